@@ -1,0 +1,91 @@
+"""What the backends that hold real arrays have in common: unwrap, run, wrap."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.backend.base import Backend
+from burn.box import Box
+from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.primitive import Primitive
+
+
+class ArrayBackend(Backend):
+    """A backend whose data are arrays of one library; runs kernels at once."""
+
+    def call(
+        self,
+        primitive: "Primitive[..., Any]",
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+    ) -> Any:
+        raw = [self.unwrap(arg) for arg in args]
+        try:
+            with np.errstate(all="ignore"):
+                result = primitive.run(self, raw, static)
+        except (ValueError, TypeError, IndexError) as error:
+            error.add_note(f"in ops.{primitive.name}({describe(args, static)})")
+            raise
+        home = _host() if primitive.host else self
+        if primitive.outputs == 1:
+            return Tensor(home.as_data(result), home)
+        return tuple(Tensor(home.as_data(item), home) for item in result)
+
+    def unwrap(self, arg: Any) -> Any:
+        """The raw array of ``arg``; lists, tuples and slices are looked into."""
+        kind = type(arg)
+        if kind is Tensor:
+            return self.import_tensor(arg)
+        if kind is list or kind is tuple:
+            return kind([self.unwrap(item) for item in arg])
+        if kind is slice:
+            parts = (arg.start, arg.stop, arg.step)
+            return slice(*(_as_int(part) for part in parts))
+        if isinstance(arg, Box):
+            return self.import_tensor(arg.value)
+        return arg
+
+    def import_tensor(self, tensor: Tensor) -> Any:
+        """The raw array of ``tensor``, which must be here or a host constant."""
+        home = tensor.backend
+        if home is self:
+            return tensor.data
+        if home.level == 0:
+            return self.from_numpy(tensor.data)
+        raise ValueError(
+            f"expected every tensor on {self}, got one on {home}; "
+            f"move it with .to({self})"
+        )
+
+    def as_data(self, result: Any) -> Any:
+        """``result`` of a kernel as this backend's data."""
+        return self.from_numpy(result) if np.isscalar(result) else result
+
+
+def _host() -> ArrayBackend:
+    from burn.backend.cpu import HOST
+
+    return HOST
+
+
+def _as_int(part: Any) -> Any:
+    """A slice bound as an integer: a tensor's value is read on the host."""
+    if isinstance(part, Box):
+        part = part.value
+    return part.item() if type(part) is Tensor else part
+
+
+def describe(args: tuple[Any, ...], static: dict[str, Any]) -> str:
+    """The call's operands in short, for an error's note."""
+    shown = [_describe(arg) for arg in args]
+    return ", ".join([*shown, *(f"{name}={value!r}" for name, value in static.items())])
+
+
+def _describe(arg: Any) -> str:
+    if isinstance(arg, Tensor | Box | np.ndarray):
+        return f"{arg.dtype}{list(arg.shape)}"
+    if isinstance(arg, list | tuple):
+        return f"[{', '.join(map(_describe, arg))}]"
+    return repr(arg)

@@ -1,0 +1,273 @@
+"""Automatic differentiation over any backend: a tape of calls, read backwards."""
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.backend.base import Backend, map_structure
+from burn.box import Box
+from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.primitive import Primitive
+
+_order = count()
+
+
+class Autodiff(Backend):
+    """Tensors of ``inner`` whose history is recorded. ``Autodiff(B) is Autodiff(B)``.
+
+    A model whose parameters live here is in training; ``model.valid()`` gives the same
+    model on ``inner``. ``Autodiff(Autodiff(B))`` gives second derivatives.
+    """
+
+    _made: "dict[int, Autodiff]" = {}
+
+    def __new__(cls, inner: Backend, fresh: bool = False) -> "Autodiff":
+        known = None if fresh else cls._made.get(id(inner))
+        if known is None:
+            known = super().__new__(cls)
+            known._inner = inner
+            known.level = inner.level + 1
+            if not fresh:
+                cls._made[id(inner)] = known
+        return known
+
+    _inner: Backend
+
+    @property
+    def inner(self) -> Backend:
+        return self._inner
+
+    @property
+    def tracks_gradients(self) -> bool:
+        return True
+
+    def call(
+        self,
+        primitive: "Primitive[..., Any]",
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+    ) -> Any:
+        peeled = [self._peel(arg) for arg in args]
+        inner = tuple(value for value, _ in peeled)
+        result = primitive(*inner, **static)
+        if primitive.host:
+            return result
+        node = None
+        if primitive.rule is not None and any(map(_tracked, peeled)):
+            sources = tuple(source for _, source in peeled)
+            node = Call(primitive, sources, inner, static, result)
+        if type(result) is Tensor:
+            return Tensor(result, self, node)
+        return tuple(
+            Tensor(item, self, None if node is None else Output(node, position))
+            for position, item in enumerate(result)
+        )
+
+    def _peel(self, arg: Any) -> tuple[Any, Any]:
+        """``arg`` without this backend's layer, and where on the tape it comes from."""
+        if isinstance(arg, Box):
+            arg = arg.value
+        if type(arg) is Tensor:
+            return (arg.data, arg.node) if arg.backend is self else (arg, None)
+        if isinstance(arg, list | tuple):
+            pairs = [self._peel(item) for item in arg]
+            return type(arg)(value for value, _ in pairs), [node for _, node in pairs]
+        if isinstance(arg, slice):
+            return map_structure(lambda part: self._peel(part)[0], arg), None
+        return arg, None
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Tensor:
+        return Tensor(self._inner.from_numpy(array), self._inner)
+
+    def to_numpy(self, data: Tensor) -> np.ndarray[Any, Any]:
+        return data.numpy()
+
+    def __repr__(self) -> str:
+        return f"Autodiff({self._inner})"
+
+
+def _tracked(peeled: tuple[Any, Any]) -> bool:
+    return next(_nodes(peeled[1]), None) is not None
+
+
+def _nodes(source: Any) -> "Iterator[Node]":
+    if isinstance(source, Node):
+        yield source
+    elif source is not None:
+        for item in source:
+            yield from _nodes(item)
+
+
+class Node:
+    """A place on the tape. ``order`` grows with time, so it is a topological order."""
+
+    __slots__ = ("order",)
+
+    def __init__(self) -> None:
+        self.order = next(_order)
+
+    def backward(self, grad: Any) -> "Iterator[tuple[Node, Any]]":
+        """The nodes this one was made of, each with its share of ``grad``."""
+        yield from ()
+
+
+class Leaf(Node):
+    """Where a gradient is wanted: ``key`` is the box, or the node itself."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Box | None) -> None:
+        super().__init__()
+        self.key: Any = self if key is None else key
+
+
+class Call(Node):
+    """A recorded call of a primitive."""
+
+    __slots__ = ("inner", "primitive", "result", "sources", "static")
+
+    def __init__(
+        self,
+        primitive: "Primitive[..., Any]",
+        sources: tuple[Any, ...],
+        inner: tuple[Any, ...],
+        static: dict[str, Any],
+        result: Any,
+    ) -> None:
+        super().__init__()
+        self.primitive = primitive
+        self.sources = sources
+        self.inner = inner
+        self.static = static
+        self.result = result
+
+    def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
+        if type(self.result) is not Tensor:
+            grad = tuple(
+                _zeros_like(item) if part is None else part
+                for part, item in zip(grad, self.result, strict=True)
+            )
+        rule = self.primitive.rule
+        assert rule is not None
+        shares = rule(grad, self.result, *self.inner, **self.static)
+        if not isinstance(shares, tuple):
+            shares = (shares,)
+        for source, share in zip(self.sources, shares, strict=False):
+            yield from _shares(source, share)
+
+
+class Output(Node):
+    """One result of a call that has several."""
+
+    __slots__ = ("call", "position")
+
+    def __init__(self, call: Call, position: int) -> None:
+        super().__init__()
+        self.call = call
+        self.position = position
+
+
+def _shares(source: Any, share: Any) -> Iterator[tuple[Node, Any]]:
+    """Pairs of a node and its gradient, computed only where there is a node."""
+    if source is None or share is None:
+        return
+    value = share() if callable(share) else share
+    if isinstance(source, Node):
+        yield source, value
+        return
+    for item, part in zip(source, value, strict=True):
+        yield from _shares(item, part)
+
+
+def _zeros_like(tensor: Tensor) -> Tensor:
+    return Tensor(
+        tensor.backend.from_numpy(np.zeros(tensor.shape, tensor.dtype)), tensor.backend
+    )
+
+
+class Gradients(Mapping[Any, Tensor]):
+    """Gradients by what they belong to: ``grads[model.weight]``, ``grads[x]``.
+
+    Raises ``KeyError`` for a box or tensor that the loss does not depend on.
+    """
+
+    def __init__(self, found: dict[Any, Tensor]) -> None:
+        self._found = found
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return self._found[_key(key)]
+
+    def __contains__(self, key: object) -> bool:
+        return _key(key) in self._found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _key(key: Any) -> Any:
+    if type(key) is Tensor:
+        return key.node.key if isinstance(key.node, Leaf) else key.node
+    return key
+
+
+def backward(tensor: Tensor) -> Gradients:
+    """Gradients of a scalar tensor with respect to every leaf it depends on."""
+    root = tensor.node
+    if not isinstance(tensor.backend, Autodiff):
+        raise TypeError(
+            f"expected a tensor on an Autodiff backend, got one on {tensor.backend}; "
+            "load the model with backend=Autodiff(Cpu())"
+        )
+    if tensor.size != 1:
+        raise ValueError(f"expected one element, got {list(tensor.shape)}; take a mean")
+    if not isinstance(root, Node):
+        return Gradients({})
+    inner = tensor.backend.inner
+    seed = Tensor(inner.from_numpy(np.ones(tensor.shape, tensor.dtype)), inner)
+    return Gradients(_sweep(root, seed))
+
+
+def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
+    found: dict[Any, Tensor] = {}
+    pending: dict[Node, Any] = {root: seed}
+    for node in _reachable(root):
+        grad = pending.pop(node, None)
+        if grad is None:
+            continue
+        if isinstance(node, Leaf):
+            known = found.get(node.key)
+            found[node.key] = grad if known is None else known + grad
+        elif isinstance(node, Output):
+            parts = pending.setdefault(node.call, [None] * len(node.call.result))
+            parts[node.position] = grad
+        else:
+            for source, share in node.backward(grad):
+                known = pending.get(source)
+                pending[source] = share if known is None else known + share
+    return found
+
+
+def _reachable(root: Node) -> list[Node]:
+    """Every node below ``root``, the newest first."""
+    seen = {root}
+    stack = [root]
+    while stack:
+        for source in _sources(stack.pop()):
+            if source not in seen:
+                seen.add(source)
+                stack.append(source)
+    return sorted(seen, key=lambda node: node.order, reverse=True)
+
+
+def _sources(node: Node) -> Iterator[Node]:
+    if isinstance(node, Output):
+        yield node.call
+    elif isinstance(node, Call):
+        yield from _nodes(node.sources)

@@ -1,0 +1,61 @@
+"""What every backend is: the taker of a primitive's call, at a level."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from burn.primitive import Primitive
+
+
+class Backend(ABC):
+    """Takes calls of primitives whose highest argument lives on it.
+
+    ``level`` orders backends: host constants 0, devices 1, ``Autodiff`` one more than
+    what it stands on. The argument with the highest level takes the call.
+    """
+
+    level: int = 1
+
+    @abstractmethod
+    def call(
+        self,
+        primitive: "Primitive[..., Any]",
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+    ) -> Any:
+        """Run ``primitive`` on ``args`` and return its tensor, or tuple of tensors."""
+
+    @abstractmethod
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
+        """This backend's data of a host array."""
+
+    @abstractmethod
+    def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
+        """The host array of this backend's data."""
+
+    @property
+    def inner(self) -> "Backend":
+        """The backend that runs the kernels: itself unless it stands on another."""
+        return self
+
+    @property
+    def tracks_gradients(self) -> bool:
+        """Whether parameters on this backend are being trained."""
+        return False
+
+
+def map_structure(function: Callable[[Any], Any], value: Any) -> Any:
+    """``value`` with ``function`` applied to each leaf of its lists and tuples."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind(map_structure(function, item) for item in value)
+    if kind is slice:
+        return slice(
+            map_structure(function, value.start),
+            map_structure(function, value.stop),
+            map_structure(function, value.step),
+        )
+    return function(value)

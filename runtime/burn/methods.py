@@ -1,0 +1,249 @@
+"""The operators and methods that tensors and parameters share, and how they are spelt.
+
+The compiler prints a call of a primitive as its owner would write it: ``x + y``,
+``x.reshape(...)``. The spelling is noted by the decorators right where the method is
+implemented, so it cannot drift from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from burn.box import Box
+    from burn.dtypes import DType
+    from burn.tensor import Tensor
+
+    Operand: TypeAlias = Tensor | Box | np.ndarray[Any, Any] | float
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a primitive is written: ``infix``, ``prefix``, ``method`` or ``property``."""
+
+    kind: str
+    text: str
+    precedence: int = 0
+
+
+#: Spelling by primitive name; primitives that are not here are ``ops.name(...)``.
+SPELLINGS: dict[str, Spelling] = {}
+
+
+def infix(primitive: str, text: str, precedence: int) -> Callable[[F], F]:
+    """Note that ``primitive(x, y)`` is written ``x text y``."""
+    return _spelt(primitive, Spelling("infix", text, precedence))
+
+
+def prefix(primitive: str, text: str, precedence: int) -> Callable[[F], F]:
+    """Note that ``primitive(x)`` is written ``text x``."""
+    return _spelt(primitive, Spelling("prefix", text, precedence))
+
+
+def _spelt(primitive: str, spelling: Spelling) -> Callable[[F], F]:
+    def note(function: F) -> F:
+        SPELLINGS[primitive] = spelling
+        return function
+
+    return note
+
+
+def method(function: F) -> F:
+    """Note that the primitive of this name is written as a method of its first operand."""
+    SPELLINGS[function.__name__] = Spelling("method", function.__name__)
+    return function
+
+
+class Methods:
+    """Arithmetic, comparison, indexing and the shape methods, by NumPy's rules."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy arrays leave mixed expressions to us
+
+    # Precedences are Python's: | 8, ^ 9, & 10, + - 12, * / // % @ 13, unary 14, ** 15.
+    @infix("add", "+", 12)
+    def __add__(self, other: Operand) -> Tensor:
+        return ops.add(self, other)
+
+    def __radd__(self, other: Operand) -> Tensor:
+        return ops.add(other, self)
+
+    @infix("sub", "-", 12)
+    def __sub__(self, other: Operand) -> Tensor:
+        return ops.sub(self, other)
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        return ops.sub(other, self)
+
+    @infix("mul", "*", 13)
+    def __mul__(self, other: Operand) -> Tensor:
+        return ops.mul(self, other)
+
+    def __rmul__(self, other: Operand) -> Tensor:
+        return ops.mul(other, self)
+
+    @infix("div", "/", 13)
+    def __truediv__(self, other: Operand) -> Tensor:
+        return ops.div(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        return ops.div(other, self)
+
+    @infix("floor_div", "//", 13)
+    def __floordiv__(self, other: Operand) -> Tensor:
+        return ops.floor_div(self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Tensor:
+        return ops.floor_div(other, self)
+
+    @infix("remainder", "%", 13)
+    def __mod__(self, other: Operand) -> Tensor:
+        return ops.remainder(self, other)
+
+    def __rmod__(self, other: Operand) -> Tensor:
+        return ops.remainder(other, self)
+
+    @infix("matmul", "@", 13)
+    def __matmul__(self, other: Operand) -> Tensor:
+        return ops.matmul(self, other)
+
+    def __rmatmul__(self, other: Operand) -> Tensor:
+        return ops.matmul(other, self)
+
+    @infix("pow", "**", 15)
+    def __pow__(self, other: Operand) -> Tensor:
+        return ops.pow(self, other)
+
+    def __rpow__(self, other: Operand) -> Tensor:
+        return ops.pow(other, self)
+
+    @prefix("neg", "-", 14)
+    def __neg__(self) -> Tensor:
+        return ops.neg(self)
+
+    @prefix("logical_not", "~", 14)
+    def __invert__(self) -> Tensor:
+        return ops.logical_not(self)
+
+    @infix("logical_and", "&", 10)
+    def __and__(self, other: Operand) -> Tensor:
+        return ops.logical_and(self, other)
+
+    @infix("logical_or", "|", 8)
+    def __or__(self, other: Operand) -> Tensor:
+        return ops.logical_or(self, other)
+
+    @infix("logical_xor", "^", 9)
+    def __xor__(self, other: Operand) -> Tensor:
+        return ops.logical_xor(self, other)
+
+    @infix("equal", "==", 6)
+    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return ops.equal(self, other)
+
+    @infix("not_equal", "!=", 6)
+    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return ops.not_equal(self, other)
+
+    @infix("less", "<", 6)
+    def __lt__(self, other: Operand) -> Tensor:
+        return ops.less(self, other)
+
+    @infix("less_equal", "<=", 6)
+    def __le__(self, other: Operand) -> Tensor:
+        return ops.less_equal(self, other)
+
+    @infix("greater", ">", 6)
+    def __gt__(self, other: Operand) -> Tensor:
+        return ops.greater(self, other)
+
+    @infix("greater_equal", ">=", 6)
+    def __ge__(self, other: Operand) -> Tensor:
+        return ops.greater_equal(self, other)
+
+    # Equality is elementwise, so identity is what dictionaries and sets go by.
+    __hash__ = object.__hash__
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return ops.getitem(self, key)
+
+    @method
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape; one extent may be -1."""
+        return ops.reshape(self, _varargs(shape))
+
+    @method
+    def permute(self, *axes: int) -> Tensor:
+        """The tensor with its axes in the order given."""
+        return ops.permute(self, _varargs(axes))
+
+    @method
+    def transpose(self, first: int, second: int) -> Tensor:
+        """The tensor with two axes swapped."""
+        return ops.transpose(self, first, second)
+
+    @method
+    def expand(self, *shape: Any) -> Tensor:
+        """The tensor broadcast to ``shape``; -1 keeps an extent."""
+        return ops.expand(self, _varargs(shape))
+
+    @method
+    def flatten(self, start: int = 0, end: int = -1) -> Tensor:
+        """The tensor with the axes from ``start`` to ``end`` made one."""
+        return ops.flatten(self, start, end)
+
+    @method
+    def squeeze(self, axis: Any = None) -> Tensor:
+        """The tensor without the given axes of extent 1 (all of them without ``axis``)."""
+        return ops.squeeze(self, axis)
+
+    @method
+    def unsqueeze(self, axis: Any) -> Tensor:
+        """The tensor with new axes of extent 1 at the places given."""
+        return ops.unsqueeze(self, axis)
+
+    @method
+    def cast(self, dtype: DType) -> Tensor:
+        """The tensor as ``dtype``."""
+        return ops.cast(self, dtype=dtype)
+
+    @method
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """The sum over ``axis`` (all axes without it)."""
+        return ops.sum(self, axis, keepdims=keepdims)
+
+    @method
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """The mean over ``axis`` (all axes without it)."""
+        return ops.mean(self, axis, keepdims=keepdims)
+
+    @method
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """The largest element over ``axis`` (all axes without it)."""
+        return ops.max(self, axis, keepdims=keepdims)
+
+    @method
+    def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """The smallest element over ``axis`` (all axes without it)."""
+        return ops.min(self, axis, keepdims=keepdims)
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802
+        """The tensor with its last two axes swapped."""
+        return ops.transpose(self, -2, -1)
+
+
+def _varargs(values: tuple[Any, ...]) -> Any:
+    """``(2, 3)`` of ``f(2, 3)``, ``f((2, 3))`` or ``f(tensor)``."""
+    if len(values) == 1 and not isinstance(values[0], int | np.integer):
+        return values[0]
+    return values
+
+
+from burn import ops  # noqa: E402  ops are made of primitives, whose operands are these

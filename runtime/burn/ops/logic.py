@@ -1,0 +1,97 @@
+"""Comparisons, truth and choice."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops.support import Array, like, pair
+from burn.primitive import primitive
+
+
+@primitive
+def equal(x: Array, y: Array) -> Array:
+    """Whether ``x == y``."""
+    return np.equal(*pair(x, y))
+
+
+@primitive
+def not_equal(x: Array, y: Array) -> Array:
+    """Whether ``x != y``."""
+    return np.not_equal(*pair(x, y))
+
+
+@primitive
+def less(x: Array, y: Array) -> Array:
+    """Whether ``x < y``."""
+    return np.less(*pair(x, y))
+
+
+@primitive
+def less_equal(x: Array, y: Array) -> Array:
+    """Whether ``x <= y``."""
+    return np.less_equal(*pair(x, y))
+
+
+@primitive
+def greater(x: Array, y: Array) -> Array:
+    """Whether ``x > y``."""
+    return np.greater(*pair(x, y))
+
+
+@primitive
+def greater_equal(x: Array, y: Array) -> Array:
+    """Whether ``x >= y``."""
+    return np.greater_equal(*pair(x, y))
+
+
+@primitive
+def logical_not(x: Array) -> Array:
+    """The opposite of each bool."""
+    return np.logical_not(x)
+
+
+@primitive
+def logical_and(x: Array, y: Array) -> Array:
+    """Whether both are true."""
+    return np.logical_and(x, y)
+
+
+@primitive
+def logical_or(x: Array, y: Array) -> Array:
+    """Whether either is true."""
+    return np.logical_or(x, y)
+
+
+@primitive
+def logical_xor(x: Array, y: Array) -> Array:
+    """Whether exactly one is true."""
+    return np.logical_xor(x, y)
+
+
+@primitive
+def isnan(x: Array) -> Array:
+    """Whether an element is not a number."""
+    return np.isnan(x)
+
+
+for _truth in (equal, not_equal, less, less_equal, greater, greater_equal):
+    _truth.no_gradient("the result is a bool")
+for _truth in (logical_and, logical_or, logical_xor):
+    _truth.no_gradient("the result is a bool")
+logical_not.no_gradient("the result is a bool")
+isnan.no_gradient("the result is a bool")
+
+
+@primitive
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """``x`` where ``condition`` is true, ``y`` elsewhere."""
+    return np.where(condition, *pair(x, y))
+
+
+@where.vjp
+def _(grad: Any, out: Any, condition: Any, x: Any, y: Any) -> Any:
+    return (
+        None,
+        lambda: like(where(condition, grad, 0.0), x),
+        lambda: like(where(condition, 0.0, grad), y),
+    )

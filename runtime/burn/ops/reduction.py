@@ -1,0 +1,148 @@
+"""Sums, means and extremes over axes."""
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.support import Array, Axes, accumulate, axes_of
+from burn.primitive import primitive
+
+
+@primitive
+def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The sum over ``axis``, or over all axes; bools are counted in int64."""
+    if x.dtype == dtypes.bool_:
+        x = x.astype(np.int64)
+    total = np.sum(
+        accumulate(x), axis=axes_of(axis, x.ndim), keepdims=keepdims, dtype=None
+    )
+    return total.astype(x.dtype)
+
+
+@sum.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    return lambda: _spread(grad, x, axis, keepdims)
+
+
+@primitive
+def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The mean over ``axis``, or over all axes, in the dtype of ``x``."""
+    axes = axes_of(axis, x.ndim)
+    if dtypes.is_integer(x.dtype):
+        count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+        total = np.sum(x, axis=axes, keepdims=keepdims)
+        return np.trunc(total / count).astype(x.dtype)
+    return np.mean(accumulate(x), axis=axes, keepdims=keepdims).astype(x.dtype)
+
+
+@mean.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    count = 1
+    for a in axes_of(axis, x.ndim):
+        count *= x.shape[a]
+    return lambda: _spread(grad / builtins.max(count, 1), x, axis, keepdims)
+
+
+@primitive
+def prod(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The product over ``axis``, or over all axes, in the dtype of ``x``."""
+    axes = axes_of(axis, x.ndim)
+    return np.prod(accumulate(x), axis=axes, keepdims=keepdims).astype(x.dtype)
+
+
+@prod.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    return lambda: _spread(grad * out, x, axis, keepdims) / x
+
+
+@primitive
+def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The largest element over ``axis``; of no elements, the smallest value there is."""
+    return _extreme(np.maximum, x, axis, keepdims, lowest(x.dtype))
+
+
+@max.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    return lambda: _to_extremes(grad, out, x, axis, keepdims)
+
+
+@primitive
+def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The smallest element over ``axis``; of no elements, the largest value there is."""
+    return _extreme(np.minimum, x, axis, keepdims, highest(x.dtype))
+
+
+@min.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    return lambda: _to_extremes(grad, out, x, axis, keepdims)
+
+
+def _extreme(
+    ufunc: Any, x: Array, axis: Axes, keepdims: bool, identity: Any
+) -> Array:
+    axes = axes_of(axis, x.ndim)
+    if builtins.all(x.shape[a] for a in axes):
+        return ufunc.reduce(x, axis=axes, keepdims=keepdims)
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
+    full = np.full_like(x, identity, shape=shape)
+    return full if keepdims else full.reshape([n for a, n in enumerate(shape) if a not in axes])
+
+
+def lowest(dtype: Any) -> Any:
+    """The smallest value of ``dtype``: minus infinity, the least integer, false."""
+    return _bound(dtype, -np.inf, "min")
+
+
+def highest(dtype: Any) -> Any:
+    """The largest value of ``dtype``: infinity, the greatest integer, true."""
+    return _bound(dtype, np.inf, "max")
+
+
+def _bound(dtype: Any, infinity: float, side: str) -> Any:
+    if dtype == dtypes.bool_:
+        return side == "max"
+    if dtypes.is_float(dtype):
+        return infinity
+    import ml_dtypes
+
+    return getattr(ml_dtypes.iinfo(dtype), side)
+
+
+def _spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    """``grad`` of a reduction, broadcast back over the reduced axes."""
+    from burn import ops
+
+    if not keepdims:
+        axes = axes_of(axis, x.ndim)
+        shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+        grad = ops.reshape(grad, shape)
+    return ops.expand(grad, x.shape)
+
+
+def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    """``grad`` shared equally between the elements that attain the extreme."""
+    from burn import ops
+
+    hit = ops.cast(x == _spread(out, x, axis, keepdims), dtype=x.dtype)
+    share = hit / sum(hit, axis, keepdims=True)
+    return _spread(grad, x, axis, keepdims) * share
+
+
+@primitive
+def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
+    """``x`` summed over the axes along which ``shape`` would broadcast to it."""
+    extra = x.ndim - len(shape)
+    axes = tuple(
+        a for a in range(x.ndim) if a < extra or shape[a - extra] != x.shape[a]
+    )
+    total = np.sum(accumulate(x), axis=axes, keepdims=True).astype(x.dtype)
+    return total.reshape(shape)
+
+
+@sum_to.vjp
+def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    from burn import ops
+
+    return lambda: ops.expand(grad, x.shape)

@@ -1,0 +1,155 @@
+"""Views and rearrangements: nothing here computes."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops.support import Array, Axes, axes_of, integers
+from burn.primitive import primitive
+
+
+@primitive
+def reshape(x: Array, shape: Any) -> Array:
+    """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1."""
+    return np.reshape(x, integers(shape))
+
+
+@reshape.vjp
+def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
+    return reshape(grad, x.shape), None
+
+
+@primitive
+def expand(x: Array, shape: Any) -> Array:
+    """``x`` broadcast to ``shape``; an extent of -1 keeps that of ``x``."""
+    target = list(integers(shape))
+    offset = len(target) - x.ndim
+    for axis, extent in enumerate(target):
+        if extent == -1:
+            target[axis] = x.shape[axis - offset]
+    return np.broadcast_to(x, tuple(target))
+
+
+@expand.vjp
+def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
+    from burn.ops.reduction import sum_to
+
+    return sum_to(grad, shape=x.shape), None
+
+
+@primitive
+def permute(x: Array, axes: tuple[int, ...]) -> Array:
+    """``x`` with its axes in the order of ``axes``."""
+    return np.transpose(x, axes_of(axes, x.ndim))
+
+
+@permute.vjp
+def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    order = axes_of(axes, x.ndim)
+    inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
+    return permute(grad, inverse)
+
+
+@primitive
+def transpose(x: Array, first: int, second: int) -> Array:
+    """``x`` with two axes swapped."""
+    return np.swapaxes(x, first, second)
+
+
+@transpose.vjp
+def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
+    return transpose(grad, first, second)
+
+
+@primitive
+def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
+    """``x`` with the axes ``start`` to ``end`` (included) made one."""
+    first, last = axes_of(start, x.ndim)[0], axes_of(end, x.ndim)[0]
+    size = int(np.prod(x.shape[first : last + 1], dtype=np.int64))
+    return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+
+
+@flatten.vjp
+def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
+    return reshape(grad, x.shape)
+
+
+@primitive
+def squeeze(x: Array, axis: Axes = None) -> Array:
+    """``x`` without the axes of extent 1 named by ``axis`` (all of them if None)."""
+    if axis is None:
+        return np.squeeze(x)
+    return np.squeeze(x, axes_of(axis, x.ndim))
+
+
+@squeeze.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
+    return reshape(grad, x.shape), None
+
+
+@primitive
+def unsqueeze(x: Array, axis: Axes) -> Array:
+    """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
+    return np.expand_dims(x, integers(axis))
+
+
+@unsqueeze.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
+    return reshape(grad, x.shape), None
+
+
+@primitive
+def concat(xs: list[Array], axis: int = 0) -> Array:
+    """The arrays joined along an axis they have."""
+    return np.concatenate(xs, axis=axis)
+
+
+@concat.vjp
+def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
+    sizes = [x.shape[axis] for x in xs]
+    return lambda: list(split(grad, sizes, axis)), None
+
+
+@primitive(outputs=0)
+def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
+    """``x`` cut along ``axis`` into pieces of the given sizes."""
+    bounds = np.cumsum(integers(sizes))
+    if bounds.size == 0 or bounds[-1] != x.shape[axis]:
+        raise ValueError(
+            f"expected sizes that sum to {x.shape[axis]}, got {integers(sizes)}"
+        )
+    return tuple(namespace_split(x, bounds, axis))
+
+
+def namespace_split(x: Array, bounds: Any, axis: int) -> list[Array]:
+    """The pieces between ``bounds``, as views."""
+    start, pieces = 0, []
+    for stop in bounds.tolist():
+        key = [slice(None)] * x.ndim
+        key[axis] = slice(start, stop)
+        pieces.append(x[tuple(key)])
+        start = stop
+    return pieces
+
+
+@split.vjp
+def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
+    return concat(list(grad), axis), None
+
+
+@primitive(host=True)
+def shape(x: Array) -> Array:
+    """The extents of ``x`` as an int64 tensor, on the host."""
+    return np.asarray(x.shape, np.int64)
+
+
+shape.no_gradient("the result are integers")
+
+
+@primitive(host=True)
+def size(x: Array) -> Array:
+    """The number of elements of ``x`` as an int64 tensor of rank 0, on the host."""
+    return np.asarray(x.size, np.int64)
+
+
+size.no_gradient("the result are integers")

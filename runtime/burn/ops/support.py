@@ -1,0 +1,94 @@
+"""What the kernels and gradient rules of every family share."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from burn import dtypes
+
+#: An array of NumPy or CuPy inside a kernel; a tensor, a parameter, a NumPy array or a
+#: Python number to a caller.
+Array: TypeAlias = Any
+Axes: TypeAlias = Any  # None, an integer, a tuple of them, or an integer tensor
+
+
+def namespace(array: Array) -> Any:
+    """The library of ``array``: numpy, or cupy."""
+    if isinstance(array, np.ndarray | np.generic):
+        return np
+    import cupy
+
+    return cupy
+
+
+def pair(x: Array, y: Array) -> tuple[Array, Array]:
+    """``x`` and ``y`` as arrays of their common dtype; Python numbers are weak."""
+    x_weak, y_weak = isinstance(x, int | float | complex), isinstance(y, (int | float | complex))
+    if x_weak and y_weak:
+        x = np.asarray(x, dtypes.default_dtype(x))
+        x_weak = False
+    if x_weak:
+        y, x = pair(y, x)
+        return x, y
+    if y_weak:
+        dtype = dtypes.promote_scalar(x.dtype, y)
+        if dtype != x.dtype:
+            x = x.astype(dtype)
+        return x, y if dtype == dtypes.string else namespace(x).asarray(y, dtype)
+    if x.dtype is not y.dtype and x.dtype != y.dtype:
+        if dtypes.string in (x.dtype, y.dtype):
+            return x, y  # arrays of symbolic dimensions beside integers
+        dtype = dtypes.promote(x.dtype, y.dtype)
+        return x.astype(dtype), y.astype(dtype)
+    return x, y
+
+
+def numeric(x: Array, y: Array) -> tuple[Array, Array]:
+    """As :func:`pair`, and bools become int64, which have no arithmetic of their own."""
+    x, y = pair(x, y)
+    if x.dtype == dtypes.bool_:
+        return x.astype(np.int64), y.astype(np.int64)
+    return x, y
+
+
+def like(grad: Any, operand: Any) -> Any:
+    """``grad`` summed to the shape of ``operand``, and of its dtype."""
+    from burn import ops
+
+    if grad.shape != operand.shape:
+        grad = ops.sum_to(grad, shape=operand.shape)
+    if grad.dtype != operand.dtype:
+        grad = ops.cast(grad, dtype=operand.dtype)
+    return grad
+
+
+def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
+    """``axis`` as a tuple of non-negative axes, in the order given.
+
+    Raises:
+        ValueError: an axis is out of range or named twice.
+    """
+    if axis is None:
+        return tuple(range(rank))
+    given = integers(axis)
+    axes = tuple(a + rank if a < 0 else a for a in given)
+    if any(not 0 <= a < rank for a in axes) or len(set(axes)) != len(axes):
+        raise ValueError(f"expected distinct axes in [{-rank}, {rank}), got {given}")
+    return axes
+
+
+def integers(value: Any) -> tuple[int, ...]:
+    """``value`` (an integer, a sequence or an array of them) as Python integers.
+
+    An array of a device is read on the host.
+    """
+    if isinstance(value, int | np.integer):
+        return (int(value),)
+    if hasattr(value, "get"):
+        value = value.get()
+    return tuple(int(item) for item in np.ravel(np.asarray(value)))
+
+
+def accumulate(x: Array) -> Array:
+    """``x`` in float32 if it is of a half type, so that sums keep their digits."""
+    return x.astype(np.float32) if x.dtype in dtypes.HALVES else x

@@ -1,0 +1,194 @@
+"""Primitives: the only things that ever happen to data.
+
+A primitive is a kernel on arrays (NumPy's and CuPy's alike), kernels for single devices
+where they pay, and a gradient rule. Calling it hands the call to the backend of highest
+level among its arguments; that backend peels its layer off and calls the primitive again
+on what is inside, until a device runs a kernel.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+
+from burn.backend.base import Backend
+from burn.backend.cpu import HOST
+from burn.box import Box
+from burn.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Rule = Callable[..., Any]
+
+#: The backend that wants to see every call made in this context, creations included.
+RECORDER: ContextVar[Backend | None] = ContextVar("burn.recorder", default=None)
+# A plain flag in front of the context variable keeps eager calls fast.
+_recorders = 0
+
+_PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
+
+
+class Primitive(Generic[P, R]):
+    """A named operation on arrays with its kernels and its gradient.
+
+    ``outputs`` is the number of results; ``host`` marks results that are known without
+    the data (a shape), which therefore never leave the host. Declared with
+    :func:`primitive`.
+    """
+
+    def __init__(self, kernel: Callable[P, Any], outputs: int, host: bool) -> None:
+        self.name = kernel.__name__
+        self.kernel = kernel
+        self.outputs = outputs
+        self.host = host
+        self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
+        self.rule: Rule | None = None
+        self.gradient_reason: str | None = None
+        self.__doc__ = kernel.__doc__
+        self.__module__ = kernel.__module__
+        self.__name__ = self.name
+        self.__wrapped__ = kernel
+
+    def __call__(self, /, *args: P.args, **static: P.kwargs) -> R:
+        top: Backend | None = None
+        level = -1
+        for arg in args:
+            kind = type(arg)
+            if kind is Tensor:
+                backend = arg.backend  # type: ignore[attr-defined]
+                if backend is not top and backend.level > level:
+                    top, level = backend, backend.level
+            elif kind is list or kind is tuple or isinstance(arg, Box):
+                for backend in _backends(arg):
+                    if backend.level > level:
+                        top, level = backend, backend.level
+        if _recorders:
+            recorder = RECORDER.get()
+            if recorder is not None and recorder.level > level:
+                top = recorder
+        result = (top or HOST).call(self, args, static)
+        return cast(R, result)
+
+    def vjp(self, rule: Rule) -> Rule:
+        """Declare ``rule(grad, out, *args, **static)``: one gradient an argument.
+
+        A gradient is ``None``, a tensor, or a function without arguments that computes
+        it (called only when somebody needs it). Rules are written in primitives, so
+        that gradients of gradients are nesting. With several results ``grad`` and
+        ``out`` are tuples.
+        """
+        self.rule = rule
+        return rule
+
+    def no_gradient(self, reason: str) -> None:
+        """Declare that there is nothing to differentiate, and why."""
+        self.gradient_reason = reason
+
+    def on(self, backend: type[Backend]) -> Callable[[Callable[..., Any]], Any]:
+        """Register a kernel for one kind of device."""
+
+        def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+            self.device_kernels[backend] = kernel
+            return kernel
+
+        return register
+
+    def run(self, backend: Backend, args: tuple[Any, ...], static: Any) -> Any:
+        """The kernel's result on raw arrays of ``backend``."""
+        kernel = self.device_kernels.get(type(backend), self.kernel)
+        return kernel(*args, **static)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+class Composite(Primitive[P, R]):
+    """A function of primitives that is seen as one operation when it is printed.
+
+    It runs, and is differentiated, through its body.
+    """
+
+    def __call__(self, /, *args: P.args, **static: P.kwargs) -> R:
+        if _recorders:
+            recorder = RECORDER.get()
+            if recorder is not None and getattr(recorder, "keeps_composites", False):
+                return cast(R, recorder.call(self, args, static))
+        return cast(R, self.kernel(*args, **static))
+
+
+def _backends(value: Any) -> Iterator[Backend]:
+    if isinstance(value, Tensor):
+        yield value.backend
+    elif isinstance(value, Box):
+        yield value.value.backend
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _backends(item)
+    elif isinstance(value, slice):
+        for part in (value.start, value.stop, value.step):
+            yield from _backends(part)
+
+
+@overload
+def primitive(kernel: Callable[P, Any], /) -> Primitive[P, Tensor]: ...
+@overload
+def primitive(
+    *, outputs: Literal[1] = 1, host: bool = False
+) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
+@overload
+def primitive(
+    *, outputs: int, host: bool = False
+) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
+def primitive(
+    kernel: Callable[..., Any] | None = None, /, *, outputs: int = 1, host: bool = False
+) -> Any:
+    """Declare the decorated array kernel as a primitive of the same name.
+
+    Positional arguments are tensors, or values that may come from tensors; keyword-only
+    arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
+    """
+
+    def declare(function: Callable[..., Any]) -> Primitive[..., Any]:
+        return _register(Primitive(function, outputs, host))
+
+    return declare if kernel is None else declare(kernel)
+
+
+def composite(body: Callable[P, R], /) -> Composite[P, R]:
+    """Declare the decorated function of primitives as one printable operation."""
+    made: Composite[P, R] = Composite(body, 1, False)
+    made.gradient_reason = "differentiated through its body"
+    _register(made)
+    return made
+
+
+def _register(made: Primitive[..., Any]) -> Primitive[..., Any]:
+    if made.name in _PRIMITIVES:
+        raise ValueError(f"primitive {made.name!r} is declared twice")
+    _PRIMITIVES[made.name] = made
+    return made
+
+
+def primitives() -> dict[str, Primitive[..., Any]]:
+    """All primitives by name.
+
+    Raises:
+        TypeError: a primitive has stated neither a gradient nor that it has none.
+    """
+    for name, made in _PRIMITIVES.items():
+        if made.rule is None and made.gradient_reason is None:
+            raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")
+    return dict(_PRIMITIVES)
+
+
+@contextmanager
+def recording(backend: Backend) -> Iterator[Backend]:
+    """Let ``backend`` take every call in this context that no higher level takes."""
+    global _recorders
+    token = RECORDER.set(backend)
+    _recorders += 1
+    try:
+        yield backend
+    finally:
+        _recorders -= 1
+        RECORDER.reset(token)

@@ -1,0 +1,186 @@
+"""The tensor: immutable data on a backend, with its place on a tape if it has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.dtypes import DType, default_dtype
+from burn.methods import Methods
+
+if TYPE_CHECKING:
+    from burn.backend.autodiff import Gradients
+    from burn.backend.base import Backend
+    from burn.box import Box
+
+
+class Tensor(Methods):
+    """An n-dimensional array of one dtype on one backend. It never changes.
+
+    Made by :func:`burn.tensor`, :func:`burn.from_numpy` and every operation.
+    """
+
+    __slots__ = ("backend", "data", "node")
+
+    def __init__(self, data: Any, backend: Backend, node: Any = None) -> None:
+        self.data = data
+        self.backend = backend
+        self.node = node
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        shape: tuple[int, ...] = self.data.shape
+        return shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, a NumPy dtype object."""
+        dtype: DType = self.data.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        """The rank."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a read-only NumPy array; copies from a device."""
+        array = self.backend.to_numpy(self.data).view()
+        array.flags.writeable = False
+        return array
+
+    def item(self) -> Any:
+        """The only element, as a Python value.
+
+        Raises:
+            ValueError: there is not exactly one.
+        """
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return self.numpy().tolist()
+
+    def to(self, backend: Backend) -> Tensor:
+        """This tensor on ``backend``, without its history."""
+        if backend is self.backend:
+            return self.detach()
+        if backend.inner is self.backend:
+            return Tensor(self, backend)
+        return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
+
+    def detach(self) -> Tensor:
+        """This tensor without its history."""
+        return self if self.node is None else Tensor(self.data, self.backend)
+
+    def require_grad(self) -> Tensor:
+        """This tensor as a leaf: ``backward`` computes its gradient.
+
+        Raises:
+            TypeError: its backend does not track gradients.
+        """
+        return self.leaf(None)
+
+    def leaf(self, key: Box | None) -> Tensor:
+        """This tensor as a leaf of the tape whose gradient is found under ``key``."""
+        from burn.backend.autodiff import Leaf
+
+        if not self.backend.tracks_gradients:
+            raise TypeError(f"expected an Autodiff backend, got {self.backend}")
+        return Tensor(self.data, self.backend, Leaf(key))
+
+    def backward(self) -> Gradients:
+        """The gradients of this scalar with respect to every leaf it depends on.
+
+        Raises:
+            TypeError: its backend does not track gradients.
+            ValueError: it has more than one element.
+        """
+        from burn.backend.autodiff import backward
+
+        return backward(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and dtype != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        # NumPy exports only writeable arrays; the consumer owns what it then does.
+        data = self.data if self.backend.inner is self.backend else self.data.data
+        return data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        data = self.data if self.backend.inner is self.backend else self.data.data
+        return data.__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.data.__cuda_array_interface__
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        value = self.item()
+        if not isinstance(value, int):
+            raise TypeError(f"expected an integer tensor, got {self.dtype}")
+        return value
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor of rank 0 has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        body = np.array2string(
+            self.numpy(), prefix="tensor(", separator=", ", threshold=64, precision=4
+        )
+        return f"tensor({body}, {self.dtype}, {self.backend})"
+
+
+def tensor(
+    data: Any, backend: Backend | None = None, *, dtype: DType | None = None
+) -> Tensor:
+    """A tensor with a copy of ``data``: nested lists, numbers, strings, any array.
+
+    Python floats become float32 and integers int64; arrays keep their dtype.
+    ``backend`` is ``Cpu()`` when not given.
+    """
+    if isinstance(data, Tensor):
+        data = data.numpy()
+    array = np.array(data)
+    if dtype is not None:
+        array = array.astype(dtype)
+    elif array.dtype.kind in "US":
+        array = array.astype(object)
+    elif not isinstance(data, np.ndarray | np.generic) and array.dtype.kind in "fc":
+        array = array.astype(default_dtype(array.dtype.type(0).item()))
+    return from_numpy(array, backend)
+
+
+def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> Tensor:
+    """A tensor on ``array`` itself where the backend allows: do not change it after."""
+    from burn.backend.cpu import Cpu
+
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("="))
+    home = backend or Cpu()
+    return Tensor(home.from_numpy(array), home)
