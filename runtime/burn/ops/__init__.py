@@ -3,6 +3,7 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.conv import conv, conv_transpose, conv_weight_grad
 from burn.ops.elementwise import (
     abs,
     add,
