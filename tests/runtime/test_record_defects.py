@@ -262,6 +262,20 @@ def test_writer_refuses(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_source_that_gives_too_much_is_stopped_at_once(tmp_path: Path) -> None:
+    given: list[int] = []
+
+    class Endless(Claim):
+        def chunks(self) -> Iterator[bytes]:
+            for step in range(1000):
+                given.append(step)
+                yield b"1234"
+
+    with pytest.raises(RecordError, match="tensor 'x': .* 8 bytes, got at least 12"):
+        write_record(tmp_path / "r", [("x", Endless())])
+    assert given == [0, 1, 2]
+
+
 def test_writer_refuses_a_header_above_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
