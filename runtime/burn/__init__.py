@@ -7,7 +7,7 @@
 ``record``                     files of weights
 """
 
-from burn import dtypes, methods, ops
+from burn import dtypes, methods, nn, ops, record
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
@@ -57,6 +57,7 @@ __all__ = [
     "methods",
     "nn",
     "ops",
+    "record",
     "string",
     "tensor",
     "uint8",

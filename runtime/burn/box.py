@@ -1,5 +1,7 @@
 """The only mutable thing: a box that holds a tensor."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burn.methods import Methods
@@ -10,6 +12,18 @@ if TYPE_CHECKING:
     from burn.tensor import Tensor
 
 
+@dataclass(frozen=True)
+class Deferred:
+    """A first value that is made when somebody reads it, and not if it is set before.
+
+    A module that loads its weights right after construction never draws random ones.
+    """
+
+    shape: tuple[int, ...]
+    dtype: "DType"
+    make: "Callable[[], Tensor]"
+
+
 class Box(Methods):
     """A named place for a tensor: a parameter, a buffer, a statistic, a random state.
 
@@ -18,11 +32,12 @@ class Box(Methods):
     """
 
     __slots__ = ("_value", "version")
-    trainable = False
+    #: Whether the box is part of the record (a random state is not).
+    recorded = True
 
-    def __init__(self, value: "Tensor") -> None:
+    def __init__(self, value: "Tensor | Deferred") -> None:
         self.version = 0
-        self._value = self._hold(value)
+        self._value = value if isinstance(value, Deferred) else self._hold(value)
 
     def _hold(self, value: "Tensor") -> "Tensor":
         return value
@@ -30,7 +45,10 @@ class Box(Methods):
     @property
     def value(self) -> "Tensor":
         """The tensor held now."""
-        return self._value
+        held = self._value
+        if isinstance(held, Deferred):
+            held = self._value = self._hold(held.make())
+        return held
 
     def set(self, value: "Tensor") -> None:
         """Hold ``value`` from now on, on the backend of before, without its tape.
@@ -38,18 +56,19 @@ class Box(Methods):
         Raises:
             ValueError: the shape or dtype differs from what is held.
         """
-        held = self._value
-        if value.shape != held.shape or value.dtype != held.dtype:
+        if value.shape != self.shape or value.dtype != self.dtype:
             raise ValueError(
-                f"expected {held.dtype}{list(held.shape)}, "
+                f"expected {self.dtype}{list(self.shape)}, "
                 f"got {value.dtype}{list(value.shape)}"
             )
-        self._value = self._hold(value.detach().to(held.backend))
+        held = self._value
+        home = value.backend if isinstance(held, Deferred) else held.backend
+        self._value = self._hold(value.detach().to(home))
         self.version += 1
 
     def to(self, backend: "Backend") -> None:
         """Move what is held to ``backend``."""
-        self._value = self._hold(self._value.detach().to(backend))
+        self._value = self._hold(self.value.detach().to(backend))
         self.version += 1
 
     @property
@@ -62,11 +81,11 @@ class Box(Methods):
 
     @property
     def backend(self) -> "Backend":
-        return self._value.backend
+        return self.value.backend
 
     def numpy(self) -> Any:
         """The contents as a NumPy array."""
-        return self._value.numpy()
+        return self.value.numpy()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)})"
@@ -76,7 +95,6 @@ class Parameter(Box):
     """A box that training changes: on ``Autodiff`` its value is a leaf of the tape."""
 
     __slots__ = ()
-    trainable = True
 
     def _hold(self, value: "Tensor") -> "Tensor":
         return value.leaf(self) if value.backend.tracks_gradients else value

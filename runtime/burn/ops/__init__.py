@@ -5,60 +5,155 @@ A name here is a primitive (a kernel with its gradient) or a function of primiti
 
 from burn.ops.conv import conv, conv_transpose, conv_weight_grad
 from burn.ops.elementwise import (
-    abs,
-    add,
-    cast,
-    ceil,
-    cos,
-    div,
-    erf,
-    exp,
-    floor,
-    floor_div,
-    fmod,
-    log,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    pow,
-    reciprocal,
-    remainder,
-    round,
-    sign,
-    sin,
-    sqrt,
-    sub,
-    trunc,
-    trunc_div,
+    abs as abs,
+)
+from burn.ops.elementwise import (
+    add as add,
+)
+from burn.ops.elementwise import (
+    cast as cast,
+)
+from burn.ops.elementwise import (
+    ceil as ceil,
+)
+from burn.ops.elementwise import (
+    cos as cos,
+)
+from burn.ops.elementwise import (
+    div as div,
+)
+from burn.ops.elementwise import (
+    erf as erf,
+)
+from burn.ops.elementwise import (
+    exp as exp,
+)
+from burn.ops.elementwise import (
+    floor as floor,
+)
+from burn.ops.elementwise import (
+    floor_div as floor_div,
+)
+from burn.ops.elementwise import (
+    fmod as fmod,
+)
+from burn.ops.elementwise import (
+    log as log,
+)
+from burn.ops.elementwise import (
+    maximum as maximum,
+)
+from burn.ops.elementwise import (
+    minimum as minimum,
+)
+from burn.ops.elementwise import (
+    mul as mul,
+)
+from burn.ops.elementwise import (
+    neg as neg,
+)
+from burn.ops.elementwise import (
+    pow as pow,
+)
+from burn.ops.elementwise import (
+    reciprocal as reciprocal,
+)
+from burn.ops.elementwise import (
+    remainder as remainder,
+)
+from burn.ops.elementwise import (
+    round as round,
+)
+from burn.ops.elementwise import (
+    sign as sign,
+)
+from burn.ops.elementwise import (
+    sin as sin,
+)
+from burn.ops.elementwise import (
+    sqrt as sqrt,
+)
+from burn.ops.elementwise import (
+    sub as sub,
+)
+from burn.ops.elementwise import (
+    trunc as trunc,
+)
+from burn.ops.elementwise import (
+    trunc_div as trunc_div,
 )
 from burn.ops.logic import (
-    equal,
-    greater,
-    greater_equal,
-    isnan,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-    where,
+    equal as equal,
 )
-from burn.ops.reduction import max, mean, min, prod, sum, sum_to
+from burn.ops.logic import (
+    greater as greater,
+)
+from burn.ops.logic import (
+    greater_equal as greater_equal,
+)
+from burn.ops.logic import (
+    isnan as isnan,
+)
+from burn.ops.logic import (
+    less as less,
+)
+from burn.ops.logic import (
+    less_equal as less_equal,
+)
+from burn.ops.logic import (
+    logical_and as logical_and,
+)
+from burn.ops.logic import (
+    logical_not as logical_not,
+)
+from burn.ops.logic import (
+    logical_or as logical_or,
+)
+from burn.ops.logic import (
+    logical_xor as logical_xor,
+)
+from burn.ops.logic import (
+    not_equal as not_equal,
+)
+from burn.ops.logic import (
+    where as where,
+)
+from burn.ops.reduction import max as max
+from burn.ops.reduction import mean as mean
+from burn.ops.reduction import min as min
+from burn.ops.reduction import prod as prod
+from burn.ops.reduction import sum as sum
+from burn.ops.reduction import sum_to as sum_to
 from burn.ops.shape import (
-    concat,
-    expand,
-    flatten,
-    permute,
-    reshape,
-    shape,
-    size,
-    split,
-    squeeze,
-    transpose,
-    unsqueeze,
+    concat as concat,
 )
-
-__all__ = [name for name in dir() if not name.startswith("_")]
+from burn.ops.shape import (
+    expand as expand,
+)
+from burn.ops.shape import (
+    flatten as flatten,
+)
+from burn.ops.shape import (
+    permute as permute,
+)
+from burn.ops.shape import (
+    reshape as reshape,
+)
+from burn.ops.shape import (
+    shape as shape,
+)
+from burn.ops.shape import (
+    size as size,
+)
+from burn.ops.shape import (
+    split as split,
+)
+from burn.ops.shape import (
+    squeeze as squeeze,
+)
+from burn.ops.shape import (
+    transpose as transpose,
+)
+from burn.ops.shape import (
+    unsqueeze as unsqueeze,
+)

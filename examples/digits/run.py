@@ -1,0 +1,75 @@
+"""Imports the digits classifier and compares its accuracy with that of its training.
+
+Run it as ``python examples/digits/run.py``; it writes ``generated/`` beside itself.
+"""
+
+import json
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+import burn
+from burn_import import ModelGen
+
+HERE = Path(__file__).parent
+MODEL = HERE.parents[1] / "models" / "digits" / "digits.onnx"
+OUT = HERE / "generated"
+BATCH = 64
+
+Images = NDArray[np.float32]
+Labels = NDArray[np.int64]
+
+
+def generate() -> ModuleType:
+    """Return the module generated from the ONNX file; prints where it stands."""
+    ModelGen().input(str(MODEL)).out_dir(str(OUT)).run_from_script()
+    sys.path.insert(0, str(OUT))
+    module = import_module(MODEL.stem)
+    print(f"generated     {Path(str(module.__file__)).relative_to(HERE.parents[1])}")
+    return module
+
+
+def load_test_set() -> tuple[Images, Labels]:
+    """Return images float32[N, 1, 8, 8] and labels int64[N]."""
+    with np.load(MODEL.with_name("digits_test.npz")) as data:
+        return data["images"], data["labels"]
+
+
+def burn_accuracy(module: ModuleType, images: Images, labels: Labels) -> float:
+    """Return the share of images that the generated module names correctly."""
+    model = module.Digits.load()
+    correct = 0
+    for start in range(0, len(images), BATCH):
+        logits = model(burn.tensor(images[start : start + BATCH])).numpy()
+        correct += int((logits.argmax(1) == labels[start : start + BATCH]).sum())
+    return correct / len(labels)
+
+
+def onnxruntime_accuracy(images: Images, labels: Labels) -> float:
+    """Return the same share for onnxruntime on the ONNX file itself."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(MODEL, providers=["CPUExecutionProvider"])
+    (logits,) = session.run(None, {"image": images})
+    return float((np.asarray(logits).argmax(1) == labels).mean())
+
+
+def main() -> None:
+    """Return nothing; prints the accuracies one below the other."""
+    metrics = json.loads(MODEL.with_name("metrics.json").read_text("utf-8"))
+    module = generate()
+    images, labels = load_test_set()
+    print(f"test images   {len(labels)}")
+    print(f"burn          {burn_accuracy(module, images, labels):.4f}")
+    print(f"training      {metrics['accuracy']:.4f}")
+    if find_spec("onnxruntime"):
+        print(f"onnxruntime   {onnxruntime_accuracy(images, labels):.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""First values of parameters, drawn when they are read."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from burn.box import Deferred
+from burn.dtypes import DType, float32
+from burn.tensor import Tensor, from_numpy
+
+Draw = Callable[[np.random.Generator], np.ndarray[Any, Any]]
+
+
+class _Seeds:
+    """One seed for each parameter, by order of construction."""
+
+    def __init__(self) -> None:
+        self.sequence = np.random.SeedSequence(0)
+
+    def draw(self) -> np.random.Generator:
+        (child,) = self.sequence.spawn(1)
+        return np.random.default_rng(child)
+
+
+_seeds = _Seeds()
+
+
+def seed(value: int) -> None:
+    """Restart the sequence of seeds: modules constructed after it draw the same."""
+    _seeds.sequence = np.random.SeedSequence(value)
+
+
+def constant(shape: tuple[int, ...], value: float, dtype: DType = float32) -> Deferred:
+    """``value`` everywhere."""
+
+    def make() -> Tensor:
+        return from_numpy(np.full(shape, value, dtype))
+
+    return Deferred(shape, dtype, make)
+
+
+def uniform(shape: tuple[int, ...], bound: float, dtype: DType = float32) -> Deferred:
+    """Uniform between ``-bound`` and ``bound``."""
+    return _drawn(shape, dtype, lambda rng: rng.uniform(-bound, bound, shape))
+
+
+def normal(
+    shape: tuple[int, ...], std: float = 1.0, dtype: DType = float32
+) -> Deferred:
+    """Normal with mean 0 and standard deviation ``std``."""
+    return _drawn(shape, dtype, lambda rng: rng.normal(0.0, std, shape))
+
+
+def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
+    """Uniform within ``1 / sqrt(fan_in)``, PyTorch's default for weights and biases."""
+    return uniform(shape, 1.0 / math.sqrt(fan_in) if fan_in else 0.0)
+
+
+def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
+    rng = _seeds.draw()
+
+    def make() -> Tensor:
+        return from_numpy(draw(rng).astype(dtype))
+
+    return Deferred(shape, dtype, make)

@@ -1,0 +1,231 @@
+"""Modules: classes whose fields are parameters, buffers and other modules."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar, overload
+
+import numpy as np
+
+from burn.backend.base import Backend
+from burn.box import Box, Parameter
+from burn.record import open_record, write_record
+from burn.tensor import Tensor, from_numpy
+
+M = TypeVar("M", bound="Module")
+
+
+class WeightsError(ValueError):
+    """A record does not fit a module; the message lists every key that differs."""
+
+
+class Module:
+    """A part of a model. Fields that are boxes or modules make up its state.
+
+    Write ``__init__`` (starting with ``super().__init__()``) and ``__call__``; the path
+    of attributes to a parameter is its key in the record.
+    """
+
+    def __init__(self) -> None:
+        """Nothing to set up; here so that subclasses can call it."""
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        """The fields with state: (name, box or module), in order of definition."""
+        for name, value in vars(self).items():
+            if isinstance(value, Box | Module):
+                yield name, value
+
+    def boxes(self) -> Iterator[tuple[str, Box]]:
+        """Every (path, box) of the state; a tied box appears at each of its paths."""
+        for name, value in self.children():
+            if isinstance(value, Box):
+                if value.recorded:
+                    yield name, value
+            else:
+                for path, box in value.boxes():
+                    yield f"{name}.{path}", box
+
+    def parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Every (path, parameter), tied ones once, under their first path."""
+        seen: set[Box] = set()
+        for path, box in self.boxes():
+            if isinstance(box, Parameter) and box not in seen:
+                seen.add(box)
+                yield path, box
+
+    def modules(self) -> Iterator[tuple[str, Module]]:
+        """Every (path, module) below this one, itself first under the path ``""``."""
+        yield "", self
+        for name, value in self.children():
+            if isinstance(value, Module):
+                for path, module in value.modules():
+                    yield (f"{name}.{path}" if path else name), module
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The tensors of the state by path, without history."""
+        return {path: box.value.detach() for path, box in self.boxes()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> Self:
+        """This module with its boxes set from ``state`` (tensors or arrays by path).
+
+        Raises:
+            WeightsError: keys are missing or unexpected, or a shape or dtype differs;
+                all of them are listed and nothing is set.
+        """
+        boxes = dict(self.boxes())
+        _check(boxes, {key: (v.dtype, tuple(v.shape)) for key, v in state.items()})
+        for path, box in boxes.items():
+            if path in state:
+                value = state[path]
+                box.set(value if isinstance(value, Tensor) else from_numpy(value))
+        return self
+
+    def load_weights(
+        self, weights: str | Path, backend: Backend | None = None, *, mmap: bool = True
+    ) -> Self:
+        """This module with the weights of a safetensors record, moved to ``backend``.
+
+        The file is mapped, not read: weights come into memory when they are used.
+
+        Raises:
+            burn.record.RecordError: the file is damaged or of another kind.
+            WeightsError: the record does not fit this module.
+        """
+        record = open_record(weights, mmap=mmap)
+        try:
+            self.load_state_dict(dict(record))
+        except WeightsError as error:
+            raise WeightsError(f"{weights}: {error}") from None
+        return self if backend is None else self.to(backend)
+
+    def save_weights(self, path: str | Path) -> None:
+        """Write the state as a safetensors record, whole or not at all."""
+        first: dict[Box, str] = {}
+        for name, box in self.boxes():
+            first.setdefault(box, name)
+        write_record(path, [(name, box.numpy()) for box, name in first.items()], {})
+
+    def to(self, backend: Backend) -> Self:
+        """This module with its whole state on ``backend``."""
+        for box in self._all_boxes():
+            box.to(backend)
+        return self
+
+    def valid(self) -> Self:
+        """A copy for inference: on the backend below ``Autodiff``, sharing the data."""
+        twins: dict[int, Any] = {}
+        for box in self._all_boxes():
+            twin = copy.copy(box)
+            twin.to(box.backend.inner)
+            twins[id(box)] = twin
+        return copy.deepcopy(self, twins)
+
+    def _all_boxes(self) -> list[Box]:
+        found: dict[Box, None] = {}
+        for _, module in self.modules():
+            found.update({b: None for _, b in module.children() if isinstance(b, Box)})
+        return list(found)
+
+    def num_parameters(self) -> int:
+        """The number of trainable elements."""
+        return sum(
+            int(np.prod(box.shape, dtype=np.int64)) for _, box in self.parameters()
+        )
+
+    def describe(self) -> str:
+        """The arguments that ``repr`` shows; layers override it."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  ({name}): " + repr(value).replace("\n", "\n  ")
+            for name, value in self.children()
+            if isinstance(value, Module)
+        ]
+        head = f"{type(self).__name__}({self.describe()}"
+        return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
+
+
+def _check(
+    boxes: dict[str, Box], found: dict[str, tuple[Any, tuple[int, ...]]]
+) -> None:
+    """Raise one error with every key of ``found`` that does not fit ``boxes``."""
+    held = {id(boxes[path]) for path in boxes if path in found}
+    problems = [
+        f"missing {path}: {box.dtype}{list(box.shape)}"
+        for path, box in boxes.items()
+        if path not in found and id(box) not in held
+    ]
+    problems += [f"unexpected {path}" for path in found if path not in boxes]
+    for path, (dtype, shape) in found.items():
+        box = boxes.get(path)
+        if box is not None and (dtype, shape) != (box.dtype, box.shape):
+            problems.append(
+                f"{path}: expected {box.dtype}{list(box.shape)}, "
+                f"got {dtype}{list(shape)}"
+            )
+    if problems:
+        raise WeightsError("the weights do not fit:\n  " + "\n  ".join(problems))
+
+
+class ModuleList(Module, Generic[M]):
+    """Modules in a list; their keys are ``0``, ``1``, ..."""
+
+    def __init__(self, modules: Iterable[M] = ()) -> None:
+        super().__init__()
+        self._items = list(modules)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        for index, module in enumerate(self._items):
+            yield str(index), module
+
+    def append(self, module: M) -> None:
+        """Add ``module`` at the end."""
+        self._items.append(module)
+
+    def __iter__(self) -> Iterator[M]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> M: ...
+    @overload
+    def __getitem__(self, index: slice) -> ModuleList[M]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return ModuleList(self._items[index])
+        return self._items[index]
+
+
+class Sequential(Module):
+    """Modules and functions applied one after another; keys are their positions.
+
+    A function (``ops.relu``) has no state and takes a position, as in PyTorch.
+    """
+
+    def __init__(self, *steps: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self._steps = list(steps)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        for index, step in enumerate(self._steps):
+            if isinstance(step, Module):
+                yield str(index), step
+
+    def __getitem__(self, index: int) -> Any:
+        return self._steps[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._steps)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for step in self._steps:
+            x = step(x)
+        return x

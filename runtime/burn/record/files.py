@@ -1,0 +1,164 @@
+"""What a file is by its first bytes, and what to do with it.
+
+People hand over the wrong file far more often than a broken one: a Git LFS
+pointer, an error page saved under the name of a model, a ``.pt`` instead of a
+record. Each is recognised here once, for every reader.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+HEAD_SIZE = 4096
+MAX_HEADER = 100_000_000
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """The kind of a file, and in one sentence what its owner can do."""
+
+    kind: str
+    remedy: str
+
+
+SAFETENSORS = Foreign("safetensors file", "Open it with burn.record.open_record.")
+EMPTY = Foreign("empty file", "Write or download it again; the last try left nothing.")
+LFS = Foreign("Git LFS pointer", "Fetch the real content with `git lfs pull`.")
+ANNEX = Foreign("git-annex pointer", "Fetch the real content with `git annex get`.")
+HTML = Foreign(
+    "HTML page",
+    "Download the file itself; the server answered with a page (a login, "
+    "a licence to accept, or an error).",
+)
+JSON = Foreign(
+    "JSON text",
+    "If it is the index of a sharded model, open the .safetensors files it names.",
+)
+ONNX = Foreign(
+    "ONNX model (protobuf)", "Import it with burn-import, which writes a record."
+)
+TORCH = Foreign(
+    "PyTorch checkpoint (zip)",
+    "Import it with burn-import, or save its tensors with safetensors.torch.save_file.",
+)
+TORCHSCRIPT = Foreign(
+    "TorchScript archive (zip)",
+    "Export the model with torch.onnx.export or torch.export.save and import that.",
+)
+EXPORTED = Foreign(
+    "PyTorch exported program (.pt2, zip)",
+    "Import it with burn-import, which reads torch.export archives.",
+)
+LEGACY = Foreign(
+    "PyTorch checkpoint (pickle, before 1.6)",
+    "Load it once in PyTorch and save it anew, or import it with burn-import.",
+)
+PICKLE = Foreign(
+    "pickle",
+    "Save its tensors as safetensors where it was made; loading a pickle runs code.",
+)
+NPY = Foreign("NumPy array (.npy)", "Read it with numpy.load and write a record.")
+NPZ = Foreign("NumPy archive (.npz)", "Read it with numpy.load and write a record.")
+ZIP = Foreign("zip archive", "Unpack it and pass the file inside.")
+GZIP = Foreign("gzip file", "Decompress it first, for example with `gzip -d`.")
+ZSTD = Foreign("Zstandard file", "Decompress it first, for example with `zstd -d`.")
+HDF5 = Foreign("HDF5 file", "Read it with h5py and write its arrays with write_record.")
+TFLITE = Foreign("TFLite model", "Convert it to ONNX first, for example with tf2onnx.")
+GGUF = Foreign("GGUF model", "Use the safetensors files it was converted from.")
+BURNPACK = Foreign(
+    "Burn record (.bpk)", "Save the record as safetensors from Burn's burn-store."
+)
+
+# (offset, bytes, what it is)
+MAGICS = (
+    (0, b"version https://git-lfs.github.com/spec/", LFS),
+    (0, b"/annex/objects/", ANNEX),
+    (0, b"\x80\x02\x8a\x0al\xfc\x9cF\xf9\x20j\xa8P\x19.", LEGACY),
+    (0, b"\x93NUMPY", NPY),
+    (0, b"\x89HDF\r\n\x1a\n", HDF5),
+    (0, b"\x1f\x8b", GZIP),
+    (0, b"\x28\xb5\x2f\xfd", ZSTD),
+    (0, b"GGUF", GGUF),
+    (0, b"NRUB", BURNPACK),
+    (4, b"TFL3", TFLITE),
+)
+
+HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
+
+# ModelProto's fields after ir_version, as tag bytes: producer name and version,
+# domain, model version, documentation, graph, opset, metadata, functions.
+ONNX_TAGS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
+PICKLE_PROTOCOLS = frozenset(b"\x02\x03\x04\x05")
+
+
+def describe_foreign(head: bytes) -> Foreign | None:
+    """The kind of the file that begins with ``head``; None when unknown.
+
+    ``head`` is the first 4096 bytes, or the whole file where it is shorter
+    (``b""`` means that the file is empty). A safetensors file is looked for
+    first: its length field may equal any magic number.
+    """
+    if not head:
+        return EMPTY
+    for recognise in RECOGNISERS:
+        if (found := recognise(head)) is not None:
+            return found
+    return None
+
+
+def _safetensors(head: bytes) -> Foreign | None:
+    length = int.from_bytes(head[:8], "little")
+    return SAFETENSORS if head[8:9] == b"{" and length <= MAX_HEADER else None
+
+
+def _magic(head: bytes) -> Foreign | None:
+    for offset, magic, kind in MAGICS:
+        if head.startswith(magic, offset):
+            return kind
+    return None
+
+
+def _zip(head: bytes) -> Foreign | None:
+    """Which zip: told by the names of the first entries and their content."""
+    if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return None
+    first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    if first.endswith(b".npy"):
+        return NPZ
+    if b"/data/weights/" in first or b"archive_format" in head:
+        return EXPORTED
+    # torch.jit.save writes the tensors first, torch.save the pickle.
+    if b"__torch__" in head or re.search(rb"/data/[0-9]+$", first):
+        return TORCHSCRIPT
+    if first.endswith((b"/data.pkl", b"/version", b"/byteorder")):
+        return TORCH
+    return ZIP
+
+
+def _pickle(head: bytes) -> Foreign | None:
+    is_pickle = head[:1] == b"\x80" and head[1:2] and head[1] in PICKLE_PROTOCOLS
+    return PICKLE if is_pickle else None
+
+
+def _onnx(head: bytes) -> Foreign | None:
+    """A guess: protobuf has no magic number, but every writer starts alike."""
+    if len(head) < 3 or head[0] != 0x08:
+        return None
+    return ONNX if 0 < head[1] < 0x40 and head[2] in ONNX_TAGS else None
+
+
+def _text(head: bytes) -> Foreign | None:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:16].lower().startswith(HTML_STARTS):
+        return HTML
+    return JSON if start[:1] == b"{" and start[1:].lstrip()[:1] == b'"' else None
+
+
+RECOGNISERS: tuple[Callable[[bytes], Foreign | None], ...] = (
+    _safetensors,
+    _magic,
+    _zip,
+    _pickle,
+    _onnx,
+    _text,
+)

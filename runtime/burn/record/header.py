@@ -1,0 +1,232 @@
+"""The JSON header of a safetensors file: checked parsing, and its bytes.
+
+A file is eight bytes of header length, the header, then the tensors' bytes
+without holes or overlap. Everything a header claims is checked before any
+tensor is touched (https://github.com/huggingface/safetensors#format).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NoReturn
+
+from burn.record.dtypes import DTYPES, bits
+from burn.record.errors import RecordError, joined, shown
+from burn.record.files import MAX_HEADER
+
+METADATA = "__metadata__"
+ALIGNMENT = 64
+MAX_RANK = 64
+MAX_BYTES = 2**63 - 1
+FIELDS = {"dtype", "shape", "data_offsets"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor: its type's tag, shape, and place in the data section."""
+
+    tag: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """All tensors in the order of the header, and the file's metadata."""
+
+    entries: dict[str, Entry]
+    metadata: dict[str, str]
+
+
+def data_length(tag: str, shape: tuple[int, ...]) -> int:
+    """The bytes that a tensor takes in a file.
+
+    Raises ``RecordError`` for a shape that no array can have: a negative
+    dimension, more than 64 of them, or more than 2**63 - 1 bytes (dimensions
+    of zero are left out of this product, as NumPy does).
+    """
+    if any(dim < 0 for dim in shape):
+        raise RecordError(f"negative dimension in shape {shown(shape)}")
+    if len(shape) > MAX_RANK:
+        raise RecordError(f"rank {len(shape)}, expected at most {MAX_RANK}")
+    if prod(dim or 1 for dim in shape) * bits(tag) // 8 > MAX_BYTES:
+        raise RecordError(f"size overflow: shape {shown(shape)} of {tag}")
+    length, rest = divmod(prod(shape) * bits(tag), 8)
+    if rest:
+        raise RecordError(f"{tag} of shape {shown(shape)} does not fill whole bytes")
+    return length
+
+
+def parse_header(raw: bytes, data_size: int) -> Header:
+    """The header whose JSON is ``raw``, for ``data_size`` bytes of tensors.
+
+    Raises ``RecordError`` that lists every defect (without the file's name).
+    """
+    fields = _load_json(raw)
+    problems: list[str] = []
+    metadata = _metadata(fields.pop(METADATA, {}), problems)
+    entries: dict[str, Entry] = {}
+    for name, value in fields.items():
+        try:
+            _check_text(name)
+            entries[name] = _entry(value, data_size)
+        except RecordError as problem:
+            problems.append(f"tensor {shown(name)}: {problem}")
+    if not problems:
+        problems = _layout_problems(entries, data_size)
+    if problems:
+        raise RecordError(joined(problems))
+    return Header(entries, metadata)
+
+
+def _load_json(raw: bytes) -> dict[str, Any]:
+    if raw[:1] != b"{":
+        raise RecordError(f"header must begin with '{{', got {shown(raw[:8])}")
+    try:
+        return dict(
+            json.loads(
+                raw.decode("utf-8"),
+                object_pairs_hook=_unique,
+                parse_constant=_refuse_constant,
+            )
+        )
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"header is not JSON: {shown(str(error))}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; a duplicate key, which two readers may read two ways, raises."""
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise RecordError(f"duplicate key {shown(key)} in the header")
+        result[key] = value
+    return result
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise RecordError(f"header is not JSON: it holds {text}")
+
+
+def _metadata(value: Any, problems: list[str]) -> dict[str, str]:
+    if not isinstance(value, dict):
+        problems.append(f"{METADATA} must be an object of strings, got {shown(value)}")
+        return {}
+    for key, text in value.items():
+        if not isinstance(text, str):
+            problems.append(
+                f"{METADATA} {shown(key)} must be a string, got {shown(text)}"
+            )
+    return value
+
+
+def _entry(value: Any, data_size: int) -> Entry:
+    if not isinstance(value, dict) or value.keys() != FIELDS:
+        found = sorted(value) if isinstance(value, dict) else value
+        raise RecordError(f"expected the fields {sorted(FIELDS)}, got {shown(found)}")
+    tag = value["dtype"]
+    if not isinstance(tag, str) or tag not in DTYPES:
+        raise RecordError(
+            f"unknown dtype {shown(tag)}, expected one of {', '.join(DTYPES)}"
+        )
+    shape = _integers("shape", value["shape"])
+    expected = data_length(tag, shape)
+    offsets = _integers("data_offsets", value["data_offsets"])
+    if len(offsets) != 2:
+        raise RecordError(f"expected two data_offsets, got {shown(offsets)}")
+    begin, end = offsets
+    if not 0 <= begin <= end <= data_size:
+        raise RecordError(
+            f"data_offsets {shown(offsets)} out of range: the file holds {data_size} "
+            "bytes of data (is it truncated?)"
+        )
+    if end - begin != expected:
+        raise RecordError(
+            f"{tag} of shape {shown(shape)} takes {expected} bytes, "
+            f"but data_offsets {shown(offsets)} span {end - begin}"
+        )
+    return Entry(tag, shape, begin, end)
+
+
+def _integers(field: str, value: Any) -> tuple[int, ...]:
+    # type() and not isinstance(): true and false are integers to Python.
+    if not isinstance(value, list) or any(type(item) is not int for item in value):
+        raise RecordError(f"{field} must be a list of integers, got {shown(value)}")
+    return tuple(value)
+
+
+def _layout_problems(entries: Mapping[str, Entry], data_size: int) -> list[str]:
+    """What breaks the rule that tensors lie end to end and fill the file."""
+    problems, at, before = [], 0, "the header"
+    for name, entry in sorted(entries.items(), key=_place):
+        if entry.begin != at:
+            what = "overlaps" if entry.begin < at else "leaves a hole after"
+            problems.append(
+                f"tensor {shown(name)} {what} {before}: "
+                f"expected its data at {at}, got {entry.begin}"
+            )
+        at, before = max(at, entry.end), f"tensor {shown(name)}"
+    if at != data_size:
+        problems.append(
+            f"trailing bytes: the tensors take {at} bytes, the file holds {data_size}"
+        )
+    return problems
+
+
+def _place(item: tuple[str, Entry]) -> tuple[int, int]:
+    return item[1].begin, item[1].end
+
+
+def encode_header(entries: Mapping[str, Entry], metadata: Mapping[str, str]) -> bytes:
+    """The first bytes of a file, so padded that the data starts 64-byte aligned.
+
+    Tensors stand in the order given, metadata sorted by key. Raises
+    ``RecordError`` for text that UTF-8 cannot hold, metadata that is not text,
+    and a header above 100 MB.
+    """
+    fields: dict[str, Any] = {}
+    if metadata:
+        _check_metadata(metadata)
+        fields[METADATA] = dict(sorted(metadata.items()))
+    for name, entry in entries.items():
+        fields[name] = {
+            "dtype": entry.tag,
+            "shape": list(entry.shape),
+            "data_offsets": [entry.begin, entry.end],
+        }
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % ALIGNMENT)
+    if len(text) > MAX_HEADER:
+        raise RecordError(
+            f"header too large: {len(text)} bytes, expected at most {MAX_HEADER}"
+        )
+    return len(text).to_bytes(8, "little") + text
+
+
+def check_name(name: object) -> str:
+    """The name, when it can name a tensor; else ``RecordError``."""
+    if not isinstance(name, str):
+        raise RecordError(f"tensor name must be a string, got {shown(name)}")
+    if name == METADATA:
+        raise RecordError(f"tensor name {METADATA!r} is reserved by the format")
+    _check_text(name, f"tensor name {shown(name)}: ")
+    return name
+
+
+def _check_metadata(metadata: Mapping[str, str]) -> None:
+    for pair in metadata.items():
+        for text in pair:
+            if not isinstance(text, str):
+                raise RecordError(f"metadata must map text to text, got {shown(pair)}")
+            _check_text(text, f"metadata {shown(pair[0])}: ")
+
+
+def _check_text(text: str, prefix: str = "") -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise RecordError(f"{prefix}lone surrogate in {shown(text)}") from None

@@ -1,0 +1,143 @@
+"""Safetensors files, read as lazily made NumPy views."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from io import BufferedReader
+from pathlib import Path
+
+import numpy as np
+
+from burn.record.dtypes import DTYPES, Array, Bytes, DType, unpack_f4
+from burn.record.errors import RecordError, shown
+from burn.record.files import HEAD_SIZE, MAX_HEADER, SAFETENSORS, describe_foreign
+from burn.record.header import ALIGNMENT, Header, parse_header
+
+
+class Record(Mapping[str, Array]):
+    """A read-only mapping of tensor names to arrays, in the header's order.
+
+    An array is made when it is asked for, as a read-only view on the file's
+    bytes. Two kinds are copied instead: ``F4``, which is packed in the file, and
+    a tensor that another writer placed at an address unfit for its type.
+    """
+
+    def __init__(self, path: Path, header: Header, data: Bytes) -> None:
+        self.path = path
+        self.metadata: dict[str, str] = dict(header.metadata)
+        self._entries = header.entries
+        self._data = data
+
+    def __getitem__(self, name: str) -> Array:
+        """The tensor, read-only, in its own dtype and shape.
+
+        Raises ``KeyError`` for a name that the record lacks, and ``RecordError``
+        for a ``BOOL`` tensor with bytes other than 0 and 1.
+        """
+        entry = self._entries[name]
+        raw = self._data[entry.begin : entry.end]
+        if entry.tag == "BOOL" and raw.max(initial=0) > 1:
+            raise RecordError(
+                f"{self.path}: tensor {shown(name)}: BOOL expects bytes 0 and 1, "
+                f"got {raw.max()}"
+            )
+        if entry.tag == "F4":
+            raw = unpack_f4(raw)
+        array = raw.view(DTYPES[entry.tag]).reshape(entry.shape)
+        if not array.flags.aligned:
+            array = array.copy()
+        array.flags.writeable = False
+        return array
+
+    def info(self, name: str) -> tuple[DType, tuple[int, ...]]:
+        """The dtype and shape of a tensor, without touching its bytes."""
+        entry = self._entries[name]
+        return DTYPES[entry.tag], entry.shape
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    # Mapping would compare arrays with ==, whose answer is not a bool.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"Record({str(self.path)!r}, {len(self)} tensors)"
+
+
+def open_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
+    """The record in a safetensors file, with every claim of its header checked.
+
+    With ``mmap`` the file is mapped and read as tensors are used; a file that
+    is then cut short by someone else ends the process, so a file that may
+    change in place is better opened with ``mmap=False``, which reads it into
+    memory.
+
+    Raises ``RecordError`` for a file that is not a sound record, and ``OSError``
+    where it cannot be opened.
+    """
+    path = Path(path)
+    if not stat.S_ISREG(path.stat().st_mode):
+        what = "a directory" if path.is_dir() else "a device or pipe"
+        raise RecordError(f"{path}: expected a regular file, got {what}")
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        _refuse_foreign(path, file)
+        try:
+            header, start = _read_header(file, size)
+        except RecordError as problem:
+            raise RecordError(f"{path}: {problem}") from None
+        data = _map(file, size) if mmap else _read(path, file, size)
+    return Record(path, header, data[start:])
+
+
+def _refuse_foreign(path: Path, file: BufferedReader) -> None:
+    foreign = describe_foreign(file.read(HEAD_SIZE))
+    if foreign is not None and foreign is not SAFETENSORS:
+        raise RecordError(
+            f"{path}: expected a safetensors file, got: {foreign.kind}. "
+            f"{foreign.remedy}"
+        )
+    file.seek(0)
+
+
+def _read_header(file: BufferedReader, size: int) -> tuple[Header, int]:
+    """The header, and the offset in the file at which the data starts."""
+    if size < 8:
+        raise RecordError(f"truncated: expected at least 8 bytes, got {size}")
+    length = int.from_bytes(file.read(8), "little")
+    if length > MAX_HEADER:
+        raise RecordError(
+            f"header too large: {length} bytes, expected at most {MAX_HEADER} "
+            "(is this a safetensors file?)"
+        )
+    if length > size - 8:
+        raise RecordError(
+            f"truncated: expected a header of {length} bytes, "
+            f"got {size - 8} bytes after its length"
+        )
+    return parse_header(file.read(length), size - 8 - length), 8 + length
+
+
+def _map(file: BufferedReader, size: int) -> Bytes:
+    mapped = np.memmap(file, dtype=np.uint8, mode="r", shape=(size,))
+    return np.asarray(mapped)  # plain views: slicing a memmap costs ten times more
+
+
+def _read(path: Path, file: BufferedReader, size: int) -> Bytes:
+    """The whole file in memory, as aligned as it would be when mapped."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    data = room[start : start + size]
+    file.seek(0)
+    got = file.readinto(data.data)
+    if got != size:
+        raise RecordError(f"{path}: truncated: expected {size} bytes, got {got}")
+    data.flags.writeable = False
+    return data

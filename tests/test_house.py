@@ -1,0 +1,205 @@
+"""The rules of the house, held over every source file."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = {
+    "burn_import": ROOT / "importer" / "burn_import",
+    "burn_ir": ROOT / "ir" / "burn_ir",
+    "burn_templates": ROOT / "templates" / "burn_templates",
+    "burn": ROOT / "runtime" / "burn",
+}
+MAY_IMPORT = {
+    "burn_import": {"burn_templates", "burn_ir", "burn"},
+    "burn_ir": {"burn"},
+    "burn_templates": set[str](),
+    "burn": set[str](),
+}
+NOT_IN_RUNTIME = {"onnx", "google", "jinja2", "black", "click"}
+TOP_FOLDERS = (
+    *("importer", "ir", "templates", "runtime"),
+    *("tests", "models", "examples", "benchmarks"),
+)
+FILE_LINES = 400
+FUNCTION_LINES = 45
+README_LINES = 40
+# An absolute path below a folder that only one machine has, and the hosts of package
+# registries: neither means anything to a reader elsewhere.
+MACHINE_PATH = re.compile(
+    r"(?<![\w./~-])/(?:home|root|tmp|work|Users|opt)/\w|\b[A-Z]:\\Users\\"
+)
+REGISTRY_HOST = re.compile(
+    r"\b(?:test\.)?py[p]i\.(?:org|python\.org)|\bfiles\.pytho[n]hosted\.org|"
+    r"\b[\w-]+\.jfrog\.io|\bpypi\.nvidia\.com"
+)
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Return the files git tracks, or would after ``git add .``, that match."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *patterns],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    names = listing.stdout.decode().split("\0")
+    return [path for name in names if name and (path := ROOT / name).is_file()]
+
+
+def python_files() -> list[Path]:
+    """Return every Python file of the repository."""
+    files = tracked("*.py")
+    assert files, "git lists no Python file"
+    return files
+
+
+def parse(path: Path) -> ast.Module:
+    """Return the syntax tree of one file."""
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def place(path: Path, line: int) -> str:
+    """Return ``path:line`` as an editor understands it."""
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Return each imported top-level package and its line, lazy imports too.
+
+    A relative import counts as ``.``.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.partition(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            name = "." if node.level else (node.module or "")
+            yield name.partition(".")[0] or ".", node.lineno
+
+
+def wrong_imports(package: str, tree: ast.Module) -> list[tuple[str, int]]:
+    """Return the imports in ``tree`` that ``package`` may not make."""
+    banned = PACKAGES.keys() - MAY_IMPORT[package] - {package} | {"."}
+    if package == "burn":
+        banned |= NOT_IN_RUNTIME
+    return [(name, line) for name, line in imports(tree) if name in banned]
+
+
+def broad_handlers(tree: ast.Module) -> list[int]:
+    """Return the lines of bare ``except`` and of ``except Exception``."""
+    broad = {"Exception", "BaseException"}
+    lines = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        caught = ast.walk(node.type) if node.type else ()
+        names = {name.id for name in caught if isinstance(name, ast.Name)}
+        if node.type is None or names & broad:
+            lines.append(node.lineno)
+    return lines
+
+
+def long_functions(tree: ast.Module) -> list[tuple[str, int, int]]:
+    """Return name, line and length of each function above the limit."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > FUNCTION_LINES:
+                found.append((node.name, node.lineno, length))
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_packages_import_only_what_they_may(package: str) -> None:
+    wrong = [
+        f"{place(path, line)}: {package} may not import {name}"
+        for path in sorted(PACKAGES[package].rglob("*.py"))
+        for name, line in wrong_imports(package, parse(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("package", "source", "wrong"),
+    [
+        ("burn", "def f():\n    from burn_ir import ops", [("burn_ir", 2)]),
+        ("burn", "import numpy, onnx.helper", [("onnx", 1)]),
+        ("burn", "from google.protobuf import message", [("google", 1)]),
+        ("burn", "from burn.ops import relu", []),
+        ("burn_ir", "import burn\nimport burn_import.cli", [("burn_import", 2)]),
+        ("burn_ir", "from . import ops", [(".", 1)]),
+        ("burn_templates", "import jinja2\nimport burn", [("burn", 2)]),
+        ("burn_import", "import burn, burn_ir, burn_templates", []),
+    ],
+)
+def test_wrong_imports_are_found(
+    package: str, source: str, wrong: list[tuple[str, int]]
+) -> None:
+    assert wrong_imports(package, ast.parse(source)) == wrong
+
+
+def test_files_are_short() -> None:
+    lengths = {path: len(path.read_bytes().splitlines()) for path in python_files()}
+    long = [place(path, n) for path, n in lengths.items() if n > FILE_LINES]
+    assert not long, "\n".join(long)
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{place(path, line)}: {name} has {length} lines"
+        for path in python_files()
+        for name, line, length in long_functions(parse(path))
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_long_functions_are_found() -> None:
+    body = "    pass\n" * FUNCTION_LINES
+    assert long_functions(ast.parse(f"def f():\n{body}")) == [
+        ("f", 1, FUNCTION_LINES + 1)
+    ]
+
+
+def test_no_broad_except() -> None:
+    broad = [
+        place(path, line)
+        for path in python_files()
+        for line in broad_handlers(parse(path))
+    ]
+    assert not broad, "\n".join(broad)
+
+
+@pytest.mark.parametrize("clause", ["", " Exception", " (KeyError, BaseException)"])
+def test_broad_except_is_found(clause: str) -> None:
+    source = f"try:\n    pass\nexcept{clause}:\n    pass"
+    assert broad_handlers(ast.parse(source)) == [3]
+
+
+@pytest.mark.parametrize("folder", TOP_FOLDERS)
+def test_top_folders_have_a_short_readme(folder: str) -> None:
+    lines = (ROOT / folder / "README.md").read_text("utf-8").splitlines()
+    assert 3 <= len(lines) <= README_LINES
+
+
+def test_text_names_no_machine_and_no_registry() -> None:
+    found = []
+    for path in tracked():
+        if b"\0" in (data := path.read_bytes()):
+            continue
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if MACHINE_PATH.search(line) or REGISTRY_HOST.search(line):
+                found.append(f"{place(path, number)}: {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("folder", ["home/ann", "root/x", "tmp/out", "Users/ann"])
+def test_machine_paths_are_found(folder: str) -> None:
+    assert MACHINE_PATH.search(f"open('/{folder}/model.onnx')")
+    assert not MACHINE_PATH.search(f"models/{folder}/model.onnx")
