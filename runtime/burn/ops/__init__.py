@@ -3,7 +3,15 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
-from burn.ops.conv import conv, conv_transpose, conv_weight_grad
+from burn.ops.conv import (
+    conv as conv,
+)
+from burn.ops.conv import (
+    conv_transpose as conv_transpose,
+)
+from burn.ops.conv import (
+    conv_weight_grad as conv_weight_grad,
+)
 from burn.ops.elementwise import (
     abs as abs,
 )
@@ -117,6 +125,39 @@ from burn.ops.logic import (
 )
 from burn.ops.logic import (
     where as where,
+)
+from burn.ops.pool import (
+    adaptive_avg_pool as adaptive_avg_pool,
+)
+from burn.ops.pool import (
+    adaptive_avg_spread as adaptive_avg_spread,
+)
+from burn.ops.pool import (
+    avg_pool as avg_pool,
+)
+from burn.ops.pool import (
+    lp_pool as lp_pool,
+)
+from burn.ops.pool import (
+    max_pool as max_pool,
+)
+from burn.ops.pool import (
+    max_pool_with_indices as max_pool_with_indices,
+)
+from burn.ops.pool import (
+    window_argmax as window_argmax,
+)
+from burn.ops.pool import (
+    window_gather as window_gather,
+)
+from burn.ops.pool import (
+    window_scatter as window_scatter,
+)
+from burn.ops.pool import (
+    window_spread as window_spread,
+)
+from burn.ops.pool import (
+    window_sum as window_sum,
 )
 from burn.ops.reduction import max as max
 from burn.ops.reduction import mean as mean
