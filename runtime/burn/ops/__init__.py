@@ -90,6 +90,18 @@ from burn.ops.elementwise import (
 from burn.ops.elementwise import (
     trunc_div as trunc_div,
 )
+from burn.ops.layer_norm import (
+    layer_norm as layer_norm,
+)
+from burn.ops.layer_norm import (
+    layer_norm_grad as layer_norm_grad,
+)
+from burn.ops.layer_norm import (
+    rms_norm as rms_norm,
+)
+from burn.ops.layer_norm import (
+    rms_norm_grad as rms_norm_grad,
+)
 from burn.ops.logic import (
     equal as equal,
 )
@@ -125,6 +137,21 @@ from burn.ops.logic import (
 )
 from burn.ops.logic import (
     where as where,
+)
+from burn.ops.norm import (
+    batch_norm as batch_norm,
+)
+from burn.ops.norm import (
+    batch_norm_train as batch_norm_train,
+)
+from burn.ops.norm import (
+    group_norm as group_norm,
+)
+from burn.ops.norm import (
+    instance_norm as instance_norm,
+)
+from burn.ops.norm import (
+    lrn as lrn,
 )
 from burn.ops.pool import (
     adaptive_avg_pool as adaptive_avg_pool,
