@@ -3,6 +3,63 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.activation import (
+    celu as celu,
+)
+from burn.ops.activation import (
+    clip as clip,
+)
+from burn.ops.activation import (
+    elu as elu,
+)
+from burn.ops.activation import (
+    gelu as gelu,
+)
+from burn.ops.activation import (
+    gelu_grad as gelu_grad,
+)
+from burn.ops.activation import (
+    hard_sigmoid as hard_sigmoid,
+)
+from burn.ops.activation import (
+    hard_swish as hard_swish,
+)
+from burn.ops.activation import (
+    leaky_relu as leaky_relu,
+)
+from burn.ops.activation import (
+    mish as mish,
+)
+from burn.ops.activation import (
+    prelu as prelu,
+)
+from burn.ops.activation import (
+    relu as relu,
+)
+from burn.ops.activation import (
+    selu as selu,
+)
+from burn.ops.activation import (
+    shrink as shrink,
+)
+from burn.ops.activation import (
+    sigmoid as sigmoid,
+)
+from burn.ops.activation import (
+    silu as silu,
+)
+from burn.ops.activation import (
+    softplus as softplus,
+)
+from burn.ops.activation import (
+    softsign as softsign,
+)
+from burn.ops.activation import (
+    tanh as tanh,
+)
+from burn.ops.activation import (
+    thresholded_relu as thresholded_relu,
+)
 from burn.ops.conv import (
     conv as conv,
 )
@@ -224,4 +281,13 @@ from burn.ops.shape import (
 )
 from burn.ops.shape import (
     unsqueeze as unsqueeze,
+)
+from burn.ops.softmax import (
+    log_softmax as log_softmax,
+)
+from burn.ops.softmax import (
+    logsumexp as logsumexp,
+)
+from burn.ops.softmax import (
+    softmax as softmax,
 )

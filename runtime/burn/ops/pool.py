@@ -320,7 +320,7 @@ def _counts(wins: Windows, include_pad: bool) -> np.ndarray[Any, Any]:
         low, high = (-before, size + after) if include_pad else (0, size)
         counts.append(((places >= low) & (places < high)).sum(1))
     counted: np.ndarray[Any, Any] = reduce(np.multiply.outer, counts)
-    return np.maximum(counted, 1)
+    return counted.clip(1)
 
 
 def _means(extent: int, count: int) -> np.ndarray[Any, Any]:
