@@ -23,6 +23,10 @@ _SELU_ALPHA = 1.67326319217681884765625
 _SELU_GAMMA = 1.05070102214813232421875
 # gelu by tanh: sqrt(2 / pi), and the factor of the cube.
 _SLOPE, _CUBE = sqrt(2.0 / pi), 0.044715
+# erf(x) = tanh(x * P(x ** 2)) within 6e-8: least squares on the error, reweighted.
+_ERF = (1.58961237e-07, -5.98570300e-06, 8.97126267e-05, -6.25719572e-04) + (
+    *(-1.84383842e-04, 1.02765482e-01, 1.12837971),
+)
 
 
 def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
@@ -252,7 +256,21 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     x = _bounded(x)
     if approximate == "tanh":
         return x * (np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5
-    return x * (erf.kernel(x * sqrt(0.5)) + 1) * 0.5
+    return x * (_erf(x * sqrt(0.5)) + 1) * 0.5
+
+
+def _erf(x: Array) -> Array:
+    """The error function to the precision of 1 + erf(x), several times as fast."""
+    if x.dtype != np.float32:
+        return erf.kernel(x)
+    x = np.clip(x, -4.2, 4.2)
+    square = x * x
+    inner = np.full_like(x, _ERF[0])
+    for coefficient in _ERF[1:]:
+        inner *= square
+        inner += coefficient
+    inner *= x
+    return np.tanh(inner)
 
 
 @gelu.vjp
@@ -276,7 +294,7 @@ def gelu_grad(
         inner = (square * (3 * _CUBE) + 1) * _SLOPE
         return grad * (((1 - gate * gate) * inner * x + gate + 1) * 0.5)
     density = np.exp(square * -0.5) * (1 / sqrt(2 * pi))
-    return grad * ((erf.kernel(x * sqrt(0.5)) + 1) * 0.5 + x * density)
+    return grad * ((_erf(x * sqrt(0.5)) + 1) * 0.5 + x * density)
 
 
 @gelu_grad.vjp
