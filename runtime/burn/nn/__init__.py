@@ -2,14 +2,18 @@
 
 from burn.box import Buffer, Parameter
 from burn.nn import init
-from burn.nn.module import Module, ModuleList, Sequential, WeightsError
+from burn.nn.init import buffer, parameter
+from burn.nn.module import Module, ModuleDict, ModuleList, Sequential, WeightsError
 
 __all__ = [
     "Buffer",
     "Module",
+    "ModuleDict",
     "ModuleList",
     "Parameter",
     "Sequential",
     "WeightsError",
+    "buffer",
     "init",
+    "parameter",
 ]
