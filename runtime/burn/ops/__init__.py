@@ -45,6 +45,7 @@ from burn.ops.logic import (
     not_equal,
     where,
 )
+from burn.ops.matmul import einsum, linear, matmul
 from burn.ops.reduction import max, mean, min, prod, sum, sum_to
 from burn.ops.shape import (
     concat,
