@@ -3,6 +3,16 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.creation import (
+    arange,
+    eye,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
 from burn.ops.elementwise import (
     abs,
     add,
@@ -31,6 +41,19 @@ from burn.ops.elementwise import (
     trunc,
     trunc_div,
 )
+from burn.ops.indexing import (
+    compress,
+    depth_to_space,
+    gather_elements,
+    gather_nd,
+    getitem,
+    nonzero,
+    one_hot,
+    one_hot_mask,
+    slice,
+    space_to_depth,
+    take,
+)
 from burn.ops.logic import (
     equal,
     greater,
@@ -46,7 +69,38 @@ from burn.ops.logic import (
     where,
 )
 from burn.ops.matmul import einsum, linear, matmul
-from burn.ops.reduction import max, mean, min, prod, sum, sum_to
+from burn.ops.ordering import (
+    argmax,
+    argmin,
+    argsort,
+    cumprod,
+    cumsum,
+    sort,
+    topk,
+)
+from burn.ops.padding import (
+    flip,
+    pad,
+    reverse_sequence,
+    roll,
+    stack,
+    tile,
+    trilu,
+)
+from burn.ops.reduction import (
+    all,
+    any,
+    max,
+    mean,
+    min,
+    prod,
+    reduce_l1,
+    reduce_l2,
+    sum,
+    sum_to,
+    var,
+)
+from burn.ops.scatter import scatter_elements, scatter_nd
 from burn.ops.shape import (
     concat,
     expand,
