@@ -87,6 +87,7 @@ from burn.ops.padding import (
     tile,
     trilu,
 )
+from burn.ops.random import bernoulli, dropout, normal, uniform
 from burn.ops.reduction import (
     all,
     any,
