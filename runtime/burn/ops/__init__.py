@@ -101,6 +101,7 @@ from burn.ops.reduction import (
     sum_to,
     var,
 )
+from burn.ops.resize import resize
 from burn.ops.scatter import scatter_elements, scatter_nd
 from burn.ops.shape import (
     concat,
