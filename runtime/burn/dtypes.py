@@ -4,7 +4,7 @@ Every dtype is a NumPy dtype object; those that NumPy lacks come from ml_dtypes.
 are held as Python objects (``string`` is the object dtype), as NumPy does.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -66,7 +66,12 @@ def is_complex(dtype: DType) -> bool:
     return dtype in COMPLEX
 
 
-@lru_cache(maxsize=None)
+def integer_limits(dtype: DType) -> Any:
+    """An object with the ``min`` and ``max`` of an integer dtype."""
+    return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+
+
+@cache
 def promote(a: DType, b: DType) -> DType:
     """The dtype of ``a`` and ``b`` in one expression, by PyTorch's rules.
 

@@ -55,7 +55,7 @@ def _spelt(primitive: str, spelling: Spelling) -> Callable[[F], F]:
 
 
 def method(function: F) -> F:
-    """Note that the primitive of this name is written as a method of its first operand."""
+    """Note that the primitive of this name is written as a method."""
     SPELLINGS[function.__name__] = Spelling("method", function.__name__)
     return function
 
@@ -152,19 +152,19 @@ class Methods:
         return ops.not_equal(self, other)
 
     @infix("less", "<", 6)
-    def __lt__(self, other: Operand) -> Tensor:
+    def __lt__(self, other: Operand) -> Tensor:  # type: ignore[misc]
         return ops.less(self, other)
 
     @infix("less_equal", "<=", 6)
-    def __le__(self, other: Operand) -> Tensor:
+    def __le__(self, other: Operand) -> Tensor:  # type: ignore[misc]
         return ops.less_equal(self, other)
 
     @infix("greater", ">", 6)
-    def __gt__(self, other: Operand) -> Tensor:
+    def __gt__(self, other: Operand) -> Tensor:  # type: ignore[misc]
         return ops.greater(self, other)
 
     @infix("greater_equal", ">=", 6)
-    def __ge__(self, other: Operand) -> Tensor:
+    def __ge__(self, other: Operand) -> Tensor:  # type: ignore[misc]
         return ops.greater_equal(self, other)
 
     # Equality is elementwise, so identity is what dictionaries and sets go by.
@@ -200,7 +200,7 @@ class Methods:
 
     @method
     def squeeze(self, axis: Any = None) -> Tensor:
-        """The tensor without the given axes of extent 1 (all of them without ``axis``)."""
+        """The tensor without the given axes of extent 1 (all, without ``axis``)."""
         return ops.squeeze(self, axis)
 
     @method

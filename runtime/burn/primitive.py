@@ -1,9 +1,9 @@
 """Primitives: the only things that ever happen to data.
 
-A primitive is a kernel on arrays (NumPy's and CuPy's alike), kernels for single devices
-where they pay, and a gradient rule. Calling it hands the call to the backend of highest
-level among its arguments; that backend peels its layer off and calls the primitive again
-on what is inside, until a device runs a kernel.
+A primitive is a kernel on arrays (NumPy's and CuPy's alike), kernels for single
+devices where they pay, and a gradient rule. Calling it hands the call to the backend of
+highest level among its arguments; that backend peels its layer off and calls the
+primitive again on what is inside, until a device runs a kernel.
 """
 
 from collections.abc import Callable, Iterator
@@ -93,9 +93,9 @@ class Primitive(Generic[P, R]):
 
         return register
 
-    def run(self, backend: Backend, args: tuple[Any, ...], static: Any) -> Any:
+    def run(self, backend: Backend, args: list[Any], static: Any) -> Any:
         """The kernel's result on raw arrays of ``backend``."""
-        kernel = self.device_kernels.get(type(backend), self.kernel)
+        kernel: Callable[..., Any] = self.device_kernels.get(type(backend), self.kernel)
         return kernel(*args, **static)
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ def primitive(
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
 @overload
 def primitive(
-    *, outputs: int, host: bool = False
+    *, outputs: Literal[0, 2, 3, 4], host: bool = False
 ) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
 def primitive(
     kernel: Callable[..., Any] | None = None, /, *, outputs: int = 1, host: bool = False
@@ -156,7 +156,7 @@ def primitive(
 
 def composite(body: Callable[P, R], /) -> Composite[P, R]:
     """Declare the decorated function of primitives as one printable operation."""
-    made: Composite[P, R] = Composite(body, 1, False)
+    made = Composite[P, R](body, 1, False)
     made.gradient_reason = "differentiated through its body"
     _register(made)
     return made

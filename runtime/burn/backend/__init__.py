@@ -1,4 +1,4 @@
-"""The backends: host memory, CUDA devices, and automatic differentiation over either."""
+"""The backends: host memory, CUDA devices, and autodiff over either of them."""
 
 from burn.backend.autodiff import Autodiff, Gradients
 from burn.backend.base import Backend

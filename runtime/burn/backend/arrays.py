@@ -61,7 +61,7 @@ class ArrayBackend(Backend):
 
     def as_data(self, result: Any) -> Any:
         """``result`` of a kernel as this backend's data."""
-        return self.from_numpy(result) if np.isscalar(result) else result
+        return self.from_numpy(np.asarray(result)) if np.isscalar(result) else result
 
 
 def _host() -> ArrayBackend:

@@ -46,7 +46,9 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: DType = float32) -> Def
     return _drawn(shape, dtype, lambda rng: rng.uniform(-bound, bound, shape))
 
 
-def normal(shape: tuple[int, ...], std: float = 1.0, dtype: DType = float32) -> Deferred:
+def normal(
+    shape: tuple[int, ...], std: float = 1.0, dtype: DType = float32
+) -> Deferred:
     """Normal with mean 0 and standard deviation ``std``."""
     return _drawn(shape, dtype, lambda rng: rng.normal(0.0, std, shape))
 

@@ -32,7 +32,7 @@ class Module:
         """Nothing to set up; here so that subclasses can call it."""
 
     def children(self) -> Iterator[tuple[str, Any]]:
-        """The fields that carry state: (name, box or module), in order of definition."""
+        """The fields with state: (name, box or module), in order of definition."""
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
                 yield name, value
@@ -130,7 +130,9 @@ class Module:
 
     def num_parameters(self) -> int:
         """The number of trainable elements."""
-        return sum(int(np.prod(box.shape, dtype=np.int64)) for _, box in self.parameters())
+        return sum(
+            int(np.prod(box.shape, dtype=np.int64)) for _, box in self.parameters()
+        )
 
     def describe(self) -> str:
         """The arguments that ``repr`` shows; layers override it."""
@@ -146,7 +148,9 @@ class Module:
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
 
 
-def _check(boxes: dict[str, Box], found: dict[str, tuple[Any, tuple[int, ...]]]) -> None:
+def _check(
+    boxes: dict[str, Box], found: dict[str, tuple[Any, tuple[int, ...]]]
+) -> None:
     """Raise one error with every key of ``found`` that does not fit ``boxes``."""
     held = {id(boxes[path]) for path in boxes if path in found}
     problems = [

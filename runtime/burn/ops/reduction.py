@@ -82,7 +82,7 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
 
 @primitive
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The largest element over ``axis``; of no elements, the smallest value there is."""
+    """The largest element over ``axis``; of none, the smallest value there is."""
     return _extreme(np.maximum, x, axis, keepdims, lowest(x.dtype))
 
 
@@ -93,7 +93,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 
 @primitive
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The smallest element over ``axis``; of no elements, the largest value there is."""
+    """The smallest element over ``axis``; of none, the largest value there is."""
     return _extreme(np.minimum, x, axis, keepdims, highest(x.dtype))
 
 
@@ -102,15 +102,17 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _to_extremes(grad, out, x, axis, keepdims)
 
 
-def _extreme(
-    ufunc: Any, x: Array, axis: Axes, keepdims: bool, identity: Any
-) -> Array:
+def _extreme(ufunc: Any, x: Array, axis: Axes, keepdims: bool, identity: Any) -> Array:
     axes = axes_of(axis, x.ndim)
     if builtins.all(x.shape[a] for a in axes):
         return ufunc.reduce(x, axis=axes, keepdims=keepdims)
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
     full = np.full_like(x, identity, shape=shape)
-    return full if keepdims else full.reshape([n for a, n in enumerate(shape) if a not in axes])
+    return (
+        full
+        if keepdims
+        else full.reshape([n for a, n in enumerate(shape) if a not in axes])
+    )
 
 
 def lowest(dtype: Any) -> Any:
@@ -128,9 +130,7 @@ def _bound(dtype: Any, infinity: float, side: str) -> Any:
         return side == "max"
     if dtypes.is_float(dtype):
         return infinity
-    import ml_dtypes
-
-    return getattr(ml_dtypes.iinfo(dtype), side)
+    return getattr(dtypes.integer_limits(dtype), side)
 
 
 def _spread(grad: Any, x: Any, axis: Axes, keepdims: bool) -> Any:

@@ -23,7 +23,8 @@ def namespace(array: Array) -> Any:
 
 def pair(x: Array, y: Array) -> tuple[Array, Array]:
     """``x`` and ``y`` as arrays of their common dtype; Python numbers are weak."""
-    x_weak, y_weak = isinstance(x, int | float | complex), isinstance(y, (int | float | complex))
+    x_weak = isinstance(x, int | float | complex)
+    y_weak = isinstance(y, int | float | complex)
     if x_weak and y_weak:
         x = np.asarray(x, dtypes.default_dtype(x))
         x_weak = False
@@ -44,7 +45,7 @@ def pair(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def numeric(x: Array, y: Array) -> tuple[Array, Array]:
-    """As :func:`pair`, and bools become int64, which have no arithmetic of their own."""
+    """As :func:`pair`, but bools, which have no arithmetic, become int64."""
     x, y = pair(x, y)
     if x.dtype == dtypes.bool_:
         return x.astype(np.int64), y.astype(np.int64)

@@ -5,6 +5,7 @@ pointer, an error page saved under the name of a model, a ``.pt`` instead of a
 record. Each is recognised here once, for every reader.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -124,9 +125,10 @@ def _zip(head: bytes) -> Foreign | None:
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     if first.endswith(b".npy"):
         return NPZ
-    if b"/archive_format" in head or first == b"archive_format":
+    if b"/data/weights/" in first or b"archive_format" in head:
         return EXPORTED
-    if b"__torch__" in head or b"/constants.pkl" in head:
+    # torch.jit.save writes the tensors first, torch.save the pickle.
+    if b"__torch__" in head or re.search(rb"/data/[0-9]+$", first):
         return TORCHSCRIPT
     if first.endswith((b"/data.pkl", b"/version", b"/byteorder")):
         return TORCH

@@ -1,0 +1,248 @@
+"""From a model as written to a typed graph of the newest operators.
+
+Names become unique over the whole model, bodies are closed (what they use from outside
+becomes an operand), constants of all bodies go to one store, nodes are sorted, upgraded
+and typed. Everything found wrong is reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from burn_ir.dim import counting_unnamed
+from burn_ir.errors import InvalidModel, InvalidOperand, Problem
+from burn_ir.graph import Constants, Graph, Node
+from burn_ir.infer import infer_op
+from burn_ir.nodes import make_op, upgraded
+from burn_ir.order import sort_nodes
+from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.survey import check_operators, newest_version, operator_version
+from burn_ir.types import Array, Type
+
+
+def build(model: RawModel) -> Graph:
+    """The typed graph of ``model``.
+
+    Raises:
+        UnsupportedModel: operators or versions are not supported; all are listed.
+        InvalidModel: nodes contradict their operators; all are listed.
+    """
+    check_operators(model)
+    builder = _Builder(model.opsets)
+    with counting_unnamed():
+        graph = builder.main(model.graph)
+    if builder.problems:
+        raise InvalidModel(builder.problems)
+    return replace(graph, opsets=dict(model.opsets), producer=model.producer)
+
+
+@dataclass
+class _Scope:
+    """The names that one graph's nodes can see."""
+
+    outer: _Scope | None = None
+    names: dict[str, str] = field(default_factory=dict)  # as written -> unique
+    types: dict[str, Type] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    captured: dict[str, None] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+
+
+class _Builder:
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        self.opsets = opsets
+        self.constants = Constants()
+        self.problems: list[Problem] = []
+        self.taken: set[str] = set()
+
+    def main(self, raw: RawGraph) -> Graph:
+        scope = _Scope()
+        for name, declared in raw.inputs.items():
+            scope.types[self.define(scope, name)] = declared
+        defaults = {
+            scope.names[name]: self.store(f"{name}.default", array)
+            for name, array in raw.defaults.items()
+        }
+        inputs = tuple(scope.names[name] for name in raw.inputs)
+        graph = self.fill(raw, scope, inputs)
+        return replace(graph, defaults=defaults, doc=raw.doc)
+
+    def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
+        """The graph of ``raw`` whose inputs are already in ``scope``."""
+        for name, array in raw.constants.items():
+            scope.names[name] = self.store(name, array)
+        for node in sort_nodes(raw, self.problems):
+            self.add(scope, node)
+        outputs = tuple(self.output(scope, raw, name) for name in raw.outputs)
+        return Graph(
+            raw.name, inputs, outputs, tuple(scope.nodes), scope.types, self.constants
+        )
+
+    def output(self, scope: _Scope, raw: RawGraph, name: str) -> str:
+        unique = self.resolve(scope, name)
+        if unique is None:
+            message = f"expected graph {raw.name!r} to compute its output {name!r}"
+            self.problems.append(Problem(message))
+        return unique or name
+
+    def define(self, scope: _Scope, name: str) -> str:
+        """A unique name for a value that ``scope`` calls ``name``."""
+        unique, number = name, 1
+        while unique in self.taken:
+            number += 1
+            unique = f"{name}_{number}"
+        self.taken.add(unique)
+        scope.names[name] = unique
+        return unique
+
+    def store(self, name: str, array: Array) -> str:
+        """The unique name of a stored array."""
+        unique, number = name, 1
+        while unique in self.taken:
+            number += 1
+            unique = f"{name}_{number}"
+        self.taken.add(unique)
+        return self.constants.add(unique, array)
+
+    def resolve(self, scope: _Scope, name: str) -> str | None:
+        """The unique name of what ``name`` means in ``scope``; captures if need be."""
+        if name in scope.names:
+            return scope.names[name]
+        if scope.outer is None:
+            return None
+        unique = self.resolve(scope.outer, name)
+        if unique is None or unique in self.constants:
+            return unique
+        if unique in scope.outer.broken:
+            scope.broken.add(unique)
+        else:
+            scope.types[unique] = scope.outer.types[unique]
+        scope.captured[unique] = None
+        return unique
+
+    def add(self, scope: _Scope, raw: RawNode) -> None:
+        """Type one node and append it; a problem is noted and what it makes broken."""
+        version = operator_version(raw, self.opsets)
+        inputs: list[str | None] = []
+        for name in raw.inputs:
+            unique = None if name is None else self.resolve(scope, name)
+            if name is not None and unique is None:
+                self.report(raw, f"expected a value called {name!r}, found none")
+            inputs.append(unique)
+        try:
+            if raw.op_type == "Constant" and raw.domain == "":
+                self.constant(scope, raw)
+            elif any(name in scope.broken for name in inputs):
+                self.give_up(scope, raw)
+            else:
+                self.typed(scope, replace(raw, inputs=tuple(inputs)), version)
+        except InvalidOperand as error:
+            self.report(raw, str(error))
+            self.give_up(scope, raw)
+
+    def constant(self, scope: _Scope, raw: RawNode) -> None:
+        (output,) = raw.outputs
+        assert output is not None
+        if set(raw.attrs) != {"value"}:
+            raise InvalidOperand(f"expected one value, got {sorted(raw.attrs)}")
+        scope.names[output] = self.store(output, raw.attrs["value"])
+
+    def give_up(self, scope: _Scope, raw: RawNode) -> None:
+        for output in raw.outputs:
+            if output is not None:
+                scope.broken.add(self.define(scope, output))
+
+    def report(self, raw: RawNode, message: str) -> None:
+        opset = self.opsets.get(raw.domain)
+        self.problems.append(
+            Problem(message, raw.name or _first(raw), raw.op_type, opset)
+        )
+
+    def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
+        """Upgrade, construct and type a node whose inputs have unique names."""
+        draft = upgraded(
+            raw,
+            version,
+            learn=lambda name: self.type(scope, name),
+            store=self.store,
+            insert=lambda node: self.insert(scope, node),
+        )
+        raw = draft.node
+        graphs, captured = self.bodies(scope, raw)
+        operands = [*draft.types, *(scope.types[name] for name in captured)]
+        op = make_op(raw, graphs)
+        results = infer_op(op, operands)
+        scope.nodes.append(
+            Node(
+                op,
+                raw.inputs + captured,
+                self.outputs(scope, raw, results),
+                raw.name,
+                raw.scope,
+                raw.classes,
+            )
+        )
+
+    def outputs(
+        self, scope: _Scope, raw: RawNode, results: tuple[Type, ...]
+    ) -> tuple[str | None, ...]:
+        if len(raw.outputs) > len(results):
+            raise InvalidOperand(
+                f"expected at most {len(results)} outputs, got {len(raw.outputs)}"
+            )
+        names: list[str | None] = []
+        for output, result in zip(raw.outputs, results, strict=False):
+            unique = None if output is None else self.define(scope, output)
+            if unique is not None:
+                scope.types[unique] = result
+            names.append(unique)
+        return tuple(names)
+
+    def type(self, scope: _Scope, name: str) -> Type:
+        return scope.types.get(name) or Type.of(self.constants[name])
+
+    def insert(self, scope: _Scope, raw: RawNode) -> str:
+        """Build a node of the newest version in front; the name of its first output."""
+        newest = newest_version(raw)
+        self.typed(scope, raw, newest)
+        return scope.nodes[-1].output
+
+    def bodies(
+        self, scope: _Scope, raw: RawNode
+    ) -> tuple[dict[str, Graph], tuple[str, ...]]:
+        """The closed bodies among the attributes, and the names that they capture."""
+        captured: dict[str, None] = {}
+        graphs = {}
+        for name, body in raw.attrs.items():
+            if not isinstance(body, RawGraph):
+                continue
+            inner = _Scope(scope)
+            for parameter, declared in body.inputs.items():
+                inner.types[self.define(inner, parameter)] = declared
+            inputs = tuple(inner.names[parameter] for parameter in body.inputs)
+            graphs[name] = self.fill(body, inner, inputs)
+            captured.update(inner.captured)
+            if inner.broken:
+                raise InvalidOperand(f"its body {name!r} has problems")
+        closed = {
+            name: _with_inputs(graph, captured, scope.types)
+            for name, graph in graphs.items()
+        }
+        return closed, tuple(captured)
+
+
+def _with_inputs(
+    graph: Graph, captured: Mapping[str, None], types: Mapping[str, Type]
+) -> Graph:
+    """``graph`` with everything in ``captured`` among its inputs, last."""
+    return replace(
+        graph,
+        inputs=(*graph.inputs, *captured),
+        types={**graph.types, **{name: types[name] for name in captured}},
+    )
+
+
+def _first(raw: RawNode) -> str:
+    """What to call a node that has no name: its first output."""
+    return next((name for name in raw.outputs if name), "")

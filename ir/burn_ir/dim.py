@@ -1,0 +1,295 @@
+"""Extents of tensors: integers, or polynomials in named symbols.
+
+``batch * 4``, ``past + seq`` and ``(sequence - 192) // 128 + 1`` are dimensions.
+Equality of dimensions is structural; whether two of them are the same number for every
+value of their symbols is a question for :func:`same`, which may be undecided.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import reduce
+from math import gcd
+from typing import Any, TypeAlias, Union
+
+from burn_ir.errors import Undecided
+
+Monomial: TypeAlias = tuple["Atom", ...]
+Atom: TypeAlias = Union[str, "FloorDiv"]
+Dim: TypeAlias = Union[int, "Poly"]
+
+
+@dataclass(frozen=True)
+class FloorDiv:
+    """The quotient of a polynomial by an integer or polynomial, rounded down."""
+
+    numerator: Poly
+    divisor: Dim
+
+    def __str__(self) -> str:
+        return f"({self.numerator}) // {_factor(self.divisor)}"
+
+
+def _factor(dim: Dim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+@dataclass(frozen=True)
+class Poly:
+    """A sum of products of symbols and quotients, with integer coefficients.
+
+    ``terms`` are (product, coefficient) pairs in a fixed order, without zeros. Never a
+    plain number: arithmetic returns an ``int`` when the symbols cancel.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Dim) -> Dim:
+        if not isinstance(other, int | Poly):
+            return NotImplemented
+        total = dict(self.terms)
+        for product, coefficient in _terms(other):
+            total[product] = total.get(product, 0) + coefficient
+        return _poly(total)
+
+    def __mul__(self, other: Dim) -> Dim:
+        if not isinstance(other, int | Poly):
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                product = tuple(sorted(left + right, key=_atom_key))
+                total[product] = total.get(product, 0) + a * b
+        return _poly(total)
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return floor_div(self, other)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return self - floor_div(self, other) * other
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return floor_div(other, self)
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + other * -1
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return self * -1 + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __lt__(self, other: Dim) -> bool:
+        return not at_least(self, other)
+
+    def __gt__(self, other: Dim) -> bool:
+        return not at_least(other, self)
+
+    def __le__(self, other: Dim) -> bool:
+        return at_least(other, self)
+
+    def __ge__(self, other: Dim) -> bool:
+        return at_least(self, other)
+
+    def __bool__(self) -> bool:
+        return not same(self, 0)
+
+    def __int__(self) -> int:
+        raise Undecided(f"{self} is not known before the model runs")
+
+    __index__ = __int__
+
+    def __str__(self) -> str:
+        text = ""
+        for product, coefficient in sorted(self.terms, key=lambda t: not t[0]):
+            size = abs(coefficient)
+            factors = [str(atom) for atom in product]
+            body = " * ".join(
+                ([str(size)] if size != 1 or not factors else []) + factors
+            )
+            sign = "-" if coefficient < 0 else "+"
+            lead = "-" if coefficient < 0 else ""
+            text += f" {sign} {body}" if text else lead + body
+        return text
+
+    __repr__ = __str__
+
+
+def symbol(name: str) -> Poly:
+    """The dimension called ``name``; names that start with ``?`` are nobody's input."""
+    return Poly((((name,), 1),))
+
+
+def _terms(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(dim, Poly):
+        return dim.terms
+    return (((), int(dim)),) if dim else ()
+
+
+def _atom_key(atom: Atom) -> tuple[bool, str]:
+    return (not isinstance(atom, str), str(atom))
+
+
+def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[bool, str]]]:
+    return (-len(term[0]), [_atom_key(atom) for atom in term[0]])
+
+
+def _poly(total: Mapping[Monomial, int]) -> Dim:
+    terms = tuple(sorted(((p, c) for p, c in total.items() if c), key=_term_key))
+    if not terms:
+        return 0
+    if len(terms) == 1 and not terms[0][0]:
+        return terms[0][1]
+    return Poly(terms)
+
+
+def floor_div(numerator: Dim, divisor: Dim) -> Dim:
+    """``numerator // divisor``: exact where every term divides."""
+    if isinstance(numerator, int) and isinstance(divisor, int):
+        return numerator // divisor
+    if isinstance(divisor, Poly):
+        return _divide_by_poly(numerator, divisor)
+    if divisor == 1:
+        return numerator
+    if divisor <= 0:
+        raise Undecided(f"cannot divide {numerator} by {divisor}")
+    whole = {p: c // divisor for p, c in _terms(numerator) if c % divisor == 0 and p}
+    rest = _poly({p: c for p, c in _terms(numerator) if c % divisor or not p})
+    if isinstance(rest, Poly):
+        common = reduce(gcd, (c for _, c in rest.terms), divisor)
+        inner = _poly({p: c // common for p, c in rest.terms})
+        assert isinstance(inner, Poly)
+        rest = _poly({(FloorDiv(inner, divisor // common),): 1})
+    else:
+        rest //= divisor
+    return _poly(whole) + rest
+
+
+def _divide_by_poly(numerator: Dim, divisor: Poly) -> Dim:
+    quotient = exact_div(numerator, divisor)
+    if quotient is not None:
+        return quotient
+    if isinstance(numerator, int):
+        raise Undecided(f"cannot divide {numerator} by {divisor}")
+    return _poly({(FloorDiv(numerator, divisor),): 1})
+
+
+def exact_div(numerator: Dim, divisor: Dim) -> Dim | None:
+    """``numerator / divisor`` if the division leaves no rest for any symbol values."""
+    if numerator == divisor:
+        return 1
+    if len(_terms(divisor)) != 1:
+        return None
+    ((factors, size),) = _terms(divisor)
+    total: dict[Monomial, int] = {}
+    for product, coefficient in _terms(numerator):
+        left = list(product)
+        for atom in factors:
+            if atom not in left:
+                return None
+            left.remove(atom)
+        if coefficient % size:
+            return None
+        total[tuple(left)] = coefficient // size
+    return _poly(total)
+
+
+def lower_bound(dim: Dim) -> int | None:
+    """The least value ``dim`` can take, counting every symbol as at least 0."""
+    if not isinstance(dim, Poly):
+        return int(dim)
+    bound = 0
+    for product, coefficient in dim.terms:
+        if not product:
+            bound += coefficient
+        elif coefficient < 0 or not all(isinstance(atom, str) for atom in product):
+            return None  # a quotient may be 0 or less
+    return bound
+
+
+def at_least(a: Dim, b: Dim) -> bool:
+    """Whether ``a >= b`` for every value of their symbols.
+
+    Raises:
+        Undecided: it is for some values and not for others.
+    """
+    above, below = lower_bound(a - b), lower_bound(b - a)
+    if above is not None and above >= 0:
+        return True
+    if below is not None and below > 0:
+        return False
+    raise Undecided(f"whether {a} is at least {b} depends on the input")
+
+
+def same(a: Dim, b: Dim) -> bool:
+    """Whether ``a`` and ``b`` are equal for every value of their symbols.
+
+    Raises:
+        Undecided: they are for some values and not for others.
+    """
+    if isinstance(a - b, int):
+        return a == b
+    for bound in (lower_bound(a - b), lower_bound(b - a)):
+        if bound is not None and bound > 0:
+            return False
+    raise Undecided(f"whether {a} equals {b} depends on the input")
+
+
+def symbols(dim: Dim) -> Iterator[str]:
+    """The names that occur in ``dim``."""
+    for product, _ in _terms(dim):
+        for atom in product:
+            if isinstance(atom, str):
+                yield atom
+            else:
+                yield from symbols(atom.numerator)
+                yield from symbols(atom.divisor)
+
+
+def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
+    """``dim`` with every symbol replaced by its value (an integer or a dimension).
+
+    Raises:
+        KeyError: a symbol has no value.
+    """
+    if not isinstance(dim, Poly):
+        return dim
+    total: Any = 0
+    for product, coefficient in dim.terms:
+        term: Any = coefficient
+        for atom in product:
+            if isinstance(atom, str):
+                term = term * values[atom]
+            else:
+                term = term * (
+                    bind(atom.numerator, values) // bind(atom.divisor, values)
+                )
+        total = total + term
+    return total
+
+
+_counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")
+
+
+def unnamed() -> Poly:
+    """A fresh symbol for an extent that depends on the data."""
+    return symbol(f"?{next(_counter.get())}")
+
+
+@contextmanager
+def counting_unnamed() -> Iterator[None]:
+    """Number fresh symbols from 0 in this context, so that every run has the same."""
+    token = _counter.set(itertools.count())
+    try:
+        yield
+    finally:
+        _counter.reset(token)

@@ -1,0 +1,58 @@
+"""What can go wrong between a file and a module, said so that its owner can act."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class Undecided(Exception):  # noqa: N818  a state of knowledge, not a mistake
+    """The answer depends on values that are known only when the model runs."""
+
+
+class InvalidOperand(ValueError):  # noqa: N818
+    """An operand or attribute does not fit its operator; says expected and got."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with one node."""
+
+    message: str
+    node: str = ""
+    operator: str = ""
+    opset: int | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = f"node {self.node!r}" if self.node else ""
+        if self.operator:
+            opset = f", opset {self.opset}" if self.opset is not None else ""
+            where += f" ({self.operator}{opset})"
+        text = f"{where}: {self.message}" if where else self.message
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class ModelError(ValueError):
+    """A model cannot be imported. ``problems`` holds all that was found, not the first.
+
+    Subclasses say which kind of answer the command line gives.
+    """
+
+    def __init__(self, problems: Sequence[Problem] | str) -> None:
+        if isinstance(problems, str):
+            problems = (Problem(problems),)
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class UnreadableFile(ModelError):  # noqa: N818
+    """The file cannot be read as a model."""
+
+
+class UnsupportedModel(ModelError):  # noqa: N818
+    """The model uses operators, versions or features that are not supported."""
+
+
+class InvalidModel(ModelError):  # noqa: N818
+    """The model contradicts the ONNX specification or itself."""

@@ -1,0 +1,124 @@
+"""The graph of operators that passes rewrite and emission reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from burn_ir.types import Array, Type
+
+if TYPE_CHECKING:
+    from burn_ir.op import Op
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator applied to values, which are known by name.
+
+    An omitted input or an unused output is None. ``scope`` is the path of the module
+    that the node belongs to, as far as the exporter told, and ``classes`` the names of
+    the classes along it.
+    """
+
+    op: Op
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str | None, ...]
+    name: str = ""
+    scope: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> str:
+        """The name of the first result."""
+        name = self.outputs[0]
+        assert name is not None
+        return name
+
+
+class Constants(Mapping[str, Array]):
+    """Arrays by name, shared by a graph and all its bodies. Only ever added to.
+
+    A pass that turns a weight stores the result under a new name, so that whoever else
+    uses the weight keeps what it had.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+        #: For a derived constant, the name of the one it was made from.
+        self.source: dict[str, str] = {}
+
+    def add(self, name: str, array: Array, source: str | None = None) -> str:
+        """The name under which ``array`` is stored: ``name``, or one made from it."""
+        unique, number = name, 1
+        while unique in self._arrays:
+            number += 1
+            unique = f"{name}_{number}"
+        self._arrays[unique] = array
+        if source is not None:
+            self.source[unique] = source
+        return unique
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in an order in which they can run, with the types of their values.
+
+    Every value is a graph input, a node's output or a constant. Graphs in attributes
+    (bodies) are closed: what they use from outside is among their inputs.
+    ``defaults`` names the constant that stands in for an input left out by the caller.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    types: Mapping[str, Type]
+    constants: Constants
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    doc: str = ""
+    #: Which version of each operator set the file was written for, by domain.
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    #: The program that wrote the file, as it names itself.
+    producer: str = ""
+
+    def type(self, name: str | None) -> Type | None:
+        """What is known of a value; None for an omitted operand."""
+        if name is None:
+            return None
+        if name in self.types:
+            return self.types[name]
+        return Type.of(self.constants[name])
+
+    def producers(self) -> dict[str, Node]:
+        """The node that makes each value that a node makes."""
+        return {out: n for n in self.nodes for out in n.outputs if out is not None}
+
+    def users(self) -> dict[str, list[Node]]:
+        """The nodes that read each value, once for every time they do."""
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                if name is not None:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:
+        """This graph with other nodes."""
+        return replace(self, nodes=tuple(nodes))
+
+    def with_types(self, types: Mapping[str, Type]) -> Graph:
+        """This graph with what more has been learnt of its values."""
+        return replace(self, types=types)

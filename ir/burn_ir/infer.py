@@ -1,0 +1,103 @@
+"""Types of every value of a graph, from those of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from burn import Tensor
+from burn.dtypes import bool_, is_integer
+from burn_ir.dim import counting_unnamed
+from burn_ir.errors import Undecided
+from burn_ir.graph import Graph
+from burn_ir.op import Op
+from burn_ir.static import SHAPES, normalise
+from burn_ir.types import Type
+
+#: Contents are computed for integer values of at most this many elements.
+KNOWN_LIMIT = 1024
+
+
+def infer(graph: Graph) -> Graph:
+    """``graph`` with the types of all values derived anew from those of its inputs."""
+    with counting_unnamed():
+        return _infer(graph, {name: graph.types[name] for name in graph.inputs})
+
+
+def _infer(graph: Graph, inputs: dict[str, Type]) -> Graph:
+    types = dict(inputs)
+    nodes = []
+    for node in graph.nodes:
+        operands = [
+            None if name is None else types.get(name) or Type.of(graph.constants[name])
+            for name in node.inputs
+        ]
+        op = bind_bodies(node.op, operands)
+        results = infer_op(op, operands)
+        nodes.append(node if op is node.op else replace(node, op=op))
+        for name, result in zip(node.outputs, results, strict=False):
+            if name is not None:
+                types[name] = result
+    return replace(graph, nodes=tuple(nodes), types=types)
+
+
+def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
+    """``op`` with the types in its bodies derived from those of its operands."""
+    bodies = op.bodies()
+    if not bodies:
+        return op
+    bound = {}
+    for name, graph in bodies.items():
+        given = op.body_types(name, operands)
+        bound[name] = _infer(graph, dict(zip(graph.inputs, given, strict=True)))
+    return replace(op, **bound)  # type: ignore[type-var]
+
+
+def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
+    """The types of the results; contents too where shape arithmetic leads to them.
+
+    Raises:
+        InvalidOperand: the operands do not fit the operator.
+    """
+    try:
+        result = op.infer(*operands)
+    except Undecided:
+        # Nothing is known of a result whose operand has an unknown rank.
+        dtype = next(t.dtype for t in operands if t is not None)
+        return (Type(dtype, None),) * max(1, getattr(op, "results", 1))
+    results = result if isinstance(result, tuple) else (result,)
+    if not _worth_knowing(op, operands, results):
+        return results
+    return _with_contents(op, operands, results)
+
+
+def _worth_knowing(
+    op: Op, operands: Sequence[Type | None], results: Sequence[Type]
+) -> bool:
+    if not op.deterministic or any(r.known is not None for r in results):
+        return False
+    if not all(r.dtype == bool_ or is_integer(r.dtype) for r in results):
+        return False
+    given = [t for t in operands if t is not None]
+    return bool(given) and all(
+        t.known is not None and t.known.size <= KNOWN_LIMIT for t in given
+    )
+
+
+def _with_contents(
+    op: Op, operands: Sequence[Type | None], results: tuple[Type, ...]
+) -> tuple[Type, ...]:
+    arrays = [
+        None if t is None else Tensor(np.asarray(t.known), SHAPES) for t in operands
+    ]
+    try:
+        computed = op.lower(*arrays)
+    except (Undecided, TypeError, ValueError):
+        return results  # not decidable: it stays an operation of the model
+    values = computed if isinstance(computed, tuple) else (computed,)
+    return tuple(
+        t.with_known(normalise(value.data, t.dtype)) if isinstance(value, Tensor) else t
+        for t, value in zip(results, values, strict=False)
+    )

@@ -1,0 +1,57 @@
+"""One node: upgraded to the newest version, its attributes checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from burn_ir.errors import InvalidOperand
+from burn_ir.graph import Graph
+from burn_ir.op import Op, operators
+from burn_ir.raw import RawNode
+from burn_ir.types import Array, Type
+from burn_ir.upgrade import Draft
+
+#: A hint on memory reuse that operators of opset 1 carry; it never meant anything else.
+IGNORED = frozenset({"consumed_inputs"})
+
+
+def upgraded(
+    raw: RawNode,
+    version: int,
+    *,
+    learn: Callable[[str], Type],
+    store: Callable[[str, Array], str],
+    insert: Callable[[RawNode], str],
+) -> Draft:
+    """The node as one of the newest version, with its operands' types."""
+    types = tuple(None if name is None else learn(name) for name in raw.inputs)
+    attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
+    draft = Draft(replace(raw, attrs=attrs), types, store, insert, learn)
+    upgrade = operators()[(raw.domain, raw.op_type)].upgrades.get(version)
+    return draft if upgrade is None else upgrade(draft)
+
+
+def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
+    """The operator of an upgraded node.
+
+    Raises:
+        InvalidOperand: an attribute is unknown, missing or has a value that is not
+            among those allowed.
+    """
+    cls = operators()[(raw.domain, raw.op_type)]
+    known = {f.name for f in fields(cls)} - {"results"}  # type: ignore[arg-type]
+    unknown = sorted(set(raw.attrs) - known)
+    if unknown:
+        raise InvalidOperand(
+            f"expected attributes among {sorted(known)}, got {', '.join(unknown)}"
+        )
+    values: dict[str, Any] = {**raw.attrs, **bodies}
+    if any(f.name == "results" for f in fields(cls)):  # type: ignore[arg-type]
+        used = [i for i, name in enumerate(raw.outputs) if name is not None]
+        values["results"] = max(used, default=0) + 1
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise InvalidOperand(f"expected a required attribute: {error}") from None

@@ -1,0 +1,73 @@
+"""An order in which the nodes of a graph as written can run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from burn_ir.errors import Problem
+from burn_ir.raw import RawGraph, RawNode
+
+
+def sort_nodes(graph: RawGraph, problems: list[Problem]) -> list[RawNode]:
+    """The nodes, each after those it needs; otherwise in the order of the file.
+
+    A cycle, and a name with two producers, are added to ``problems``.
+    """
+    producer: dict[str, int] = {}
+    for index, node in enumerate(graph.nodes):
+        for name in node.outputs:
+            if name is not None and (
+                name in producer or name in graph.inputs or name in graph.constants
+            ):
+                message = f"expected one producer of {name!r}, found two"
+                problems.append(Problem(message, node.name, node.op_type))
+            elif name is not None:
+                producer[name] = index
+    needs = [
+        {producer[name] for name in node_reads(node) if name in producer}
+        for node in graph.nodes
+    ]
+    order = _kahn(needs)
+    if len(order) < len(graph.nodes):
+        stuck = graph.nodes[next(i for i in range(len(needs)) if i not in set(order))]
+        message = "expected a graph without cycles; this node needs its own result"
+        problems.append(Problem(message, stuck.name, stuck.op_type))
+    return [graph.nodes[index] for index in order]
+
+
+def _kahn(needs: list[set[int]]) -> list[int]:
+    users: list[list[int]] = [[] for _ in needs]
+    waiting = [len(sources) for sources in needs]
+    for index, sources in enumerate(needs):
+        for source in sources:
+            users[source].append(index)
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for user in users[index]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heapq.heappush(ready, user)
+    return order
+
+
+def node_reads(node: RawNode) -> Iterable[str]:
+    """The names a node needs: its inputs, and what its bodies take from outside."""
+    found = {name for name in node.inputs if name is not None}
+    for value in node.attrs.values():
+        if isinstance(value, RawGraph):
+            found |= free_names(value)
+    return found
+
+
+def free_names(graph: RawGraph) -> set[str]:
+    """The names that a body uses and does not define."""
+    bound = {*graph.inputs, *graph.constants}
+    bound |= {name for node in graph.nodes for name in node.outputs if name}
+    used = set(graph.outputs)
+    for node in graph.nodes:
+        used |= set(node_reads(node))
+    return used - bound

@@ -1,0 +1,54 @@
+"""A model as its file has it: operators by name, at any version, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn_ir.types import Array, Type
+
+
+@dataclass(frozen=True)
+class RawNode:
+    """A node as written.
+
+    ``attrs`` holds numbers, strings, arrays, tuples of them, and bodies as
+    :class:`RawGraph`. An empty name in ``inputs`` or ``outputs`` is None here.
+    """
+
+    op_type: str
+    domain: str
+    attrs: Mapping[str, Any]
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str | None, ...]
+    name: str = ""
+    scope: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """A graph as written; bodies may use names of the graphs around them.
+
+    ``inputs`` have types as declared: extents are integers, symbols, or fresh symbols
+    where the file says nothing. ``defaults`` are the inputs that a stored value stands
+    in for (their arrays are not among ``constants``).
+    """
+
+    name: str
+    inputs: Mapping[str, Type]
+    outputs: tuple[str, ...]
+    nodes: tuple[RawNode, ...]
+    constants: Mapping[str, Array]
+    defaults: Mapping[str, Array] = field(default_factory=dict)
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """A main graph with what its file says of versions and origin."""
+
+    graph: RawGraph
+    opsets: Mapping[str, int]
+    producer: str = ""

@@ -1,0 +1,119 @@
+"""Operands whose contents are known while a graph is compiled.
+
+The same ``lower`` that computes with tensors computes with dimensions: ``SHAPES`` is a
+backend whose arrays may hold symbolic dimensions, so shape arithmetic folds without a
+second description of any operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor
+from burn.backend.cpu import Cpu
+from burn.dtypes import DType, is_integer
+from burn_ir.dim import Dim, Poly, at_least, same
+from burn_ir.errors import Undecided
+from burn_ir.types import Array
+
+Value = Any  # a tensor to whoever runs or prints a lower, None for an omitted operand
+
+
+def static(operand: Value) -> Array:
+    """The contents of ``operand``: an array of numbers, or of numbers and dimensions.
+
+    Raises:
+        Undecided: they are known only when the model runs.
+    """
+    if isinstance(operand, np.ndarray):
+        return operand
+    known = getattr(operand.data, "known", None)
+    if known is not None:
+        return np.asarray(known)
+    if hasattr(operand.data, "known"):
+        raise Undecided("the operand is computed when the model runs")
+    return np.asarray(operand.numpy())
+
+
+def static_dims(operand: Value) -> tuple[Dim, ...]:
+    """The contents of an integer operand as dimensions.
+
+    Raises:
+        Undecided: they are known only when the model runs.
+    """
+    items = static(operand).ravel().tolist()
+    return tuple(d if isinstance(d, Poly) else int(d) for d in items)
+
+
+def static_ints(operand: Value) -> tuple[int, ...]:
+    """The contents of an integer operand as Python integers.
+
+    Raises:
+        Undecided: they are known only when the model runs, or contain a symbol.
+    """
+    return tuple(int(d) for d in static_dims(operand))
+
+
+class _Shapes(Cpu):
+    """Host arrays of dimensions; comparisons of symbols may be undecided."""
+
+    _only: _Shapes | None = None
+    level = 2
+
+    def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        decide = _DECISIONS.get(primitive.name)
+        if decide is not None:
+            raw = [self.unwrap(arg) for arg in args]
+            return Tensor(np.asarray(decide(*raw, **static)), self)
+        return super().call(primitive, args, static)
+
+    def import_tensor(self, tensor: Tensor) -> Any:
+        return tensor.data
+
+
+SHAPES = _Shapes()
+
+
+def _elementwise(decide: Callable[[Dim, Dim], bool]) -> Callable[..., Array]:
+    def apply(x: Any, y: Any) -> Array:
+        return np.asarray(np.frompyfunc(decide, 2, 1)(x, y)).astype(bool)
+
+    return apply
+
+
+def _cast(x: Array, *, dtype: DType) -> Array:
+    if x.dtype != object:
+        return x.astype(dtype)
+    if not is_integer(dtype):
+        raise Undecided(f"a dimension cannot be cast to {dtype} yet")
+    return x
+
+
+def _where(condition: Array, x: Any, y: Any) -> Array:
+    if np.asarray(condition).dtype == object:
+        raise Undecided("the condition is not known")
+    return np.asarray(np.where(condition, x, y))
+
+
+_DECISIONS: dict[str, Callable[..., Any]] = {
+    "equal": _elementwise(same),
+    "not_equal": _elementwise(lambda a, b: not same(a, b)),
+    "less": _elementwise(lambda a, b: not at_least(a, b)),
+    "greater": _elementwise(lambda a, b: not at_least(b, a)),
+    "less_equal": _elementwise(lambda a, b: at_least(b, a)),
+    "greater_equal": _elementwise(at_least),
+    "cast": _cast,
+    "where": _where,
+}
+
+
+def normalise(known: Array, dtype: DType) -> Array:
+    """``known`` in ``dtype`` unless a dimension is inside."""
+    if known.dtype != object:
+        return known if known.dtype == dtype else known.astype(dtype)
+    if any(isinstance(item, Poly) for item in known.ravel().tolist()):
+        return known
+    return known.astype(dtype)

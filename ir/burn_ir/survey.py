@@ -1,0 +1,81 @@
+"""Which operators a model uses, and whether all of them are supported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+
+from burn_ir.errors import Problem, UnsupportedModel
+from burn_ir.op import operators
+from burn_ir.raw import RawGraph, RawModel, RawNode
+
+#: The newest version of each operator set that this package knows.
+OPSETS: Mapping[str, int] = {"": 28, "ai.onnx.ml": 5}
+
+#: Constants are stored when the graph is built, so there is no operator to declare.
+_CONSTANT = ("", "Constant")
+
+
+def check_operators(model: RawModel) -> None:
+    """Return if every node of the model and its bodies is supported.
+
+    Raises:
+        UnsupportedModel: with one problem for each node that is not.
+    """
+    problems = [p for node in walk(model.graph) for p in _problems(node, model.opsets)]
+    if problems:
+        raise UnsupportedModel(problems)
+
+
+def walk(graph: RawGraph) -> Iterator[RawNode]:
+    """Every node of a graph and its bodies."""
+    for node in graph.nodes:
+        yield node
+        for value in node.attrs.values():
+            if isinstance(value, RawGraph):
+                yield from walk(value)
+
+
+def newest_version(node: RawNode) -> int:
+    """The newest version of a declared operator."""
+    return operators()[(node.domain, node.op_type)].versions[-1]
+
+
+def operator_version(node: RawNode, opsets: Mapping[str, int]) -> int:
+    """The version of an operator that a model means: its newest up to the opset."""
+    if (node.domain, node.op_type) == _CONSTANT:
+        return 1
+    versions = operators()[(node.domain, node.op_type)].versions
+    return max(v for v in versions if v <= opsets.get(node.domain, 1))
+
+
+def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
+    key = (node.domain, node.op_type)
+    if key == _CONSTANT:
+        return
+    name = node.name or next((o for o in node.outputs if o), "")
+    opset = opsets.get(node.domain)
+    newest = OPSETS.get(node.domain)
+    if opset is not None and newest is not None and opset > newest:
+        message = f"expected opset {newest} or older of domain {node.domain!r}"
+        yield Problem(message, name, node.op_type, opset)
+    elif key not in operators():
+        yield Problem(_unknown(node), name, node.op_type, opset, _suggestion(node))
+    elif all(v > (opset or 1) for v in operators()[key].versions):
+        since = operators()[key].versions[0]
+        message = f"expected opset {since} or newer for this operator"
+        yield Problem(message, name, node.op_type, opset)
+
+
+def _unknown(node: RawNode) -> str:
+    domain = f" of domain {node.domain!r}" if node.domain else ""
+    return f"operator {node.op_type!r}{domain} is not supported"
+
+
+def _suggestion(node: RawNode) -> str:
+    names = [op for domain, op in operators() if domain == node.domain]
+    close = get_close_matches(node.op_type, names, n=1, cutoff=0.75)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    homes = sorted({domain for domain, op in operators() if op == node.op_type})
+    return f"it exists in domain {homes[0]!r}" if homes else ""

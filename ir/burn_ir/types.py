@@ -1,0 +1,152 @@
+"""What is known of a value before the model runs: dtype, shape, perhaps contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn_ir.dim import Dim, Poly, same
+from burn_ir.errors import InvalidOperand, Undecided
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a tensor.
+
+    ``shape`` is None when not even the rank is known. ``known`` holds the contents
+    where they are: a constant's array, or integers and dimensions that shape arithmetic
+    led to (an object array if a dimension is among them). It is no part of equality.
+    """
+
+    dtype: DType
+    shape: tuple[Dim, ...] | None = None
+    known: Array | None = field(default=None, compare=False, repr=False)
+
+    @staticmethod
+    def of(array: Array) -> Type:
+        """The type of a constant."""
+        return Type(array.dtype, array.shape, array)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes.
+
+        Raises:
+            Undecided: it is not known.
+        """
+        return len(self.dims)
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The extents.
+
+        Raises:
+            Undecided: not even the rank is known.
+        """
+        if self.shape is None:
+            raise Undecided("the rank is not known")
+        return self.shape
+
+    @property
+    def name(self) -> str:
+        """The type as it is shown: ``float32[batch, 3, 8]``."""
+        if self.shape is None:
+            return f"{dtypes.name_of(self.dtype)}[...]"
+        extents = ", ".join("?" if is_unnamed(d) else str(d) for d in self.shape)
+        return f"{dtypes.name_of(self.dtype)}[{extents}]"
+
+    def axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
+        """``axes`` as non-negative integers.
+
+        Raises:
+            InvalidOperand: one of them is out of range.
+            Undecided: the rank is not known.
+        """
+        given = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
+        for axis in given:
+            if not -self.rank <= axis < self.rank:
+                raise InvalidOperand(
+                    f"expected an axis in [{-self.rank}, {self.rank}), got {axis}"
+                )
+        return tuple(int(axis) % self.rank for axis in given)
+
+    def with_shape(self, shape: Sequence[Dim] | None) -> Type:
+        """This dtype with another shape, contents unknown."""
+        return Type(self.dtype, None if shape is None else tuple(shape))
+
+    def with_dtype(self, dtype: DType) -> Type:
+        """This shape with another dtype, contents unknown."""
+        return Type(dtype, self.shape)
+
+    def with_known(self, known: Array | None) -> Type:
+        """This type with contents."""
+        return replace(self, known=known)
+
+    def forget(self) -> Type:
+        """This type, contents unknown."""
+        return self if self.known is None else replace(self, known=None)
+
+
+def is_unnamed(dim: Dim) -> bool:
+    """Whether ``dim`` contains a symbol that no input carries."""
+    return isinstance(dim, Poly) and "?" in str(dim)
+
+
+def broadcast(*types: Type) -> tuple[Dim, ...] | None:
+    """The shape of the operands in one elementwise expression.
+
+    Of two different symbols one is taken: where they are not 1 they must be equal.
+
+    Raises:
+        InvalidOperand: the shapes do not fit each other.
+    """
+    shapes = [t.shape for t in types]
+    if any(shape is None for shape in shapes):
+        return None
+    rank = max((len(s) for s in shapes if s is not None), default=0)
+    result: list[Dim] = []
+    for axis in range(-rank, 0):
+        dims = [s[axis] for s in shapes if s is not None and len(s) >= -axis]
+        result.append(_join(dims, types))
+    return tuple(result)
+
+
+def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
+    numbers = {d for d in dims if isinstance(d, int) and d != 1}
+    if len(numbers) > 1:
+        shown = " and ".join(t.name for t in types)
+        raise InvalidOperand(f"expected shapes that broadcast, got {shown}")
+    if numbers:
+        return numbers.pop()
+    named = [d for d in dims if not isinstance(d, int)]
+    # A name from an input says more than one that was made up.
+    return min(named, key=is_unnamed) if named else 1
+
+
+def join(a: Type, b: Type) -> Type:
+    """What is known of a value that is either ``a`` or ``b``.
+
+    Raises:
+        InvalidOperand: the dtypes differ.
+    """
+    if a.dtype != b.dtype:
+        raise InvalidOperand(f"expected one dtype, got {a.name} and {b.name}")
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Type(a.dtype, None)
+    if a.shape != b.shape:
+        return Type(a.dtype, None) if _differ(a.shape, b.shape) else a.forget()
+    return a.forget()
+
+
+def _differ(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
+    try:
+        return not all(same(x, y) for x, y in zip(a, b, strict=True))
+    except Undecided:
+        return True

@@ -1,0 +1,111 @@
+"""Rewriting a node of an old operator version into one of the newest, at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.raw import RawNode
+from burn_ir.types import Array, Type
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A node while it is upgraded, with the types of its operands.
+
+    ``store`` keeps an array and returns its name; ``insert`` builds another node in
+    front (given at the newest version) and returns the name of its first output.
+    """
+
+    node: RawNode
+    types: tuple[Type | None, ...]
+    store: Callable[[str, Array], str] = field(repr=False)
+    insert: Callable[[RawNode], str] = field(repr=False)
+    learn: Callable[[str], Type] = field(repr=False)
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:
+        """The attributes as written."""
+        return self.node.attrs
+
+    def type(self, position: int) -> Type:
+        """The type of an operand that must be there.
+
+        Raises:
+            InvalidOperand: it is omitted.
+        """
+        found = self.types[position] if position < len(self.types) else None
+        if found is None:
+            raise InvalidOperand(f"expected input {position}, got none")
+        return found
+
+    def rank(self, position: int) -> int:
+        """The rank of an operand, which this old version cannot do without.
+
+        Raises:
+            InvalidOperand: it is not known.
+        """
+        try:
+            return self.type(position).rank
+        except Undecided:
+            raise InvalidOperand(
+                f"expected input {position} of known rank for this operator version"
+            ) from None
+
+    def with_attrs(self, *drop: str, **attrs: Any) -> Draft:
+        """With attributes set and those named in ``drop`` gone."""
+        kept = {k: v for k, v in self.attrs.items() if k not in drop}
+        return replace(self, node=replace(self.node, attrs={**kept, **attrs}))
+
+    def with_operator(self, op_type: str) -> Draft:
+        """As another operator of the same domain, at its newest version."""
+        return replace(self, node=replace(self.node, op_type=op_type))
+
+    def with_input(self, position: int, name: str | None) -> Draft:
+        """With an operand replaced or added."""
+        inputs: list[str | None] = list(self.node.inputs)
+        types = list(self.types)
+        while len(inputs) <= position:
+            inputs.append(None)
+            types.append(None)
+        inputs[position] = name
+        types[position] = None if name is None else self.learn(name)
+        return replace(
+            self, node=replace(self.node, inputs=tuple(inputs)), types=tuple(types)
+        )
+
+    def attr_to_input(
+        self, attr: str, position: int, dtype: Any = np.int64, scalar: bool = False
+    ) -> Draft:
+        """With the attribute moved to the input that newer versions have for it."""
+        value = self.attrs.get(attr)
+        if value is None:
+            return self
+        array = np.asarray(value, dtype)
+        name = self.store(
+            f"{self.node.name or self.node.op_type}.{attr}",
+            array if scalar else array.reshape(-1),
+        )
+        return self.with_attrs(attr).with_input(position, name)
+
+    def before(self, op_type: str, inputs: Sequence[str | None], **attrs: Any) -> str:
+        """The output's name of a node put in front, given at its newest version."""
+        outputs = (f"{self.node.outputs[0]}.{op_type.lower()}",)
+        return self.insert(
+            replace(
+                self.node,
+                op_type=op_type,
+                domain="",
+                attrs=attrs,
+                inputs=tuple(inputs),
+                outputs=outputs,
+            )
+        )
+
+    def constant(self, name: str, array: Array) -> str:
+        """The name of a stored array."""
+        return self.store(f"{self.node.name or self.node.op_type}.{name}", array)
