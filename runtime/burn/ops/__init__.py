@@ -169,6 +169,9 @@ from burn.ops.reduction import sum as sum
 from burn.ops.reduction import sum_to as sum_to
 from burn.ops.reduction import var as var
 from burn.ops.resize import resize as resize
+from burn.ops.rnn import gru as gru
+from burn.ops.rnn import lstm as lstm
+from burn.ops.rnn import rnn as rnn
 from burn.ops.scatter import scatter_elements as scatter_elements
 from burn.ops.scatter import scatter_nd as scatter_nd
 from burn.ops.shape import (
