@@ -3,6 +3,12 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.bits import bitwise_and as bitwise_and
+from burn.ops.bits import bitwise_left_shift as bitwise_left_shift
+from burn.ops.bits import bitwise_not as bitwise_not
+from burn.ops.bits import bitwise_or as bitwise_or
+from burn.ops.bits import bitwise_right_shift as bitwise_right_shift
+from burn.ops.bits import bitwise_xor as bitwise_xor
 from burn.ops.elementwise import (
     abs as abs,
 )
@@ -16,7 +22,7 @@ from burn.ops.elementwise import (
     ceil as ceil,
 )
 from burn.ops.elementwise import (
-    cos as cos,
+    clip as clip,
 )
 from burn.ops.elementwise import (
     div as div,
@@ -67,9 +73,6 @@ from burn.ops.elementwise import (
     sign as sign,
 )
 from burn.ops.elementwise import (
-    sin as sin,
-)
-from burn.ops.elementwise import (
     sqrt as sqrt,
 )
 from burn.ops.elementwise import (
@@ -89,6 +92,9 @@ from burn.ops.logic import (
 )
 from burn.ops.logic import (
     greater_equal as greater_equal,
+)
+from burn.ops.logic import (
+    isinf as isinf,
 )
 from burn.ops.logic import (
     isnan as isnan,
@@ -156,3 +162,14 @@ from burn.ops.shape import (
 from burn.ops.shape import (
     unsqueeze as unsqueeze,
 )
+from burn.ops.trigonometry import acos as acos
+from burn.ops.trigonometry import acosh as acosh
+from burn.ops.trigonometry import asin as asin
+from burn.ops.trigonometry import asinh as asinh
+from burn.ops.trigonometry import atan as atan
+from burn.ops.trigonometry import atanh as atanh
+from burn.ops.trigonometry import cos as cos
+from burn.ops.trigonometry import cosh as cosh
+from burn.ops.trigonometry import sin as sin
+from burn.ops.trigonometry import sinh as sinh
+from burn.ops.trigonometry import tan as tan
