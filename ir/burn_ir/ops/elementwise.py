@@ -106,12 +106,10 @@ class Exp(Unary, Op, onnx="Exp", versions=(1, 6, 13)):
 
 
 @dataclass(frozen=True)
-class Mod(Op, onnx="Mod", versions=(10, 13)):
+class Mod(Op, onnx="Mod", versions=(10, 13, 28)):
     fmod: Literal[0, 1] = 0
 
     def infer(self, x: Type, y: Type) -> Type:
-        if not self.fmod and dtypes.is_float(x.dtype):
-            raise InvalidOperand("expected fmod=1 for floating operands, got fmod=0")
         return Type(same_dtype(x, y), broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Any:
