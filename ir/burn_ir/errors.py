@@ -10,9 +10,7 @@ class Undecided(Exception):  # noqa: N818  a state of knowledge, not a mistake
     """The answer depends on values that are known only when the model runs."""
 
 
-class InvalidOperand(
-    ValueError
-):  # noqa: N818  becomes a Problem once the node is known
+class InvalidOperand(ValueError):  # noqa: N818
     """An operand or attribute does not fit its operator; says expected and got."""
 
 
