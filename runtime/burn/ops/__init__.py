@@ -24,6 +24,14 @@ from burn.ops.activation import (
     tanh as tanh,
     thresholded_relu as thresholded_relu,
 )
+from burn.ops.bits import (
+    bitwise_and as bitwise_and,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+)
 from burn.ops.conv import (
     conv as conv,
     conv_transpose as conv_transpose,
@@ -44,6 +52,7 @@ from burn.ops.elementwise import (
     add as add,
     cast as cast,
     ceil as ceil,
+    clip as clip,
     cos as cos,
     div as div,
     erf as erf,
@@ -90,6 +99,7 @@ from burn.ops.logic import (
     equal as equal,
     greater as greater,
     greater_equal as greater_equal,
+    isinf as isinf,
     isnan as isnan,
     less as less,
     less_equal as less_equal,
@@ -191,4 +201,17 @@ from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
+)
+from burn.ops.trigonometry import (
+    acos as acos,
+    acosh as acosh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atanh as atanh,
+    cos as cos,
+    cosh as cosh,
+    sin as sin,
+    sinh as sinh,
+    tan as tan,
 )
