@@ -172,6 +172,9 @@ from burn.ops.resize import resize as resize
 from burn.ops.scatter import scatter_elements as scatter_elements
 from burn.ops.scatter import scatter_nd as scatter_nd
 from burn.ops.shape import (
+    chunk as chunk,
+)
+from burn.ops.shape import (
     concat as concat,
 )
 from burn.ops.shape import (
