@@ -104,8 +104,14 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive
 def pow(x: Array, y: Array) -> Array:
-    """``x`` to the power ``y``."""
-    return np.power(*numeric(x, y))
+    """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
+    x, y = numeric(x, y)
+    if x.dtype.kind != "i" or not np.any(y < 0):
+        return np.power(x, y)
+    whole = np.power(x, np.maximum(y, 0))
+    # Of powers below one only those of 1 and -1 have a whole part.
+    unit = np.where(x == -1, 1 - 2 * (y & 1), x == 1)
+    return np.where(y < 0, unit, whole).astype(x.dtype)
 
 
 @pow.vjp
@@ -192,28 +198,6 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 
 @primitive
-def sin(x: Array) -> Array:
-    """The sine; radians."""
-    return np.sin(x)
-
-
-@sin.vjp
-def _(grad: Any, out: Any, x: Any) -> Any:
-    return grad * cos(x)
-
-
-@primitive
-def cos(x: Array) -> Array:
-    """The cosine; radians."""
-    return np.cos(x)
-
-
-@cos.vjp
-def _(grad: Any, out: Any, x: Any) -> Any:
-    return -grad * sin(x)
-
-
-@primitive
 def floor(x: Array) -> Array:
     """The largest whole number not above ``x``."""
     return np.floor(x)
@@ -278,6 +262,34 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
     first = cast(out == x, dtype=out.dtype)
     second = cast(out == y, dtype=out.dtype)
     return first / (first + second)
+
+
+@primitive
+def clip(x: Array, low: Any = None, high: Any = None) -> Array:
+    """``x`` with what is below ``low`` or above ``high`` set to that bound.
+
+    Where the bounds cross, the result is ``high``. NaN stays NaN.
+    """
+    if low is not None:
+        x = np.maximum(*pair(x, low))
+    return x if high is None else np.minimum(*pair(x, high))
+
+
+@clip.vjp
+def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
+    return (
+        lambda: like(_where_same(grad, out, x), x),
+        lambda: like(_where_same(grad, out, low, x, high), low),
+        lambda: like(_where_same(grad, out, high, x, low), high),
+    )
+
+
+def _where_same(grad: Any, out: Any, source: Any, *others: Any) -> Any:
+    """``grad`` where ``out`` is ``source`` and none of ``others``, 0 elsewhere."""
+    hit = out == source
+    for other in others:
+        hit = hit if other is None else hit & (out != other)
+    return grad * cast(hit, dtype=grad.dtype)
 
 
 @primitive
