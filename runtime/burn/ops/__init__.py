@@ -182,6 +182,9 @@ from burn.ops.scatter import (
     scatter_nd as scatter_nd,
 )
 from burn.ops.shape import (
+    chunk as chunk,
+)
+from burn.ops.shape import (
     concat as concat,
     expand as expand,
     flatten as flatten,
