@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float, name_of
-from burn_ir.graph import Graph
-from burn_ir.op import Layer
-
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
-from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
+from burn_import.compiler.names import (
+    Namespace,
+    camel,
+    comment,
+    identifier,
+    literal,
+    snake,
+)
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
+from burn_ir.graph import Graph
+from burn_ir.op import Layer
 
 
 @dataclass
@@ -26,6 +32,7 @@ class ClassText:
     signature: str
     result: str
     body: list[str]
+    root: bool
     modules: set[str] = field(default_factory=set)
 
 
@@ -68,6 +75,7 @@ class ClassWriter:
             self.signature(parameters),
             "Tensor" if single else several,
             body,
+            not self.part.path,
             writer.render.modules,
         )
 
@@ -92,7 +100,9 @@ class ClassWriter:
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
             optional = value in self.graph.defaults
-            shown.append(f"{name}: Tensor | None = None" if optional else f"{name}: Tensor")
+            shown.append(
+                f"{name}: Tensor | None = None" if optional else f"{name}: Tensor"
+            )
         return "".join(f", {text}" for text in shown)
 
     def defaults(self, parameters: list[str]) -> list[str]:
@@ -101,7 +111,10 @@ class ClassWriter:
         for name, value in zip(parameters, self.part.inputs, strict=True):
             if value in self.graph.defaults:
                 path = self.attribute(self.graph.defaults[value])
-                lines += [f"        if {name} is None:", f"            {name} = self.{path}.value"]
+                lines += [
+                    f"        if {name} is None:",
+                    f"            {name} = self.{path}.value",
+                ]
         return lines
 
     def fields(self) -> list[str]:

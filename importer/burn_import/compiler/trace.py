@@ -1,4 +1,4 @@
-"""Tracing: running ``lower`` on symbols leaves one statement for each primitive call."""
+"""Tracing: ``lower``, run on symbols, leaves a statement for each primitive call."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from burn import Tensor
 from burn.backend import Backend
 from burn.dtypes import DType

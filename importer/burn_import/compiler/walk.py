@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from burn import Tensor
-
-from burn_import.compiler.trace import Apply, Block, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Apply,
+    Block,
+    Choice,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:

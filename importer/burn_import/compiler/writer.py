@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
-
 from burn_import.compiler.expression import Expression
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.function import FunctionTrace
-from burn_import.compiler.naming import role
 from burn_import.compiler.names import Namespace
+from burn_import.compiler.naming import role
 from burn_import.compiler.render import Renderer
 from burn_import.compiler.trace import Block, Choice, ModuleCall, Statement, Symbol
 from burn_import.compiler.walk import count_uses, drop_dead
@@ -79,9 +78,7 @@ class Writer:
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
-    def assign(
-        self, statement: Statement, expression: Expression, indent: int
-    ) -> None:
+    def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Hold the expression back for its only reader, or give it a name."""
         if len(statement.targets) == 1 and not isinstance(statement, Choice):
             (target,) = statement.targets
@@ -157,7 +154,10 @@ class Writer:
             name = self.free(role(target, choice) or "y")
             names.append(name)
             self.claim(target, name)
-        for head, block in ((f"if {condition.text}:", choice.then), ("else:", choice.orelse)):
+        for head, block in (
+            (f"if {condition.text}:", choice.then),
+            ("else:", choice.orelse),
+        ):
             self.line(head, indent)
             live, start = dict(self.live), len(self.lines)
             self.block(block, indent + 1)

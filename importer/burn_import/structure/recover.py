@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from burn_ir.graph import Graph, Node
-
 from burn_import.compiler.names import camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import Call, Item, Part, Path, Tree
 from burn_import.structure.paths import layer_paths, node_scopes
 from burn_import.structure.sharing import share_classes
+from burn_ir.graph import Graph, Node
 
 
 def recover(graph: Graph, class_name: str) -> Tree:
@@ -77,7 +76,9 @@ class _Recovery:
         groups: dict[Path, Group] = {}
         for node in nodes:
             key = self._child(scope, node, modules)
-            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(node)
+            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(
+                node
+            )
         arranged = arrange(list(groups.values()), self.order)
         return [
             group.nodes[0] if group.key is None else self.call(scope, group, modules)

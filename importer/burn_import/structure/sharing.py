@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from burn_ir.graph import Graph, Node
-from burn_ir.op import Op
-from burn_ir.types import Array
 
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.types import Array
 
 #: Stored arrays of at most this many elements may be written into the source.
 _INLINE = 8
@@ -83,7 +83,10 @@ def _shape(graph: Graph, name: str) -> str:
 
 
 def _item(
-    item: Node | Call, part: Part, graph: Graph, number: Callable[[str | None], Hashable]
+    item: Node | Call,
+    part: Part,
+    graph: Graph,
+    number: Callable[[str | None], Hashable],
 ) -> Hashable:
     names = (*item.inputs, *item.outputs)
     values = tuple(number(name) for name in names)

@@ -183,8 +183,6 @@ from burn.ops.scatter import (
 )
 from burn.ops.shape import (
     chunk as chunk,
-)
-from burn.ops.shape import (
     concat as concat,
     expand as expand,
     flatten as flatten,
