@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from burn.dtypes import float32, is_float, name_of
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
+from burn_import.compiler.loops import roll_up
 from burn_import.compiler.names import (
     Namespace,
     camel,
@@ -18,7 +19,8 @@ from burn_import.compiler.names import (
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
-from burn_ir.graph import Graph
+from burn_import.structure.sequences import function_name
+from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 
 
@@ -45,13 +47,16 @@ class ClassWriter:
         self.trace: FunctionTrace = trace_part(part, graph)
         part.layers = self.trace.layers
         self.containers = Containers(self.modules())
+        roll_up(self.trace.body, self.containers)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
         entries: dict[Path, str] = {}
         for item in self.part.items:
-            if isinstance(item, Call):
+            if isinstance(item, Call) and item.part.sequence:
+                entries[item.path] = sequence_text(item.part, self.graph)
+            elif isinstance(item, Call):
                 entries[item.path] = f"{item.part.class_name}()"
             else:
                 for node in with_bodies(item):
@@ -136,6 +141,23 @@ class ClassWriter:
         dtype = "" if array.dtype == float32 else f"dtype=burn.{name_of(array.dtype)}"
         args = ", ".join(text for text in (shape, dtype) if text)
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
+
+
+def sequence_text(part: Part, graph: Graph) -> str:
+    """``nn.Sequential(...)``: a layer's place is its number, functions stand between."""
+    steps: list[str] = []
+    for node in part.items:
+        assert isinstance(node, Node)
+        path = part.layer_paths.get(id(node))
+        if path is None:
+            steps.append(f"ops.{function_name(node)}")
+            continue
+        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        assert layer is not None
+        part.layers[path] = layer
+        steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
+        steps.append(layer_text(layer))
+    return f"nn.Sequential({', '.join(steps)})"
 
 
 def layer_text(layer: Layer) -> str:

@@ -48,6 +48,10 @@ class Containers:
         names = self.children[path]
         return set(names) == {str(i) for i in range(len(names))}
 
+    def is_uniform(self, path: Path) -> bool:
+        """Whether all children at ``path`` are made by the same source."""
+        return len({self.text((*path, name)) for name in self.children[path]}) == 1
+
     def access(self, path: Path) -> str:
         """The source that reads what stands at ``path``: ``self.layer[0]``."""
         text = f"self.{path[0]}"

@@ -83,7 +83,20 @@ class Choice:
     targets: list[Symbol]
 
 
-Statement = Apply | ModuleCall | Choice
+@dataclass
+class Loop:
+    """``for item in self.path: target = item(*args)``, from call to call.
+
+    ``args`` are those of the first call; the one at ``carried`` is each call's result.
+    """
+
+    path: tuple[str, ...]
+    args: tuple[Any, ...]
+    carried: int
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice | Loop
 
 
 @dataclass

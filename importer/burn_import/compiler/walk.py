@@ -10,6 +10,7 @@ from burn_import.compiler.trace import (
     Apply,
     Block,
     Choice,
+    Loop,
     ModuleCall,
     Statement,
     Symbol,
@@ -20,7 +21,7 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     """What a statement reads at its top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
-    if isinstance(statement, ModuleCall):
+    if isinstance(statement, ModuleCall | Loop):
         return statement.args
     return (statement.condition,)
 

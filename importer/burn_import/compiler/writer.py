@@ -11,7 +11,14 @@ from burn_import.compiler.function import FunctionTrace
 from burn_import.compiler.names import Namespace
 from burn_import.compiler.naming import role
 from burn_import.compiler.render import Renderer
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Block,
+    Choice,
+    Loop,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
 from burn_import.compiler.walk import count_uses, drop_dead
 
 WIDTH = 88
@@ -75,6 +82,8 @@ class Writer:
         for statement in block.statements:
             if isinstance(statement, Choice):
                 self.choice(statement, indent)
+            elif isinstance(statement, Loop):
+                self.loop(statement, indent)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
@@ -176,6 +185,26 @@ class Writer:
         for target in choice.targets:
             self.read_extents(target, indent)
 
+    def loop(self, loop: Loop, indent: int) -> None:
+        """A ``for`` over a list of modules, through which one value is passed."""
+        args = [self.render.data(arg) for arg in loop.args]
+        start = args[loop.carried]
+        for arg in args:
+            self.spend(arg)
+        (target,) = loop.targets
+        name = start.text if start.text.isidentifier() else ""
+        if not name or name in self.live:
+            name = self.free(next((s for s in STREAMS if s not in self.live), "y"))
+            self.line(f"{name} = {start.text}", indent)
+        self.claim(target, name)
+        item = self.free(_singular(loop.path[-1]))
+        inner = ", ".join(
+            name if place == loop.carried else arg.text for place, arg in enumerate(args)
+        )
+        self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
+        self.line(f"{name} = {item}({inner})", indent + 1)
+        self.read_extents(target, indent)
+
     def read_extents(self, symbol: Symbol, indent: int) -> None:
         """Assign the extents that are read from ``symbol``, where it is available."""
         reads = sorted(self.extents.reads.get(symbol, ()))
@@ -212,6 +241,13 @@ class Writer:
             self.lines.append(whole)
         else:
             self.lines += [f"{space}# {comment}", space + text]
+
+
+def _singular(name: str) -> str:
+    """What one of several is called: ``blocks`` gives ``block``."""
+    if name.isdigit():
+        return "layer"
+    return name[:-1] if len(name) > 3 and name.endswith("s") else name
 
 
 def _several(statement: Statement) -> bool:

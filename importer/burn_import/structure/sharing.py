@@ -40,9 +40,10 @@ class _Sharing:
         self.model[id(part)] = known or part
         if known is None:
             self.first[key] = part
-            if part.path:
-                part.class_name = self.class_name(part)
-            self.classes.append(part)
+            if not part.sequence:
+                if part.path:
+                    part.class_name = self.class_name(part)
+                self.classes.append(part)
         else:
             part.class_name = known.class_name
         for item in part.items:
