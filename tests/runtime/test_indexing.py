@@ -60,9 +60,7 @@ def test_slice(starts: Any, ends: Any, axes: Any, steps: Any) -> None:
     operands = [None if o is None else np.array(o) for o in (starts, ends, axes, steps)]
     (expected,) = run_node("Slice", [X, *operands])
     tensors = [None if o is None else burn.tensor(o) for o in operands]
-    np.testing.assert_array_equal(
-        ops.slice(burn.tensor(X), *tensors).numpy(), expected
-    )
+    np.testing.assert_array_equal(ops.slice(burn.tensor(X), *tensors).numpy(), expected)
     check_gradient(lambda x: ops.slice(x, starts, ends, axes, steps), X)
 
 

@@ -20,9 +20,7 @@ def test_topk(axis: int, largest: bool) -> None:
         expected = run_node(
             "TopK", [x, np.array([3])], outputs=2, axis=axis, largest=int(largest)
         )
-        found = ops.topk(
-            burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest
-        )
+        found = ops.topk(burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest)
         for got, want in zip(found, expected, strict=True):
             np.testing.assert_array_equal(got.numpy(), want)
     check_gradient(lambda x: ops.topk(x, 2, axis=axis, largest=largest), X)

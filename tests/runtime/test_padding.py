@@ -25,7 +25,11 @@ def test_pad(mode: str, pads: list[int], axes: list[int] | None) -> None:
     inputs = [X, np.array(pads), value, given]
     (expected,) = run_node("Pad", inputs, mode=mode)
     found = ops.pad(
-        burn.tensor(X), burn.tensor(pads), 1.5, None if axes is None else axes, mode=mode
+        burn.tensor(X),
+        burn.tensor(pads),
+        1.5,
+        None if axes is None else axes,
+        mode=mode,
     )
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.pad(x, pads, 0.0, axes, mode=mode), X)

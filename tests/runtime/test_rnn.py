@@ -110,9 +110,7 @@ def test_activations(name: str, alpha: list[float], beta: list[float]) -> None:
     inputs = weights("LSTM", "bidirectional")
     check("LSTM", inputs, {"direction": "bidirectional", **attrs})
     check_gradient(
-        lambda x: ours(
-            "LSTM", [x, *inputs[1:]], direction="bidirectional", **attrs
-        )[0],
+        lambda x: ours("LSTM", [x, *inputs[1:]], direction="bidirectional", **attrs)[0],
         inputs[0],
     )
 
@@ -150,9 +148,7 @@ def test_halves_are_computed_in_float32() -> None:
     wide = [None if i is None else i.astype(np.float32) for i in half]
     found, expected = ours("GRU", half)[0], ours("GRU", wide)[0]
     assert found.dtype == burn.float16
-    np.testing.assert_array_equal(
-        found.numpy(), expected.numpy().astype(np.float16)
-    )
+    np.testing.assert_array_equal(found.numpy(), expected.numpy().astype(np.float16))
 
 
 def test_errors_say_what_was_expected() -> None:

@@ -325,7 +325,7 @@ def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> 
 
 @composite
 def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of channels moved into space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
+    """Blocks of channels as space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
     ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
     """
@@ -340,7 +340,7 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @composite
 def space_to_depth(x: Any, *, blocksize: int) -> Any:
-    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``."""
+    """Blocks of space as channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``."""
     n, channels, height, width = x.shape
     b = blocksize
     x = reshape(x, (n, channels, height // b, b, width // b, b))
