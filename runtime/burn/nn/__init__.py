@@ -1,23 +1,31 @@
 """Modules and layers, with PyTorch's names, layouts and keys."""
 
-from burn.box import Buffer, Parameter
-from burn.nn import init
-from burn.nn.dropout import Dropout
-from burn.nn.embedding import Embedding
-from burn.nn.module import Module, ModuleList, Sequential, WeightsError
-from burn.nn.rnn import GRU, LSTM, RNN
-
-__all__ = [
-    "GRU",
-    "LSTM",
-    "RNN",
-    "Buffer",
-    "Dropout",
-    "Embedding",
-    "Module",
-    "ModuleList",
-    "Parameter",
-    "Sequential",
-    "WeightsError",
-    "init",
-]
+from burn.box import (
+    Buffer as Buffer,
+    Parameter as Parameter,
+)
+from burn.nn import (
+    init as init,
+)
+from burn.nn.dropout import (
+    Dropout as Dropout,
+)
+from burn.nn.embedding import (
+    Embedding as Embedding,
+)
+from burn.nn.init import (
+    buffer as buffer,
+    parameter as parameter,
+)
+from burn.nn.module import (
+    Module as Module,
+    ModuleDict as ModuleDict,
+    ModuleList as ModuleList,
+    Sequential as Sequential,
+    WeightsError as WeightsError,
+)
+from burn.nn.rnn import (
+    GRU as GRU,
+    LSTM as LSTM,
+    RNN as RNN,
+)
