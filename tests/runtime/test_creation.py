@@ -19,7 +19,7 @@ def test_full_and_its_kin() -> None:
     assert ops.ones_like(x).dtype == burn.float16
     assert ops.zeros_like(x, dtype=burn.int64).dtype == burn.int64
     np.testing.assert_array_equal(ops.eye(2, 4, 1).numpy(), np.eye(2, 4, 1))
-    check_gradient(lambda v: ops.full((2, 3), v), np.array([0.5]))
+    check_gradient(lambda v: ops.full((2, 3), v), np.array([[0.5]]))
     check_gradient(lambda v: ops.full_like(x, v, dtype=burn.float64), np.array(0.5))
 
 
