@@ -1,5 +1,6 @@
 """Recurrent layers against ONNX Runtime over their attributes, and their gradients."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(8)
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 2
@@ -49,7 +52,7 @@ def check(op: str, inputs: list[Any], attrs: dict[str, Any], **flags: bool) -> N
     ]
     onnx = {**attrs, **{k: int(v) for k, v in flags.items()}}
     count = 3 if op == "LSTM" else 2
-    expected = run_node(op, narrow, outputs=count, hidden_size=HIDDEN, **onnx)
+    expected = run_node(op, *narrow, outputs=count, hidden_size=HIDDEN, **onnx)
     tensors = [None if i is None else burn.tensor(i) for i in narrow]
     found = ours(op, tensors, hidden_size=HIDDEN, **attrs, **flags)
     for got, want in zip(found, expected, strict=True):
