@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float, name_of
 from burn_ir.graph import Graph
 from burn_ir.op import Layer
 
+from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
-from burn_import.compiler.parts import Call, Part
 from burn_import.compiler.writer import Writer
+from burn_import.structure import Call, Part, Path
+from burn_import.structure.parts import with_bodies
 
 
 @dataclass
@@ -31,19 +32,32 @@ class ClassText:
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, graph: Graph, class_names: Mapping[int, str]) -> None:
+    def __init__(self, part: Part, graph: Graph) -> None:
         self.part = part
         self.graph = graph
-        self.class_names = class_names
         self.trace: FunctionTrace = trace_part(part, graph)
-        self.taken = Namespace(
-            {path.split(".")[0] for path in part.layer_paths.values()}
-            | {item.path.split(".")[0] for item in part.items if isinstance(item, Call)}
-        )
+        part.layers = self.trace.layers
+        self.containers = Containers(self.modules())
+        self.taken = Namespace(path[0] for path in self.containers.entries)
+
+    def modules(self) -> dict[Path, str]:
+        """The source of every module the class holds, by path, in the order of use."""
+        entries: dict[Path, str] = {}
+        for item in self.part.items:
+            if isinstance(item, Call):
+                entries[item.path] = f"{item.part.class_name}()"
+            else:
+                for node in with_bodies(item):
+                    path = self.part.layer_paths.get(id(node))
+                    if path is not None and path in self.trace.layers:
+                        entries[path] = layer_text(self.trace.layers[path])
+        return entries
 
     def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
-        writer = Writer(self.trace, parameters, self.attribute, wrap)
+        writer = Writer(
+            self.trace, parameters, self.attribute, self.containers.access, wrap
+        )
         body = self.defaults(parameters) + writer.write()
         single = len(self.part.outputs) == 1
         several = wrap or f"tuple[{', '.join(['Tensor'] * len(self.part.outputs))}]"
@@ -91,16 +105,12 @@ class ClassWriter:
         return lines
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__``, in the order of use."""
-        entries: dict[str, str] = {}
-        for item in self.part.items:
-            if isinstance(item, Call):
-                entries.setdefault(item.path, f"{self.class_names[id(item.part)]}()")
-        for path, layer in self.trace.layers.items():
-            entries[path] = layer_text(layer)
-        for constant, path in self.part.tensors.items():
-            entries[path] = self.tensor_text(constant)
-        return container_fields(entries)
+        """The assignments of ``__init__``: modules, then stored arrays."""
+        tensors = [
+            f"self.{name} = {self.tensor_text(constant)}"
+            for constant, name in self.part.tensors.items()
+        ]
+        return self.containers.fields() + tensors
 
     def tensor_text(self, constant: str) -> str:
         """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
@@ -120,39 +130,6 @@ def layer_text(layer: Layer) -> str:
     args = [literal(arg) for arg in layer.args]
     args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
-
-
-def container_fields(entries: Mapping[str, str]) -> list[str]:
-    """One assignment for each attribute; numbered children make a ``ModuleList``.
-
-    Numbers with gaps make a ``ModuleDict``, so that keys stay what they were.
-    """
-    grouped: dict[str, dict[str, str]] = {}
-    for path, text in entries.items():
-        head, _, rest = path.partition(".")
-        grouped.setdefault(head, {})[rest] = text
-    return [f"self.{head} = {container(items)}" for head, items in grouped.items()]
-
-
-def container(items: Mapping[str, str]) -> str:
-    """The source of one attribute: a module, or a container of modules."""
-    if "" in items:
-        return items[""]
-    groups: dict[str, dict[str, str]] = {}
-    for path, text in items.items():
-        head, _, rest = path.partition(".")
-        groups.setdefault(head, {})[rest] = text
-    texts = {head: container(group) for head, group in groups.items()}
-    if all(head.isdigit() for head in texts):
-        order = sorted(texts, key=int)
-        values = [texts[head] for head in order]
-        if order == [str(i) for i in range(len(order))]:
-            if len(values) > 1 and len(set(values)) == 1:
-                return f"nn.ModuleList({values[0]} for _ in range({len(values)}))"
-            return f"nn.ModuleList([{', '.join(values)}])"
-        texts = {head: texts[head] for head in order}
-    pairs = ", ".join(f"{literal(head)}: {text}" for head, text in texts.items())
-    return f"nn.ModuleDict({{{pairs}}})"
 
 
 def parameter_names(part: Part, root: bool) -> list[str]:

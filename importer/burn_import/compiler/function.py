@@ -14,8 +14,8 @@ from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
 
 from burn_import.compiler.extents import bindable
-from burn_import.compiler.parts import Call, Item, Part
 from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.structure.parts import Call, Item, Part, Path
 
 
 @dataclass
@@ -25,7 +25,7 @@ class FunctionTrace:
     parameters: list[Symbol]
     body: Block
     #: What each layer call of the body is, by its path.
-    layers: dict[str, Layer] = field(default_factory=dict)
+    layers: dict[Path, Layer] = field(default_factory=dict)
 
 
 def trace_part(part: Part, graph: Graph) -> FunctionTrace:
@@ -37,12 +37,12 @@ def trace_part(part: Part, graph: Graph) -> FunctionTrace:
 
 
 class _Run:
-    def __init__(self, graph: Graph, layer_paths: Mapping[int, str]) -> None:
+    def __init__(self, graph: Graph, layer_paths: Mapping[int, Path]) -> None:
         self.graph = graph
         self.layer_paths = layer_paths
         self.tracer = Tracer()
         self.values: dict[str, Any] = {}
-        self.layers: dict[str, Layer] = {}
+        self.layers: dict[Path, Layer] = {}
         self.extents: set[Dim] = set()
 
     def parameter(self, name: str) -> Symbol:
@@ -88,7 +88,7 @@ class _Run:
     def call(self, call: Call) -> None:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
-        self.tracer.append(ModuleCall(call.path, args, targets, call.hint))
+        self.tracer.append(ModuleCall(call.path, args, targets))
 
     def node(self, node: Node, graph: Graph) -> None:
         """Trace one node, unless its results are known and can be written where used."""
@@ -128,7 +128,7 @@ class _Run:
         self.note(known)
 
     def layer(
-        self, node: Node, graph: Graph, path: str, operands: Sequence[Any]
+        self, node: Node, graph: Graph, path: Path, operands: Sequence[Any]
     ) -> None:
         layer = node.op.layer(*(graph.type(name) for name in node.inputs))
         assert layer is not None
@@ -138,7 +138,7 @@ class _Run:
             Symbol() if name is None else self.define(name, graph).data
             for name in node.outputs
         ]
-        self.tracer.append(ModuleCall(path, args, targets, path.rpartition(".")[2]))
+        self.tracer.append(ModuleCall(path, args, targets))
 
     def choice(self, branch: Branch, node: Node, graph: Graph) -> None:
         outer, extents = dict(self.values), set(self.extents)

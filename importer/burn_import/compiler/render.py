@@ -35,12 +35,19 @@ INLINE_LIMIT = 8
 class Renderer:
     """Writes operands and calls, given what the values are called by now.
 
-    ``attribute`` gives the path below ``self`` of a stored array, by its name.
+    ``attribute`` gives the attribute of a stored array by its name, ``access`` the
+    source that reads a module by its path.
     """
 
-    def __init__(self, extents: Extents, attribute: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        extents: Extents,
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+    ) -> None:
         self.extents = extents
         self.attribute = attribute
+        self.access = access
         self.names: dict[Symbol, str] = {}
         self.pending: dict[Symbol, Expression] = {}
         self.modules: set[str] = set()  # what the source must import
@@ -50,7 +57,8 @@ class Renderer:
         if isinstance(statement, ModuleCall):
             args = [self.data(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
-            return Expression(f"self.{statement.path}({text})", ATOM, merge(args))
+            module = self.access(statement.path)
+            return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
 
     def apply(self, call: Apply) -> Expression:

@@ -67,10 +67,9 @@ class Apply:
 class ModuleCall:
     """``targets = self.path(*args)``: a layer or a module of ours."""
 
-    path: str
+    path: tuple[str, ...]
     args: tuple[Any, ...]
     targets: list[Symbol]
-    hint: str = ""
 
 
 @dataclass

@@ -29,6 +29,7 @@ class Writer:
         trace: FunctionTrace,
         parameters: Sequence[str],
         attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
         wrap: str = "",
     ) -> None:
         """``wrap`` is the class that several results are returned in."""
@@ -38,7 +39,7 @@ class Writer:
         self.remaining = count_uses(trace.body)
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
-        self.render = Renderer(self.extents, attribute)
+        self.render = Renderer(self.extents, attribute, access)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):

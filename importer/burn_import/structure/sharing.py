@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
+from burn_ir.types import Array
 
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
@@ -89,6 +90,12 @@ def _item(
     if isinstance(item, Call):
         return item.path, signature(item.part, graph), values
     path = part.layer_paths.get(id(item))
+    if path is not None:  # the layer holds its weights: their values do not show
+        values = tuple(
+            _kind(graph.constants[n]) if n in graph.constants else number(n)
+            for n in names
+            if n is not None
+        )
     return path, _op(item.op), values, _inner_paths(item, part)
 
 
@@ -114,10 +121,14 @@ def _hashable(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else repr(value)
 
 
+def _kind(array: Array) -> Hashable:
+    return array.dtype.str, array.shape
+
+
 def _constant(graph: Graph, name: str) -> Hashable:
     """What of a stored array shows in the source: its type, and small contents."""
     array = graph.constants[name]
-    kind = (array.dtype.str, array.shape)
+    kind = _kind(array)
     if array.size > _INLINE:
         return kind
     return kind, array.tobytes() if array.dtype != object else repr(array.tolist())
