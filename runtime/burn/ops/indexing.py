@@ -31,7 +31,10 @@ def getitem_grad(grad: Array, key: Key, *, shape: tuple[int, ...]) -> Array:
     """Zeros of ``shape`` to which ``grad`` is added at ``key``."""
     work = accumulate(grad)
     out = namespace(grad).zeros(shape, work.dtype)
-    if _may_repeat(key):
+    if isinstance(key, np.ndarray) and key.ndim and key.dtype != dtypes.bool_:
+        rows = work.reshape(key.size, *shape[1:])
+        add_rows(out, key.ravel() % builtins.max(shape[0], 1), rows)
+    elif _may_repeat(key):
         namespace(grad).add.at(out, key, work)
     else:
         out[key] = work
@@ -166,19 +169,29 @@ def _(
 
 
 def add_rows(out: Array, index: Array, rows: Array) -> None:
-    """Add ``rows[i]`` to ``out[index[i]]`` in place; an index may come repeatedly."""
-    if namespace(out) is not np or out.ndim == 1 or len(index) < 2:
+    """Add ``rows[i]`` to ``out[index[i]]`` in place; an index may come repeatedly.
+
+    ``out`` is contiguous and indices are not negative.
+    """
+    if namespace(out) is not np or rows.size == 0:
         namespace(out).add.at(out, index, rows)
         return
-    # Sorted by index, equal ones are runs that one reduceat sums: some ten times
-    # faster than add.at on rows.
+    table, rows = out.reshape(len(out), -1), rows.reshape(len(index), -1)
+    width = rows.shape[1]
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    if len(starts) == len(index):
-        out[index] += rows
+    counts = np.diff(np.r_[starts, len(ordered)])
+    # Wide rows: all first occurrences at once, then all second ones, and so on. Else
+    # element by element, which add.at does fast only in one dimension. Both add in the
+    # same order.
+    if width >= 64 and counts.max() < rows.size / 4000:
+        for turn in range(counts.max()):
+            live = counts > turn
+            table[ordered[starts[live]]] += rows[order[starts[live] + turn]]
     else:
-        out[ordered[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+        places = index[:, None] * width + np.arange(width)
+        np.add.at(table.reshape(-1), places.ravel(), rows.ravel())
 
 
 def along(indices: Array, axis: int) -> tuple[Array, ...]:
@@ -325,7 +338,7 @@ def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> 
 
 @composite
 def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of channels moved into space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
+    """Blocks of channels as space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
     ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
     """
@@ -340,7 +353,7 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @composite
 def space_to_depth(x: Any, *, blocksize: int) -> Any:
-    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``."""
+    """Blocks of space as channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``."""
     n, channels, height, width = x.shape
     b = blocksize
     x = reshape(x, (n, channels, height // b, b, width // b, b))
