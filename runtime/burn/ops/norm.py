@@ -12,6 +12,7 @@ from burn.ops.reduction import sum as sum_
 from burn.ops.shape import reshape, squeeze, unsqueeze
 from burn.ops.support import Array, accumulate, like
 from burn.primitive import composite, primitive
+from burn.tensor import Tensor
 
 
 @primitive
@@ -124,7 +125,7 @@ def group_norm(
     *,
     groups: int,
     epsilon: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, ...] normalised over each of ``groups`` of channels and all space.
 
     ``weight`` and ``bias`` are [C].
@@ -148,7 +149,7 @@ def instance_norm(
     bias: Array | None = None,
     *,
     epsilon: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, *size] normalised over space; ``weight`` and ``bias`` are [C]."""
     return layer_norm(
         x,
@@ -167,7 +168,7 @@ def lrn(
     alpha: float = 1e-4,
     beta: float = 0.75,
     bias: float = 1.0,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, ...] divided by a power of the mean square of ``size`` channels.
 
     ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
