@@ -90,6 +90,7 @@ from burn.ops.matmul import einsum as einsum
 from burn.ops.matmul import linear as linear
 from burn.ops.matmul import matmul as matmul
 from burn.ops.norm import batch_norm as batch_norm
+from burn.ops.norm import batch_norm_grad as batch_norm_grad
 from burn.ops.norm import batch_norm_train as batch_norm_train
 from burn.ops.norm import group_norm as group_norm
 from burn.ops.norm import instance_norm as instance_norm
