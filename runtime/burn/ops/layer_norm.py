@@ -170,7 +170,8 @@ def _standardise(
 def average(x: Array, axes: tuple[int, ...]) -> Array:
     """The mean over ``axes``, which are kept."""
     outer, inner = _steps(x, axes)
-    return np.mean(np.mean(x, axis=outer, keepdims=True), axis=inner, keepdims=True)
+    first = np.mean(x, axis=outer, keepdims=True)
+    return np.mean(first, axis=inner, keepdims=True) if inner else first
 
 
 def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
@@ -178,7 +179,9 @@ def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     outer, inner = _steps(x, axes)
     every = list(range(x.ndim))
     total = np.einsum(x, every, y, every, [a for a in every if a not in outer])
-    total = np.sum(np.expand_dims(total, outer), axis=inner, keepdims=True)
+    total = np.expand_dims(total, outer)
+    if inner:
+        total = np.sum(total, axis=inner, keepdims=True)
     return total / max(prod(x.shape[a] for a in axes), 1)
 
 
