@@ -3,12 +3,78 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.activation import (
+    celu as celu,
+)
+from burn.ops.activation import (
+    clip as clip,
+)
+from burn.ops.activation import (
+    elu as elu,
+)
+from burn.ops.activation import (
+    gelu as gelu,
+)
+from burn.ops.activation import (
+    gelu_grad as gelu_grad,
+)
+from burn.ops.activation import (
+    hard_sigmoid as hard_sigmoid,
+)
+from burn.ops.activation import (
+    hard_swish as hard_swish,
+)
+from burn.ops.activation import (
+    leaky_relu as leaky_relu,
+)
+from burn.ops.activation import (
+    mish as mish,
+)
+from burn.ops.activation import (
+    prelu as prelu,
+)
+from burn.ops.activation import (
+    relu as relu,
+)
+from burn.ops.activation import (
+    selu as selu,
+)
+from burn.ops.activation import (
+    shrink as shrink,
+)
+from burn.ops.activation import (
+    sigmoid as sigmoid,
+)
+from burn.ops.activation import (
+    silu as silu,
+)
+from burn.ops.activation import (
+    softplus as softplus,
+)
+from burn.ops.activation import (
+    softsign as softsign,
+)
+from burn.ops.activation import (
+    tanh as tanh,
+)
+from burn.ops.activation import (
+    thresholded_relu as thresholded_relu,
+)
 from burn.ops.bits import bitwise_and as bitwise_and
 from burn.ops.bits import bitwise_left_shift as bitwise_left_shift
 from burn.ops.bits import bitwise_not as bitwise_not
 from burn.ops.bits import bitwise_or as bitwise_or
 from burn.ops.bits import bitwise_right_shift as bitwise_right_shift
 from burn.ops.bits import bitwise_xor as bitwise_xor
+from burn.ops.conv import (
+    conv as conv,
+)
+from burn.ops.conv import (
+    conv_transpose as conv_transpose,
+)
+from burn.ops.conv import (
+    conv_weight_grad as conv_weight_grad,
+)
 from burn.ops.creation import arange as arange
 from burn.ops.creation import eye as eye
 from burn.ops.creation import full as full
@@ -28,9 +94,6 @@ from burn.ops.elementwise import (
 )
 from burn.ops.elementwise import (
     ceil as ceil,
-)
-from burn.ops.elementwise import (
-    clip as clip,
 )
 from burn.ops.elementwise import (
     div as div,
@@ -103,6 +166,18 @@ from burn.ops.indexing import one_hot_mask as one_hot_mask
 from burn.ops.indexing import slice as slice
 from burn.ops.indexing import space_to_depth as space_to_depth
 from burn.ops.indexing import take as take
+from burn.ops.layer_norm import (
+    layer_norm as layer_norm,
+)
+from burn.ops.layer_norm import (
+    layer_norm_grad as layer_norm_grad,
+)
+from burn.ops.layer_norm import (
+    rms_norm as rms_norm,
+)
+from burn.ops.layer_norm import (
+    rms_norm_grad as rms_norm_grad,
+)
 from burn.ops.logic import (
     equal as equal,
 )
@@ -145,6 +220,21 @@ from burn.ops.logic import (
 from burn.ops.matmul import einsum as einsum
 from burn.ops.matmul import linear as linear
 from burn.ops.matmul import matmul as matmul
+from burn.ops.norm import (
+    batch_norm as batch_norm,
+)
+from burn.ops.norm import (
+    batch_norm_train as batch_norm_train,
+)
+from burn.ops.norm import (
+    group_norm as group_norm,
+)
+from burn.ops.norm import (
+    instance_norm as instance_norm,
+)
+from burn.ops.norm import (
+    lrn as lrn,
+)
 from burn.ops.ordering import argmax as argmax
 from burn.ops.ordering import argmin as argmin
 from burn.ops.ordering import argsort as argsort
@@ -159,6 +249,39 @@ from burn.ops.padding import roll as roll
 from burn.ops.padding import stack as stack
 from burn.ops.padding import tile as tile
 from burn.ops.padding import trilu as trilu
+from burn.ops.pool import (
+    adaptive_avg_pool as adaptive_avg_pool,
+)
+from burn.ops.pool import (
+    adaptive_avg_spread as adaptive_avg_spread,
+)
+from burn.ops.pool import (
+    avg_pool as avg_pool,
+)
+from burn.ops.pool import (
+    lp_pool as lp_pool,
+)
+from burn.ops.pool import (
+    max_pool as max_pool,
+)
+from burn.ops.pool import (
+    max_pool_with_indices as max_pool_with_indices,
+)
+from burn.ops.pool import (
+    window_argmax as window_argmax,
+)
+from burn.ops.pool import (
+    window_gather as window_gather,
+)
+from burn.ops.pool import (
+    window_scatter as window_scatter,
+)
+from burn.ops.pool import (
+    window_spread as window_spread,
+)
+from burn.ops.pool import (
+    window_sum as window_sum,
+)
 from burn.ops.random import bernoulli as bernoulli
 from burn.ops.random import dropout as dropout
 from burn.ops.random import normal as normal
@@ -209,6 +332,15 @@ from burn.ops.shape import (
 )
 from burn.ops.shape import (
     unsqueeze as unsqueeze,
+)
+from burn.ops.softmax import (
+    log_softmax as log_softmax,
+)
+from burn.ops.softmax import (
+    logsumexp as logsumexp,
+)
+from burn.ops.softmax import (
+    softmax as softmax,
 )
 from burn.ops.trigonometry import acos as acos
 from burn.ops.trigonometry import acosh as acosh
