@@ -1,5 +1,21 @@
 """The declarations of all operators, by family. Importing this declares them."""
 
-from burn_ir.ops import bits, elementwise, functions, logic
+from burn_ir.ops import (
+    activation,
+    bits,
+    elementwise,
+    functions,
+    logic,
+    matmul,
+    reduction,
+)
 
-__all__ = ["bits", "elementwise", "functions", "logic"]
+__all__ = [
+    "activation",
+    "bits",
+    "elementwise",
+    "functions",
+    "logic",
+    "matmul",
+    "reduction",
+]
