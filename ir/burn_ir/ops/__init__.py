@@ -8,6 +8,7 @@ from burn_ir.ops import (
     logic,
     matmul,
     reduction,
+    shape,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "logic",
     "matmul",
     "reduction",
+    "shape",
 ]

@@ -60,12 +60,24 @@ from burn.ops.activation import (
 from burn.ops.activation import (
     thresholded_relu as thresholded_relu,
 )
-from burn.ops.bits import bitwise_and as bitwise_and
-from burn.ops.bits import bitwise_left_shift as bitwise_left_shift
-from burn.ops.bits import bitwise_not as bitwise_not
-from burn.ops.bits import bitwise_or as bitwise_or
-from burn.ops.bits import bitwise_right_shift as bitwise_right_shift
-from burn.ops.bits import bitwise_xor as bitwise_xor
+from burn.ops.bits import (
+    bitwise_and as bitwise_and,
+)
+from burn.ops.bits import (
+    bitwise_left_shift as bitwise_left_shift,
+)
+from burn.ops.bits import (
+    bitwise_not as bitwise_not,
+)
+from burn.ops.bits import (
+    bitwise_or as bitwise_or,
+)
+from burn.ops.bits import (
+    bitwise_right_shift as bitwise_right_shift,
+)
+from burn.ops.bits import (
+    bitwise_xor as bitwise_xor,
+)
 from burn.ops.conv import (
     conv as conv,
 )
@@ -75,14 +87,30 @@ from burn.ops.conv import (
 from burn.ops.conv import (
     conv_weight_grad as conv_weight_grad,
 )
-from burn.ops.creation import arange as arange
-from burn.ops.creation import eye as eye
-from burn.ops.creation import full as full
-from burn.ops.creation import full_like as full_like
-from burn.ops.creation import ones as ones
-from burn.ops.creation import ones_like as ones_like
-from burn.ops.creation import zeros as zeros
-from burn.ops.creation import zeros_like as zeros_like
+from burn.ops.creation import (
+    arange as arange,
+)
+from burn.ops.creation import (
+    eye as eye,
+)
+from burn.ops.creation import (
+    full as full,
+)
+from burn.ops.creation import (
+    full_like as full_like,
+)
+from burn.ops.creation import (
+    ones as ones,
+)
+from burn.ops.creation import (
+    ones_like as ones_like,
+)
+from burn.ops.creation import (
+    zeros as zeros,
+)
+from burn.ops.creation import (
+    zeros_like as zeros_like,
+)
 from burn.ops.elementwise import (
     abs as abs,
 )
@@ -155,17 +183,39 @@ from burn.ops.elementwise import (
 from burn.ops.elementwise import (
     trunc_div as trunc_div,
 )
-from burn.ops.indexing import compress as compress
-from burn.ops.indexing import depth_to_space as depth_to_space
-from burn.ops.indexing import gather_elements as gather_elements
-from burn.ops.indexing import gather_nd as gather_nd
-from burn.ops.indexing import getitem as getitem
-from burn.ops.indexing import nonzero as nonzero
-from burn.ops.indexing import one_hot as one_hot
-from burn.ops.indexing import one_hot_mask as one_hot_mask
-from burn.ops.indexing import slice as slice
-from burn.ops.indexing import space_to_depth as space_to_depth
-from burn.ops.indexing import take as take
+from burn.ops.indexing import (
+    compress as compress,
+)
+from burn.ops.indexing import (
+    depth_to_space as depth_to_space,
+)
+from burn.ops.indexing import (
+    gather_elements as gather_elements,
+)
+from burn.ops.indexing import (
+    gather_nd as gather_nd,
+)
+from burn.ops.indexing import (
+    getitem as getitem,
+)
+from burn.ops.indexing import (
+    nonzero as nonzero,
+)
+from burn.ops.indexing import (
+    one_hot as one_hot,
+)
+from burn.ops.indexing import (
+    one_hot_mask as one_hot_mask,
+)
+from burn.ops.indexing import (
+    slice as slice,
+)
+from burn.ops.indexing import (
+    space_to_depth as space_to_depth,
+)
+from burn.ops.indexing import (
+    take as take,
+)
 from burn.ops.layer_norm import (
     layer_norm as layer_norm,
 )
@@ -217,9 +267,15 @@ from burn.ops.logic import (
 from burn.ops.logic import (
     where as where,
 )
-from burn.ops.matmul import einsum as einsum
-from burn.ops.matmul import linear as linear
-from burn.ops.matmul import matmul as matmul
+from burn.ops.matmul import (
+    einsum as einsum,
+)
+from burn.ops.matmul import (
+    linear as linear,
+)
+from burn.ops.matmul import (
+    matmul as matmul,
+)
 from burn.ops.norm import (
     batch_norm as batch_norm,
 )
@@ -235,20 +291,48 @@ from burn.ops.norm import (
 from burn.ops.norm import (
     lrn as lrn,
 )
-from burn.ops.ordering import argmax as argmax
-from burn.ops.ordering import argmin as argmin
-from burn.ops.ordering import argsort as argsort
-from burn.ops.ordering import cumprod as cumprod
-from burn.ops.ordering import cumsum as cumsum
-from burn.ops.ordering import sort as sort
-from burn.ops.ordering import topk as topk
-from burn.ops.padding import flip as flip
-from burn.ops.padding import pad as pad
-from burn.ops.padding import reverse_sequence as reverse_sequence
-from burn.ops.padding import roll as roll
-from burn.ops.padding import stack as stack
-from burn.ops.padding import tile as tile
-from burn.ops.padding import trilu as trilu
+from burn.ops.ordering import (
+    argmax as argmax,
+)
+from burn.ops.ordering import (
+    argmin as argmin,
+)
+from burn.ops.ordering import (
+    argsort as argsort,
+)
+from burn.ops.ordering import (
+    cumprod as cumprod,
+)
+from burn.ops.ordering import (
+    cumsum as cumsum,
+)
+from burn.ops.ordering import (
+    sort as sort,
+)
+from burn.ops.ordering import (
+    topk as topk,
+)
+from burn.ops.padding import (
+    flip as flip,
+)
+from burn.ops.padding import (
+    pad as pad,
+)
+from burn.ops.padding import (
+    reverse_sequence as reverse_sequence,
+)
+from burn.ops.padding import (
+    roll as roll,
+)
+from burn.ops.padding import (
+    stack as stack,
+)
+from burn.ops.padding import (
+    tile as tile,
+)
+from burn.ops.padding import (
+    trilu as trilu,
+)
 from burn.ops.pool import (
     adaptive_avg_pool as adaptive_avg_pool,
 )
@@ -282,24 +366,72 @@ from burn.ops.pool import (
 from burn.ops.pool import (
     window_sum as window_sum,
 )
-from burn.ops.random import bernoulli as bernoulli
-from burn.ops.random import dropout as dropout
-from burn.ops.random import normal as normal
-from burn.ops.random import uniform as uniform
-from burn.ops.reduction import all as all
-from burn.ops.reduction import any as any
-from burn.ops.reduction import max as max
-from burn.ops.reduction import mean as mean
-from burn.ops.reduction import min as min
-from burn.ops.reduction import prod as prod
-from burn.ops.reduction import reduce_l1 as reduce_l1
-from burn.ops.reduction import reduce_l2 as reduce_l2
-from burn.ops.reduction import sum as sum
-from burn.ops.reduction import sum_to as sum_to
-from burn.ops.reduction import var as var
-from burn.ops.resize import resize as resize
-from burn.ops.scatter import scatter_elements as scatter_elements
-from burn.ops.scatter import scatter_nd as scatter_nd
+from burn.ops.random import (
+    bernoulli as bernoulli,
+)
+from burn.ops.random import (
+    dropout as dropout,
+)
+from burn.ops.random import (
+    normal as normal,
+)
+from burn.ops.random import (
+    uniform as uniform,
+)
+from burn.ops.reduction import (
+    all as all,
+)
+from burn.ops.reduction import (
+    any as any,
+)
+from burn.ops.reduction import (
+    max as max,
+)
+from burn.ops.reduction import (
+    mean as mean,
+)
+from burn.ops.reduction import (
+    min as min,
+)
+from burn.ops.reduction import (
+    prod as prod,
+)
+from burn.ops.reduction import (
+    reduce_l1 as reduce_l1,
+)
+from burn.ops.reduction import (
+    reduce_l2 as reduce_l2,
+)
+from burn.ops.reduction import (
+    sum as sum,
+)
+from burn.ops.reduction import (
+    sum_to as sum_to,
+)
+from burn.ops.reduction import (
+    var as var,
+)
+from burn.ops.resize import (
+    resize as resize,
+)
+from burn.ops.rnn import (
+    gru as gru,
+)
+from burn.ops.rnn import (
+    lstm as lstm,
+)
+from burn.ops.rnn import (
+    rnn as rnn,
+)
+from burn.ops.scatter import (
+    scatter_elements as scatter_elements,
+)
+from burn.ops.scatter import (
+    scatter_nd as scatter_nd,
+)
+from burn.ops.shape import (
+    chunk as chunk,
+)
 from burn.ops.shape import (
     concat as concat,
 )
@@ -342,14 +474,36 @@ from burn.ops.softmax import (
 from burn.ops.softmax import (
     softmax as softmax,
 )
-from burn.ops.trigonometry import acos as acos
-from burn.ops.trigonometry import acosh as acosh
-from burn.ops.trigonometry import asin as asin
-from burn.ops.trigonometry import asinh as asinh
-from burn.ops.trigonometry import atan as atan
-from burn.ops.trigonometry import atanh as atanh
-from burn.ops.trigonometry import cos as cos
-from burn.ops.trigonometry import cosh as cosh
-from burn.ops.trigonometry import sin as sin
-from burn.ops.trigonometry import sinh as sinh
-from burn.ops.trigonometry import tan as tan
+from burn.ops.trigonometry import (
+    acos as acos,
+)
+from burn.ops.trigonometry import (
+    acosh as acosh,
+)
+from burn.ops.trigonometry import (
+    asin as asin,
+)
+from burn.ops.trigonometry import (
+    asinh as asinh,
+)
+from burn.ops.trigonometry import (
+    atan as atan,
+)
+from burn.ops.trigonometry import (
+    atanh as atanh,
+)
+from burn.ops.trigonometry import (
+    cos as cos,
+)
+from burn.ops.trigonometry import (
+    cosh as cosh,
+)
+from burn.ops.trigonometry import (
+    sin as sin,
+)
+from burn.ops.trigonometry import (
+    sinh as sinh,
+)
+from burn.ops.trigonometry import (
+    tan as tan,
+)
