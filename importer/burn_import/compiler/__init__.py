@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from burn_ir.graph import Graph
+
 from burn_import.compiler.emit import Source, emit
 from burn_import.compiler.structure import recover
 from burn_import.options import Options
 from burn_import.passes import simplify
-from burn_ir.graph import Graph
 
 __all__ = ["Source", "compile_graph"]
 

@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float, name_of
-from burn_import.compiler.function import FunctionTrace, trace_part
-from burn_import.compiler.names import (
-    Namespace,
-    camel,
-    comment,
-    identifier,
-    literal,
-    snake,
-)
-from burn_import.compiler.parts import Call, Part
-from burn_import.compiler.writer import Writer
 from burn_ir.graph import Graph
 from burn_ir.op import Layer
+
+from burn_import.compiler.function import FunctionTrace, trace_part
+from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
+from burn_import.compiler.parts import Call, Part
+from burn_import.compiler.writer import Writer
 
 
 @dataclass

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+from burn_templates import render
 
 from burn_import.compiler.classes import (
     ClassText,
@@ -15,9 +18,6 @@ from burn_import.compiler.classes import (
 )
 from burn_import.compiler.names import comment, literal
 from burn_import.compiler.structure import Tree
-from burn_ir.graph import Graph
-from burn_ir.types import Array
-from burn_templates import render
 
 PLACEHOLDER = "weights.safetensors"
 

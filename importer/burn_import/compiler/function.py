@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.extents import bindable
-from burn_import.compiler.parts import Call, Item, Part
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
 from burn_ir.dim import Dim, Poly
 from burn_ir.errors import InvalidModel, Problem, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
+
+from burn_import.compiler.extents import bindable
+from burn_import.compiler.parts import Call, Item, Part
+from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
 
 
 @dataclass

@@ -7,21 +7,22 @@ from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
-
 from burn import Tensor
 from burn.dtypes import is_float, is_integer, name_of
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Primitive
+from burn_ir.dim import Poly
+
 from burn_import.compiler.expression import ATOM, Expression, atom, merge
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.names import literal
 from burn_import.compiler.trace import Apply, ModuleCall, Symbol
-from burn_ir.dim import Poly
 
 #: Primitives in which a Python number beside a tensor takes the tensor's dtype.
 WEAK = frozenset(
-    ["add", "sub", "mul", "div", "floor_div", "trunc_div", "remainder", "fmod", "pow", "maximum", "minimum", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "where", "clip"]
+    "add sub mul div floor_div trunc_div remainder fmod pow maximum minimum equal "
+    "not_equal less less_equal greater greater_equal where clip".split()
 )
 #: Primitives whose array operands may be a Python list of integers.
 LISTS = frozenset({"concat", "take"})

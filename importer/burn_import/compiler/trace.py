@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
 from burn import Tensor
 from burn.backend import Backend
 from burn.dtypes import DType

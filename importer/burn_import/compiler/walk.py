@@ -6,14 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.trace import (
-    Apply,
-    Block,
-    Choice,
-    ModuleCall,
-    Statement,
-    Symbol,
-)
+
+from burn_import.compiler.trace import Apply, Block, Choice, ModuleCall, Statement, Symbol
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
+
 from burn_import.compiler.expression import Expression
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.function import FunctionTrace
-from burn_import.compiler.names import Namespace
 from burn_import.compiler.naming import role
+from burn_import.compiler.names import Namespace
 from burn_import.compiler.render import Renderer
 from burn_import.compiler.trace import Block, Choice, ModuleCall, Statement, Symbol
 from burn_import.compiler.walk import count_uses, drop_dead

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from burn_import.compiler.names import identifier, snake
-from burn_import.structure.parts import Path, with_bodies
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
+
+from burn_import.compiler.names import identifier, snake
+from burn_import.structure.parts import Path, with_bodies
 
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from burn_ir.graph import Graph, Node
+
 from burn_import.compiler.names import camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import Call, Item, Part, Path, Tree
 from burn_import.structure.paths import layer_paths, node_scopes
 from burn_import.structure.sharing import share_classes
-from burn_ir.graph import Graph, Node
 
 
 def recover(graph: Graph, class_name: str) -> Tree:

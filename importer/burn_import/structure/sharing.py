@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
 
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
-from burn_ir.graph import Graph, Node
-from burn_ir.op import Op
 
 #: Stored arrays of at most this many elements may be written into the source.
 _INLINE = 8
