@@ -1,6 +1,26 @@
 """Hypothesis strategies for every operator, by family. Importing this declares them."""
 
-from tests.strategies import elementwise
+from tests.strategies import (
+    activation,
+    bits,
+    elementwise,
+    functions,
+    logic,
+    matmul,
+    reduction,
+)
 from tests.strategies.registry import Example, case, cases, examples
 
-__all__ = ["Example", "case", "cases", "elementwise", "examples"]
+__all__ = [
+    "Example",
+    "activation",
+    "bits",
+    "case",
+    "cases",
+    "elementwise",
+    "examples",
+    "functions",
+    "logic",
+    "matmul",
+    "reduction",
+]
