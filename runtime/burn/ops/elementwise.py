@@ -265,34 +265,6 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
 
 
 @primitive
-def clip(x: Array, low: Any = None, high: Any = None) -> Array:
-    """``x`` with what is below ``low`` or above ``high`` set to that bound.
-
-    Where the bounds cross, the result is ``high``. NaN stays NaN.
-    """
-    if low is not None:
-        x = np.maximum(*pair(x, low))
-    return x if high is None else np.minimum(*pair(x, high))
-
-
-@clip.vjp
-def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
-    return (
-        lambda: like(_where_same(grad, out, x), x),
-        lambda: like(_where_same(grad, out, low, x, high), low),
-        lambda: like(_where_same(grad, out, high, x, low), high),
-    )
-
-
-def _where_same(grad: Any, out: Any, source: Any, *others: Any) -> Any:
-    """``grad`` where ``out`` is ``source`` and none of ``others``, 0 elsewhere."""
-    hit = out == source
-    for other in others:
-        hit = hit if other is None else hit & (out != other)
-    return grad * cast(hit, dtype=grad.dtype)
-
-
-@primitive
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true."""
     return x.astype(dtype)
