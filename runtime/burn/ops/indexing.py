@@ -339,10 +339,13 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 
 @composite
-def space_to_depth(x: Any, *, blocksize: int) -> Any:
-    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``."""
+def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
+
+    ``mode`` is as in :func:`depth_to_space`, which it undoes.
+    """
     n, channels, height, width = x.shape
     b = blocksize
     x = reshape(x, (n, channels, height // b, b, width // b, b))
-    x = permute(x, (0, 3, 5, 1, 2, 4))
+    x = permute(x, (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
     return reshape(x, (n, b * b * channels, height // b, width // b))
