@@ -1,6 +1,15 @@
 """Hypothesis strategies for every operator, by family. Importing this declares them."""
 
-from tests.strategies import elementwise, shape
+from tests.strategies import elementwise, indexing, ordering, shape
 from tests.strategies.registry import Example, case, cases, examples
 
-__all__ = ["Example", "case", "cases", "elementwise", "examples", "shape"]
+__all__ = [
+    "Example",
+    "case",
+    "cases",
+    "elementwise",
+    "examples",
+    "indexing",
+    "ordering",
+    "shape",
+]

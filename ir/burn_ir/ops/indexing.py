@@ -11,6 +11,7 @@ from burn_ir.dim import Dim, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.support import (
+    dims_of,
     ints_of,
     known_dims,
     known_ints,
@@ -18,6 +19,7 @@ from burn_ir.ops.support import (
     shape_of,
     unnamed_dims,
 )
+from burn_ir.types import is_unnamed
 from burn_ir.upgrade import Draft
 
 #: Ends beyond these mean "to the end", whatever the extent is.
@@ -103,7 +105,7 @@ class GatherND(Op, onnx="GatherND", versions=(11, 12, 13)):
         return ops.gather_nd(data, indices, batch_dims=self.batch_dims)
 
 
-Cut = tuple[int, int, int, int]  # axis, start, end, step
+Cut = tuple[int, Dim, Dim, int]  # axis, start, end, step
 
 
 @dataclass(frozen=True)
@@ -193,19 +195,19 @@ def _backwards(extent: Dim, start: Dim, end: Dim, step: int) -> Dim:
 
 def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:
     """What is cut where, None unless all is known and can be written as a key."""
-    starts, ends, axes, steps = (ints_of(bound) for bound in bounds)
-    if starts is None or ends is None or len(bounds) != 4:
+    starts, ends = (dims_of(bound) for bound in bounds[:2])
+    axes, steps = (ints_of(bound) for bound in bounds[2:])
+    if starts is None or ends is None or any(map(is_unnamed, starts + ends)):
         return None
-    if (axes is None and bounds[2] is not None) or (
-        steps is None and bounds[3] is not None
-    ):
-        return None
+    for known, bound in ((axes, bounds[2]), (steps, bounds[3])):
+        if known is None and bound is not None:
+            return None
     where = tuple(range(len(starts))) if axes is None else axes
     if any(axis < 0 for axis in where):
-        rank = shape_of(data)
-        if rank is None:
+        extents = shape_of(data)
+        if extents is None:
             return None
-        where = tuple(axis % len(rank) for axis in where)
+        where = tuple(axis % len(extents) for axis in where)
     by = (1,) * len(starts) if steps is None else steps
     return list(zip(where, starts, ends, by, strict=True))
 
@@ -214,16 +216,14 @@ def _key(cuts: list[Cut]) -> slice | tuple[slice, ...]:
     """The key of square brackets; bounds at the border are left out."""
     key = [slice(None)] * (max((axis for axis, *_ in cuts), default=0) + 1)
     for axis, start, end, step in cuts:
-        key[axis] = slice(*_bounds(start, end, step), None if step == 1 else step)
+        first = None if start == (0 if step > 0 else -1) else start
+        last: Dim | None = end
+        if isinstance(start, int) and abs(start) >= FAR and (start < 0) == (step > 0):
+            first = None
+        if isinstance(end, int) and abs(end) >= FAR and (end > 0) == (step > 0):
+            last = None
+        key[axis] = slice(first, last, None if step == 1 else step)
     return key[0] if len(key) == 1 else tuple(key)
-
-
-def _bounds(start: int, end: int, step: int) -> tuple[int | None, int | None]:
-    if step > 0:
-        first = None if start == 0 or start <= -FAR else start
-        return first, None if end >= FAR else end
-    first = None if start == -1 or start >= FAR else start
-    return first, None if end <= -FAR else end
 
 
 @Slice.upgrade(1)
