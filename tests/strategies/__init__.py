@@ -5,9 +5,12 @@ from tests.strategies import (
     bits,
     elementwise,
     functions,
+    indexing,
     logic,
     matmul,
+    ordering,
     reduction,
+    shape,
 )
 from tests.strategies.registry import Example, case, cases, examples
 
@@ -20,7 +23,10 @@ __all__ = [
     "elementwise",
     "examples",
     "functions",
+    "indexing",
     "logic",
     "matmul",
+    "ordering",
     "reduction",
+    "shape",
 ]

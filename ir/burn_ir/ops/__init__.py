@@ -5,9 +5,14 @@ from burn_ir.ops import (
     bits,
     elementwise,
     functions,
+    indexing,
     logic,
     matmul,
+    options,
+    ordering,
+    padding,
     reduction,
+    scatter,
     shape,
 )
 
@@ -16,8 +21,13 @@ __all__ = [
     "bits",
     "elementwise",
     "functions",
+    "indexing",
     "logic",
     "matmul",
+    "options",
+    "ordering",
+    "padding",
     "reduction",
+    "scatter",
     "shape",
 ]
