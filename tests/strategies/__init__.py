@@ -1,6 +1,6 @@
 """Hypothesis strategies for every operator, by family. Importing this declares them."""
 
-from tests.strategies import elementwise
+from tests.strategies import elementwise, shape
 from tests.strategies.registry import Example, case, cases, examples
 
-__all__ = ["Example", "case", "cases", "elementwise", "examples"]
+__all__ = ["Example", "case", "cases", "elementwise", "examples", "shape"]

@@ -137,8 +137,10 @@ class Tracer(Backend):
 
 
 def _pieces(args: tuple[Any, ...]) -> int:
-    """The number of results of a split: as many as there are sizes."""
+    """The number of results of a split (as many as sizes) or a chunk (as asked)."""
     sizes = args[1]
+    if isinstance(sizes, int):
+        return sizes
     if not isinstance(sizes, Tensor):
         return len(sizes)
     return int(sizes.shape[0])

@@ -1,5 +1,23 @@
 """The declarations of all operators, by family. Importing this declares them."""
 
-from burn_ir.ops import bits, elementwise, functions, logic, shape
+from burn_ir.ops import (
+    activation,
+    bits,
+    elementwise,
+    functions,
+    logic,
+    matmul,
+    reduction,
+    shape,
+)
 
-__all__ = ["bits", "elementwise", "functions", "logic", "shape"]
+__all__ = [
+    "activation",
+    "bits",
+    "elementwise",
+    "functions",
+    "logic",
+    "matmul",
+    "reduction",
+    "shape",
+]

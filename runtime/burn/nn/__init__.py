@@ -2,6 +2,8 @@
 
 from burn.box import (
     Buffer as Buffer,
+)
+from burn.box import (
     Parameter as Parameter,
 )
 from burn.nn import (
@@ -15,17 +17,31 @@ from burn.nn.embedding import (
 )
 from burn.nn.init import (
     buffer as buffer,
+)
+from burn.nn.init import (
     parameter as parameter,
 )
 from burn.nn.module import (
     Module as Module,
+)
+from burn.nn.module import (
     ModuleDict as ModuleDict,
+)
+from burn.nn.module import (
     ModuleList as ModuleList,
+)
+from burn.nn.module import (
     Sequential as Sequential,
+)
+from burn.nn.module import (
     WeightsError as WeightsError,
 )
 from burn.nn.rnn import (
     GRU as GRU,
+)
+from burn.nn.rnn import (
     LSTM as LSTM,
+)
+from burn.nn.rnn import (
     RNN as RNN,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from burn import dtypes
 from burn.ops.creation import zeros_like
 from burn.ops.indexing import gather_elements
-from burn.ops.padding import flip, pad
+from burn.ops.padding import pad
 from burn.ops.scatter import scatter_elements
 from burn.ops.support import Array, accumulate, integers, namespace
 from burn.primitive import composite, primitive
@@ -253,5 +253,3 @@ def _delayed(x: Array, axis: int, first: int) -> Array:
     out = namespace(x).empty(rows.shape, x.dtype)
     out[:1], out[1:] = first, rows[:-1]
     return np.moveaxis(out, 0, axis)
-
-

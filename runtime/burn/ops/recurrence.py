@@ -35,7 +35,11 @@ class Options:
 
     def reversals(self, directions: int) -> tuple[bool, ...]:
         """For every direction, whether it runs from the end."""
-        known = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+        known = {
+            "forward": (False,),
+            "reverse": (True,),
+            "bidirectional": (False, True),
+        }
         if self.direction not in known or len(known[self.direction]) != directions:
             raise ValueError(
                 f"expected weights of direction {self.direction!r}, got {directions} "
