@@ -199,7 +199,8 @@ class Writer:
         self.claim(target, name)
         item = self.free(_singular(loop.path[-1]))
         inner = ", ".join(
-            name if place == loop.carried else arg.text for place, arg in enumerate(args)
+            name if place == loop.carried else arg.text
+            for place, arg in enumerate(args)
         )
         self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
         self.line(f"{name} = {item}({inner})", indent + 1)
