@@ -114,6 +114,7 @@ from burn.ops.matmul import (
 )
 from burn.ops.norm import (
     batch_norm as batch_norm,
+    batch_norm_grad as batch_norm_grad,
     batch_norm_train as batch_norm_train,
     group_norm as group_norm,
     instance_norm as instance_norm,
@@ -183,8 +184,6 @@ from burn.ops.scatter import (
 )
 from burn.ops.shape import (
     chunk as chunk,
-)
-from burn.ops.shape import (
     concat as concat,
     expand as expand,
     flatten as flatten,

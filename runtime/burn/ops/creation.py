@@ -27,7 +27,7 @@ def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
 
 @full.vjp
 def _(grad: Any, out: Any, shape: Any, value: Any, *, dtype: Any = None) -> Any:
-    return None, lambda: like(sum(grad), value).reshape(value.shape)
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
 def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
@@ -53,7 +53,7 @@ def full_like(x: Array, value: Array, *, dtype: DType | None = None) -> Array:
 
 @full_like.vjp
 def _(grad: Any, out: Any, x: Any, value: Any, *, dtype: Any = None) -> Any:
-    return None, lambda: like(sum(grad), value).reshape(value.shape)
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
 def zeros_like(x: Any, *, dtype: DType | None = None) -> Any:
