@@ -3,10 +3,12 @@
 from tests.strategies import (
     activation,
     bits,
+    conv,
     elementwise,
     functions,
     logic,
     matmul,
+    pool,
     reduction,
 )
 from tests.strategies.registry import Example, case, cases, examples
@@ -17,6 +19,8 @@ __all__ = [
     "bits",
     "case",
     "cases",
+    "conv",
+    "pool",
     "elementwise",
     "examples",
     "functions",

@@ -3,10 +3,12 @@
 from burn_ir.ops import (
     activation,
     bits,
+    conv,
     elementwise,
     functions,
     logic,
     matmul,
+    pool,
     reduction,
     shape,
 )
@@ -14,6 +16,8 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "bits",
+    "conv",
+    "pool",
     "elementwise",
     "functions",
     "logic",
