@@ -3,12 +3,14 @@
 from tests.strategies import (
     activation,
     bits,
+    conv,
     elementwise,
     functions,
     indexing,
     logic,
     matmul,
     ordering,
+    pool,
     reduction,
     shape,
 )
@@ -20,6 +22,7 @@ __all__ = [
     "bits",
     "case",
     "cases",
+    "conv",
     "elementwise",
     "examples",
     "functions",
@@ -27,6 +30,7 @@ __all__ = [
     "logic",
     "matmul",
     "ordering",
+    "pool",
     "reduction",
     "shape",
 ]

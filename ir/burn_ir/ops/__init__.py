@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     bits,
+    conv,
     elementwise,
     functions,
     indexing,
@@ -11,14 +12,17 @@ from burn_ir.ops import (
     options,
     ordering,
     padding,
+    pool,
     reduction,
     scatter,
     shape,
+    window,
 )
 
 __all__ = [
     "activation",
     "bits",
+    "conv",
     "elementwise",
     "functions",
     "indexing",
@@ -27,7 +31,9 @@ __all__ = [
     "options",
     "ordering",
     "padding",
+    "pool",
     "reduction",
     "scatter",
     "shape",
+    "window",
 ]
