@@ -1,5 +1,33 @@
 """The declarations of all operators, by family. Importing this declares them."""
 
-from burn_ir.ops import elementwise
+from burn_ir.ops import (
+    activation,
+    bits,
+    elementwise,
+    functions,
+    indexing,
+    logic,
+    matmul,
+    options,
+    ordering,
+    padding,
+    reduction,
+    scatter,
+    shape,
+)
 
-__all__ = ["elementwise"]
+__all__ = [
+    "activation",
+    "bits",
+    "elementwise",
+    "functions",
+    "indexing",
+    "logic",
+    "matmul",
+    "options",
+    "ordering",
+    "padding",
+    "reduction",
+    "scatter",
+    "shape",
+]

@@ -1,15 +1,94 @@
 """Modules and layers, with PyTorch's names, layouts and keys."""
 
-from burn.box import Buffer, Parameter
-from burn.nn import init
-from burn.nn.module import Module, ModuleList, Sequential, WeightsError
-
-__all__ = [
-    "Buffer",
-    "Module",
-    "ModuleList",
-    "Parameter",
-    "Sequential",
-    "WeightsError",
-    "init",
-]
+from burn.box import (
+    Buffer as Buffer,
+)
+from burn.box import (
+    Parameter as Parameter,
+)
+from burn.nn import (
+    init as init,
+)
+from burn.nn.activation import (
+    Identity as Identity,
+    ELU as ELU,
+    GELU as GELU,
+    LeakyReLU as LeakyReLU,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    SiLU as SiLU,
+    Sigmoid as Sigmoid,
+    Softmax as Softmax,
+    Tanh as Tanh,
+)
+from burn.nn.conv import (
+    Conv1d as Conv1d,
+    Conv2d as Conv2d,
+    Conv3d as Conv3d,
+    ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
+)
+from burn.nn.dropout import (
+    Dropout as Dropout,
+)
+from burn.nn.embedding import (
+    Embedding as Embedding,
+)
+from burn.nn.init import (
+    buffer as buffer,
+)
+from burn.nn.init import (
+    parameter as parameter,
+)
+from burn.nn.linear import (
+    Linear as Linear,
+)
+from burn.nn.module import (
+    Module as Module,
+)
+from burn.nn.module import (
+    ModuleDict as ModuleDict,
+)
+from burn.nn.module import (
+    ModuleList as ModuleList,
+)
+from burn.nn.module import (
+    Sequential as Sequential,
+)
+from burn.nn.module import (
+    WeightsError as WeightsError,
+)
+from burn.nn.norm import (
+    BatchNorm1d as BatchNorm1d,
+    BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d,
+    GroupNorm as GroupNorm,
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
+    InstanceNorm3d as InstanceNorm3d,
+    LayerNorm as LayerNorm,
+    LocalResponseNorm as LocalResponseNorm,
+    RMSNorm as RMSNorm,
+)
+from burn.nn.pool import (
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
+    AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
+    GlobalAvgPool as GlobalAvgPool,
+    MaxPool1d as MaxPool1d,
+    MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
+)
+from burn.nn.rnn import (
+    GRU as GRU,
+)
+from burn.nn.rnn import (
+    LSTM as LSTM,
+)
+from burn.nn.rnn import (
+    RNN as RNN,
+)

@@ -3,156 +3,214 @@
 A name here is a primitive (a kernel with its gradient) or a function of primitives.
 """
 
+from burn.ops.activation import (
+    celu as celu,
+    clip as clip,
+    elu as elu,
+    gelu as gelu,
+    gelu_grad as gelu_grad,
+    hard_sigmoid as hard_sigmoid,
+    hard_swish as hard_swish,
+    leaky_relu as leaky_relu,
+    mish as mish,
+    prelu as prelu,
+    relu as relu,
+    selu as selu,
+    shrink as shrink,
+    sigmoid as sigmoid,
+    silu as silu,
+    softplus as softplus,
+    softsign as softsign,
+    tanh as tanh,
+    thresholded_relu as thresholded_relu,
+)
+from burn.ops.bits import (
+    bitwise_and as bitwise_and,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+)
+from burn.ops.conv import (
+    conv as conv,
+    conv_transpose as conv_transpose,
+    conv_weight_grad as conv_weight_grad,
+)
+from burn.ops.creation import (
+    arange as arange,
+    eye as eye,
+    full as full,
+    full_like as full_like,
+    ones as ones,
+    ones_like as ones_like,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
 from burn.ops.elementwise import (
     abs as abs,
-)
-from burn.ops.elementwise import (
     add as add,
-)
-from burn.ops.elementwise import (
     cast as cast,
-)
-from burn.ops.elementwise import (
     ceil as ceil,
-)
-from burn.ops.elementwise import (
-    cos as cos,
-)
-from burn.ops.elementwise import (
     div as div,
-)
-from burn.ops.elementwise import (
     erf as erf,
-)
-from burn.ops.elementwise import (
     exp as exp,
-)
-from burn.ops.elementwise import (
     floor as floor,
-)
-from burn.ops.elementwise import (
     floor_div as floor_div,
-)
-from burn.ops.elementwise import (
     fmod as fmod,
-)
-from burn.ops.elementwise import (
     log as log,
-)
-from burn.ops.elementwise import (
     maximum as maximum,
-)
-from burn.ops.elementwise import (
     minimum as minimum,
-)
-from burn.ops.elementwise import (
     mul as mul,
-)
-from burn.ops.elementwise import (
     neg as neg,
-)
-from burn.ops.elementwise import (
     pow as pow,
-)
-from burn.ops.elementwise import (
     reciprocal as reciprocal,
-)
-from burn.ops.elementwise import (
     remainder as remainder,
-)
-from burn.ops.elementwise import (
     round as round,
-)
-from burn.ops.elementwise import (
     sign as sign,
-)
-from burn.ops.elementwise import (
-    sin as sin,
-)
-from burn.ops.elementwise import (
     sqrt as sqrt,
-)
-from burn.ops.elementwise import (
     sub as sub,
-)
-from burn.ops.elementwise import (
     trunc as trunc,
-)
-from burn.ops.elementwise import (
     trunc_div as trunc_div,
+)
+from burn.ops.indexing import (
+    compress as compress,
+    depth_to_space as depth_to_space,
+    gather_elements as gather_elements,
+    gather_nd as gather_nd,
+    getitem as getitem,
+    nonzero as nonzero,
+    one_hot as one_hot,
+    one_hot_mask as one_hot_mask,
+    slice as slice,
+    space_to_depth as space_to_depth,
+    take as take,
+)
+from burn.ops.layer_norm import (
+    layer_norm as layer_norm,
+    layer_norm_grad as layer_norm_grad,
+    rms_norm as rms_norm,
+    rms_norm_grad as rms_norm_grad,
 )
 from burn.ops.logic import (
     equal as equal,
-)
-from burn.ops.logic import (
     greater as greater,
-)
-from burn.ops.logic import (
     greater_equal as greater_equal,
-)
-from burn.ops.logic import (
+    isinf as isinf,
     isnan as isnan,
-)
-from burn.ops.logic import (
     less as less,
-)
-from burn.ops.logic import (
     less_equal as less_equal,
-)
-from burn.ops.logic import (
     logical_and as logical_and,
-)
-from burn.ops.logic import (
     logical_not as logical_not,
-)
-from burn.ops.logic import (
     logical_or as logical_or,
-)
-from burn.ops.logic import (
     logical_xor as logical_xor,
-)
-from burn.ops.logic import (
     not_equal as not_equal,
-)
-from burn.ops.logic import (
     where as where,
 )
-from burn.ops.reduction import max as max
-from burn.ops.reduction import mean as mean
-from burn.ops.reduction import min as min
-from burn.ops.reduction import prod as prod
-from burn.ops.reduction import sum as sum
-from burn.ops.reduction import sum_to as sum_to
+from burn.ops.matmul import (
+    einsum as einsum,
+    linear as linear,
+    matmul as matmul,
+)
+from burn.ops.norm import (
+    batch_norm as batch_norm,
+    batch_norm_grad as batch_norm_grad,
+    batch_norm_train as batch_norm_train,
+    group_norm as group_norm,
+    instance_norm as instance_norm,
+    lrn as lrn,
+)
+from burn.ops.ordering import (
+    argmax as argmax,
+    argmin as argmin,
+    argsort as argsort,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    sort as sort,
+    topk as topk,
+)
+from burn.ops.padding import (
+    flip as flip,
+    pad as pad,
+    reverse_sequence as reverse_sequence,
+    roll as roll,
+    stack as stack,
+    tile as tile,
+    trilu as trilu,
+)
+from burn.ops.pool import (
+    adaptive_avg_pool as adaptive_avg_pool,
+    adaptive_avg_spread as adaptive_avg_spread,
+    avg_pool as avg_pool,
+    lp_pool as lp_pool,
+    max_pool as max_pool,
+    max_pool_with_indices as max_pool_with_indices,
+    window_argmax as window_argmax,
+    window_gather as window_gather,
+    window_scatter as window_scatter,
+    window_spread as window_spread,
+    window_sum as window_sum,
+)
+from burn.ops.random import (
+    bernoulli as bernoulli,
+    dropout as dropout,
+    normal as normal,
+    uniform as uniform,
+)
+from burn.ops.reduction import (
+    all as all,
+    any as any,
+    max as max,
+    mean as mean,
+    min as min,
+    prod as prod,
+    reduce_l1 as reduce_l1,
+    reduce_l2 as reduce_l2,
+    sum as sum,
+    sum_to as sum_to,
+    var as var,
+)
+from burn.ops.resize import (
+    resize as resize,
+)
+from burn.ops.rnn import (
+    gru as gru,
+    lstm as lstm,
+    rnn as rnn,
+)
+from burn.ops.scatter import (
+    scatter_elements as scatter_elements,
+    scatter_nd as scatter_nd,
+)
 from burn.ops.shape import (
+    chunk as chunk,
     concat as concat,
-)
-from burn.ops.shape import (
     expand as expand,
-)
-from burn.ops.shape import (
     flatten as flatten,
-)
-from burn.ops.shape import (
     permute as permute,
-)
-from burn.ops.shape import (
     reshape as reshape,
-)
-from burn.ops.shape import (
     shape as shape,
-)
-from burn.ops.shape import (
     size as size,
-)
-from burn.ops.shape import (
     split as split,
-)
-from burn.ops.shape import (
     squeeze as squeeze,
-)
-from burn.ops.shape import (
     transpose as transpose,
-)
-from burn.ops.shape import (
     unsqueeze as unsqueeze,
+)
+from burn.ops.softmax import (
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    softmax as softmax,
+)
+from burn.ops.trigonometry import (
+    acos as acos,
+    acosh as acosh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atanh as atanh,
+    cos as cos,
+    cosh as cosh,
+    sin as sin,
+    sinh as sinh,
+    tan as tan,
 )

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops import elementwise
 from burn.ops.support import Array, Axes, accumulate, axes_of
-from burn.primitive import primitive
+from burn.primitive import composite, primitive
 
 
 @primitive
@@ -54,7 +55,29 @@ def prod(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
 
 @prod.vjp
 def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
-    return lambda: _spread(grad * out, x, axis, keepdims) / x
+    return lambda: _spread(grad, x, axis, keepdims) * _products_of_others(x, axis)
+
+
+def _products_of_others(x: Any, axis: Axes) -> Any:
+    """For every element, the product of the others it is reduced with.
+
+    Made of the products before and after it: dividing by it would be wrong at zero.
+    """
+    from burn import ops
+
+    axes = axes_of(axis, x.ndim)
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    order = (*kept, *axes)
+    turned = ops.permute(x, order)
+    extents = turned.shape
+    count = 1
+    for a in axes:
+        count *= x.shape[a]
+    rows = ops.reshape(turned, (*(x.shape[a] for a in kept), count))
+    before = ops.cumprod(rows, -1, exclusive=True)
+    after = ops.cumprod(rows, -1, exclusive=True, reverse=True)
+    inverse = tuple(order.index(a) for a in range(x.ndim))
+    return ops.permute(ops.reshape(before * after, extents), inverse)
 
 
 @primitive
@@ -146,3 +169,44 @@ def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     from burn import ops
 
     return lambda: ops.expand(grad, x.shape)
+
+
+@primitive
+def any(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Whether some element over ``axis``, or over all axes, is not 0."""
+    return np.any(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
+
+
+@primitive
+def all(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """Whether every element over ``axis``, or over all axes, is not 0."""
+    return np.all(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
+
+
+any.no_gradient("the result is a bool")
+all.no_gradient("the result is a bool")
+
+
+@composite
+def var(
+    x: Any, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
+) -> Any:
+    """The variance over ``axis``: the sum of squares over count - ``correction``."""
+    count = 1
+    for a in axes_of(axis, x.ndim):
+        count *= x.shape[a]
+    deviation = x - mean(x, axis, keepdims=True)
+    total = sum(deviation * deviation, axis, keepdims=keepdims)
+    return total / (count - correction)
+
+
+@composite
+def reduce_l1(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """The sum of magnitudes over ``axis``, or over all axes."""
+    return sum(elementwise.abs(x), axis, keepdims=keepdims)
+
+
+@composite
+def reduce_l2(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    """The square root of the sum of squares over ``axis``, or over all axes."""
+    return elementwise.sqrt(sum(x * x, axis, keepdims=keepdims))

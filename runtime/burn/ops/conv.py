@@ -1,0 +1,393 @@
+"""Convolution over any number of spatial axes, its transpose, and their gradients.
+
+The kernels work channels-last: one matrix of all windows, one product with the weights,
+and a result that is channels-last in memory behind its channels-first shape, which the
+next convolution reads without a copy.
+"""
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn.ops.support import Array, accumulate, namespace, pair
+from burn.ops.window import Extents, Padding, Windows, transposed, windows
+from burn.primitive import primitive
+
+# The largest matrix of windows that is made at once, in bytes.
+_LIMIT = 256 << 20
+# Below so many channels einsum's innermost loop is too short to pay.
+_FEW = 64
+
+
+@primitive
+def conv(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Array:
+    """The cross-correlation of ``x`` [N, C, *size] with ``weight`` [O, C/groups, *K].
+
+    The result is [N, O, *count]. ``padding`` is one integer, one for each spatial axis,
+    or a pair (before, after) for each.
+
+    Raises:
+        ValueError: the channels do not agree with ``groups``, or a window does not fit.
+    """
+    _check(x, weight, weight.shape[1] * groups, weight.shape[0], groups)
+    dtype, x, weight = _common(x, weight)
+    wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    kernel = _depthwise if weight.shape[1] == 1 and groups > 1 else _grouped
+    out = kernel(wins.cover(_channels_last(x), 1, 0, plain=True), weight, wins, groups)
+    return _finish(out, bias, dtype)
+
+
+@conv.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Any:
+    steps: Any = {"stride": stride, "dilation": dilation, "groups": groups}
+    kernel = weight.shape[2:]
+    wins = windows(x.shape[2:], kernel, stride, padding, dilation)
+    return (
+        lambda: conv_transpose(grad, weight, padding=wins.exact, **steps),
+        lambda: conv_weight_grad(
+            x, grad, kernel_size=kernel, padding=wins.exact, **steps
+        ),
+        lambda: _bias_grad(grad),
+    )
+
+
+@primitive
+def conv_transpose(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    output_padding: Extents = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Array:
+    """The transpose of :func:`conv`, an upsampling.
+
+    ``x`` is [N, C, *count], ``weight`` [C, O/groups, *K] and the result
+    [N, O, *size] with
+    ``size = (count - 1) * stride + dilation * (K - 1) + 1 - padding + output_padding``.
+
+    Raises:
+        ValueError: the channels do not agree, or nothing would be left of an extent.
+    """
+    _check(x, weight, weight.shape[0], weight.shape[0], groups)
+    dtype, x, weight = _common(x, weight)
+    wins = transposed(
+        x.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation
+    )
+    channels = weight.shape[1] * groups
+    out = namespace(x).empty((x.shape[0], *(1 for _ in wins.size), channels), x.dtype)
+    covered, inside = wins.uncover(out, 1)
+    if weight.shape[1] == 1 and groups > 1:
+        _scatter_depthwise(_channels_last(x), weight, wins, covered)
+    else:
+        _scatter(_channels_last(x), weight, wins, covered, groups)
+    return _finish(inside, bias, dtype)
+
+
+@conv_transpose.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    output_padding: Extents = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Any:
+    kernel = weight.shape[2:]
+    wins = transposed(x.shape[2:], kernel, stride, padding, output_padding, dilation)
+    steps: Any = {
+        "stride": stride,
+        "padding": wins.pads,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    return (
+        lambda: conv(grad, weight, **steps),
+        lambda: conv_weight_grad(grad, x, kernel_size=kernel, **steps),
+        lambda: _bias_grad(grad),
+    )
+
+
+@primitive
+def conv_weight_grad(
+    x: Array,
+    grad: Array,
+    *,
+    kernel_size: tuple[int, ...],
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Array:
+    """The gradient [O, C/groups, *kernel_size] of a convolution's weight.
+
+    ``x`` [N, C, *size] is what was convolved, ``grad`` [N, O, *count] the gradient of
+    the result.
+    """
+    dtype, x, grad = _common(x, grad)
+    wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
+    padded = wins.cover(_channels_last(x), 1, 0, plain=True)
+    outer = _channels_last(grad)
+    if x.shape[1] == groups and groups > 1:
+        weight = _correlate_depthwise(padded, outer, wins)
+    else:
+        weight = _correlate(padded, outer, wins, groups)
+    return weight.astype(dtype, copy=False)
+
+
+@conv_weight_grad.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    outer: Any,
+    *,
+    kernel_size: tuple[int, ...],
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Any:
+    wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
+    steps: Any = {
+        "stride": stride,
+        "padding": wins.exact,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    return (
+        lambda: conv_transpose(outer, grad, **steps),
+        lambda: conv(x, grad, **steps),
+    )
+
+
+def _bias_grad(grad: Any) -> Any:
+    from burn import ops
+
+    return ops.sum(grad, (0, *range(2, grad.ndim)))
+
+
+def _check(x: Array, weight: Array, channels: int, divided: int, groups: int) -> None:
+    if x.ndim != weight.ndim or x.ndim < 3:
+        raise ValueError(
+            f"expected x and weight of one rank of at least 3, got {x.ndim} and "
+            f"{weight.ndim}"
+        )
+    if x.shape[1] != channels or divided % groups:
+        raise ValueError(
+            f"expected x of {channels} channels and a weight whose first axis is a "
+            f"multiple of {groups} groups, got {x.shape[1]} and {weight.shape}"
+        )
+
+
+def _common(x: Array, y: Array) -> tuple[Any, Array, Array]:
+    """The common dtype, and both operands in the dtype that is computed in."""
+    x, y = pair(x, y)
+    return x.dtype, accumulate(x), accumulate(y)
+
+
+def _channels_last(x: Array) -> Array:
+    return np.moveaxis(x, 1, -1)
+
+
+def _finish(out: Array, bias: Array | None, dtype: Any) -> Array:
+    """The channels-last ``out``, which is changed, plus bias, channels first."""
+    if bias is not None:
+        out += bias.astype(out.dtype, copy=False)
+    return np.moveaxis(out, -1, 1).astype(dtype, copy=False)
+
+
+def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
+    """Keys (batch, first spatial axis) of parts whose windows fit the limit.
+
+    ``row_bytes`` is what one window takes.
+    """
+    image = max(row_bytes * prod(wins.count), 1)
+    if image <= _LIMIT:
+        step = max(_LIMIT // image, 1)
+        for start in range(0, batch, step):
+            yield slice(start, min(start + step, batch)), slice(None)
+        return
+    lines = max(_LIMIT * wins.count[0] // image, 1)
+    for start in range(batch):
+        for line in range(0, wins.count[0], lines):
+            yield slice(start, start + 1), slice(line, line + lines)
+
+
+def _columns(padded: Array, wins: Windows, groups: int, taps_first: bool) -> Array:
+    """A view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
+    x = np.ascontiguousarray(padded) if wins.taps > 1 else padded
+    rank, shape, strides = len(wins.count), x.shape, x.strides
+    within = shape[-1] // groups
+    kernel = tuple(
+        step * stride for step, stride in zip(wins.dilation, strides[1:-1], strict=True)
+    )
+    outer = tuple(
+        step * stride for step, stride in zip(wins.stride, strides[1:-1], strict=True)
+    )
+    view = namespace(x).lib.stride_tricks.as_strided(
+        x,
+        (groups, shape[0], *wins.count, *wins.kernel, within),
+        (within * strides[-1], strides[0], *outer, *kernel, strides[-1]),
+    )
+    return view if taps_first else np.moveaxis(view, -1, 2 + rank)
+
+
+def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
+    """``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a copy."""
+    if taps_first:
+        weight = np.moveaxis(weight, 1, -1)
+    return weight.reshape(groups, weight.shape[0] // groups, -1)
+
+
+def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
+    """Whether to reorder the weights rather than the windows: the smaller is moved."""
+    return wins.taps == 1 or batch * prod(wins.count) >= channels
+
+
+def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
+    batch, channels = padded.shape[0], weight.shape[0]
+    taps_first = _taps_first(wins, batch, channels // groups)
+    columns = _columns(padded, wins, groups, taps_first)
+    matrix = np.swapaxes(_matrix(weight, groups, taps_first), 1, 2)
+    out = namespace(padded).empty((batch, *wins.count, channels), padded.dtype)
+    width = matrix.shape[1]
+    for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
+        rows = columns[:, part, lines].reshape(groups, -1, width)
+        into = out[part, lines].reshape(-1, groups, channels // groups)
+        np.matmul(rows, matrix, out=into.transpose(1, 0, 2))
+    return out
+
+
+def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array:
+    batch, channels = padded.shape[0], outer.shape[-1]
+    taps_first = _taps_first(wins, batch, channels // groups)
+    columns = _columns(padded, wins, groups, taps_first)
+    within = padded.shape[-1] // groups
+    width = within * wins.taps
+    total: Any = 0
+    for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
+        rows = columns[:, part, lines].reshape(groups, -1, width)
+        grad = outer[part, lines].reshape(-1, groups, channels // groups)
+        total = total + np.matmul(grad.transpose(1, 2, 0), rows)
+    if batch == 0:
+        total = namespace(padded).zeros((channels, width), padded.dtype)
+    if taps_first and wins.taps > 1:
+        total = total.reshape(channels, *wins.kernel, within)
+        return np.ascontiguousarray(np.moveaxis(total, -1, 1))
+    return total.reshape(channels, within, *wins.kernel)
+
+
+def _scatter(
+    x: Array, weight: Array, wins: Windows, covered: Array, groups: int
+) -> None:
+    """Add to ``covered`` what every element of ``x`` contributes to its window."""
+    batch, channels = x.shape[0], covered.shape[-1] // groups
+    taps_first = _taps_first(wins, batch, x.shape[-1] // groups)
+    matrix = _matrix(weight, groups, taps_first)
+    for part, lines in _blocks(wins, batch, matrix.shape[2] * groups * x.itemsize):
+        rows = x[part, lines]
+        count = rows.shape[:-1]
+        rows = rows.reshape(-1, groups, x.shape[-1] // groups).transpose(1, 0, 2)
+        terms = np.matmul(rows, matrix)
+        if taps_first:
+            terms = terms.reshape(groups, *count, *wins.kernel, channels)
+        else:
+            terms = terms.reshape(groups, *count, channels, *wins.kernel)
+            terms = np.moveaxis(terms, len(count) + 1, -1)
+        terms = np.moveaxis(terms, 0, -2)
+        first = lines.start or 0
+        for place, keys in wins.places():
+            step = wins.stride[0]
+            origin = keys[0].start + first * step
+            line_key = slice(origin, origin + (count[1] - 1) * step + 1, step)
+            into = covered[(part, line_key, *keys[1:])]
+            into = into.reshape(*count, groups, channels)
+            into += terms[(slice(None),) * len(count) + place]
+
+
+def _depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
+    taps = _taps(weight, groups)
+    if groups < _FEW:
+        shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
+        out = namespace(padded).zeros(shape, padded.dtype)
+        for place, keys in wins.places():
+            out += padded[(slice(None), *keys)][..., None] * taps[place]
+    else:
+        view = _columns(padded, wins, 1, True)[0]
+        *outer, channel = range(view.ndim)
+        kept, within = outer[: padded.ndim - 1], outer[padded.ndim - 1 :]
+        last = [channel, channel + 1]
+        out = np.einsum(view, [*outer, channel], taps, within + last, kept + last)
+    return out.reshape(*out.shape[:-2], weight.shape[0])
+
+
+def _scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:
+    groups = covered.shape[-1]
+    if max(wins.stride) == 1 and weight.shape[0] == groups:
+        reach = tuple(
+            d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)
+        )
+        back = windows(wins.count, wins.kernel, 1, reach, wins.dilation)
+        flipped = np.flip(weight, tuple(range(2, weight.ndim)))
+        padded = back.cover(x, 1, 0, plain=True)
+        covered[...] = _depthwise(padded, flipped, back, groups)
+        return
+    x = x.reshape(*x.shape[:-1], groups, -1)
+    taps = _taps(weight, groups)
+    for place, keys in wins.places():
+        covered[(slice(None), *keys)] += np.sum(x * taps[place], axis=-1)
+
+
+def _correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
+    groups = padded.shape[-1]
+    outer = outer.reshape(*outer.shape[:-1], groups, -1)
+    axes = list(range(outer.ndim - 2))
+    shape = (groups, outer.shape[-1], *wins.kernel)
+    weight = namespace(padded).empty(shape, padded.dtype)
+    channel = len(axes)
+    for place, keys in wins.places():
+        weight[(slice(None), slice(None), *place)] = np.einsum(
+            padded[(slice(None), *keys)],
+            [*axes, channel],
+            outer,
+            [*axes, channel, channel + 1],
+            [channel, channel + 1],
+        )
+    return weight.reshape(-1, 1, *wins.kernel)
+
+
+def _taps(weight: Array, groups: int) -> Array:
+    """``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
+    taps = weight.reshape(groups, -1, *weight.shape[2:])
+    return np.ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))

@@ -1,0 +1,124 @@
+"""Tensors made of a shape and a value.
+
+Those without a tensor among their arguments are host constants, which any device copies
+to itself when they meet one of its tensors.
+"""
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn.ops.reduction import sum
+from burn.ops.support import Array, integers, like, namespace
+from burn.primitive import primitive
+
+
+@primitive
+def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
+    """``value`` (a number, or a tensor of one element) everywhere in ``shape``."""
+    if isinstance(value, bool | int | float | complex):
+        value = np.asarray(value, dtypes.default_dtype(value))
+    xp = namespace(value)
+    return xp.full(integers(shape), value.reshape(()), dtype or value.dtype)
+
+
+@full.vjp
+def _(grad: Any, out: Any, shape: Any, value: Any, *, dtype: Any = None) -> Any:
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
+
+
+def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
+    """Zeros of ``shape``."""
+    return full(shape, 0, dtype=dtype)
+
+
+def ones(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
+    """Ones of ``shape``."""
+    return full(shape, 1, dtype=dtype)
+
+
+@primitive
+def full_like(x: Array, value: Array, *, dtype: DType | None = None) -> Array:
+    """``value`` (a number, or a tensor of one element) in the shape of ``x``.
+
+    It lies where ``x`` does, and has its dtype unless another is given.
+    """
+    if not isinstance(value, bool | int | float | complex):
+        value = value.reshape(())
+    return namespace(x).full(x.shape, value, dtype or x.dtype)
+
+
+@full_like.vjp
+def _(grad: Any, out: Any, x: Any, value: Any, *, dtype: Any = None) -> Any:
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
+
+
+def zeros_like(x: Any, *, dtype: DType | None = None) -> Any:
+    """Zeros in the shape of ``x``, and of its dtype unless another is given."""
+    return full_like(x, 0, dtype=dtype)
+
+
+def ones_like(x: Any, *, dtype: DType | None = None) -> Any:
+    """Ones in the shape of ``x``, and of its dtype unless another is given."""
+    return full_like(x, 1, dtype=dtype)
+
+
+@primitive
+def arange(
+    start: Array, stop: Array = None, step: Array = 1, *, dtype: DType | None = None
+) -> Array:
+    """Numbers from ``start`` (0 if it is the only one) to below ``stop`` by ``step``.
+
+    The operands are numbers or tensors of one element; without ``dtype`` the result is
+    of their common dtype.
+
+    Raises:
+        ValueError: ``step`` is 0.
+    """
+    if stop is None:
+        start, stop = 0, start
+    operands = (start, stop, step)
+    kind = dtype or _common(operands)
+    first, last, by = (_number(operand) for operand in operands)
+    if by == 0:
+        raise ValueError("expected a step other than 0")
+    count = builtins.max(int(np.ceil((last - first) / by)), 0)
+    arrays = [o for o in operands if hasattr(o, "dtype")]
+    xp = namespace(arrays[0]) if arrays else np
+    wide = np.int64 if dtypes.is_integer(kind) else np.float64
+    return (first + xp.arange(count, dtype=wide) * by).astype(kind)
+
+
+arange.no_gradient("its operands choose how many elements there are")
+
+
+def _number(operand: Any) -> Any:
+    return operand.item() if hasattr(operand, "item") else operand
+
+
+def _common(operands: tuple[Any, ...]) -> DType:
+    """The dtype of several operands together; Python numbers are weak."""
+    strong = [o.dtype for o in operands if hasattr(o, "dtype")]
+    weak = [o for o in operands if not hasattr(o, "dtype")]
+    kind = strong[0] if strong else dtypes.default_dtype(builtins.sum(weak))
+    for other in strong[1:]:
+        kind = dtypes.promote(kind, other)
+    for number in weak:
+        kind = dtypes.promote_scalar(kind, number)
+    return kind
+
+
+@primitive
+def eye(
+    rows: Any, columns: Any = None, k: Any = 0, *, dtype: DType = dtypes.float32
+) -> Array:
+    """Ones on the ``k``-th diagonal of a ``[rows, columns]`` matrix of zeros."""
+    (n,) = integers(rows)
+    (m,) = (n,) if columns is None else integers(columns)
+    return np.eye(n, m, integers(k)[0], dtype=dtype)
+
+
+eye.no_gradient("a constant")

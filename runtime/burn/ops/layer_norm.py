@@ -1,0 +1,256 @@
+"""Normalisation over features: LayerNorm and RMSNorm, and what every norm shares.
+
+Statistics are taken in float32 for half types. Each norm is one kernel and its gradient
+another; the gradient of that is the gradient of the composition it stands for.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn.ops.composition import Joint, through
+from burn.ops.elementwise import sqrt
+from burn.ops.reduction import mean, sum_to
+from burn.ops.support import Array, Axes, accumulate, axes_of, like
+from burn.primitive import primitive
+
+
+@primitive
+def layer_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """``x`` with mean 0 and variance 1 over some axes, times weight plus bias.
+
+    ``axis`` is a tuple of axes, or the first of the axes to the last. ``weight`` and
+    ``bias`` are broadcast to ``x``.
+    """
+    out, _ = _standardise(x, feature_axes(axis, x.ndim), epsilon)
+    affine(out, weight, bias)
+    return out.astype(x.dtype, copy=False)
+
+
+@layer_norm.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Any:
+    joint = Joint(lambda: layer_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+    return joint[0], joint[1], lambda: like(grad, bias)
+
+
+@primitive(outputs=0)
+def layer_norm_grad(
+    grad: Array,
+    x: Array,
+    weight: Array | None = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> tuple[Array, ...]:
+    """The gradients ``(x, weight)`` of :func:`layer_norm`; without weight ``(x,)``."""
+    axes = feature_axes(axis, x.ndim)
+    norm, inverse = _standardise(x, axes, epsilon)
+    return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=True)
+
+
+@layer_norm_grad.vjp
+def _(
+    grads: Any,
+    outs: Any,
+    outer: Any,
+    x: Any,
+    weight: Any = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes = feature_axes(axis, x.ndim)
+
+    def body(outer: Any, x: Any, weight: Any) -> Any:
+        centred = x - mean(x, axes, keepdims=True)
+        power = mean(centred * centred, axes, keepdims=True)
+        return _pulled(outer, centred, power + epsilon, weight, axes, True)
+
+    joint = Joint(lambda: through(body, grads, outer, x, weight))
+    return joint[0], joint[1], joint[2]
+
+
+@primitive
+def rms_norm(
+    x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
+) -> Array:
+    """``x`` divided by its root mean square over some axes, times weight.
+
+    ``axis`` is a tuple of axes, or the first of the axes to the last.
+    """
+    out, _ = _unit(x, feature_axes(axis, x.ndim), epsilon)
+    affine(out, weight, None)
+    return out.astype(x.dtype, copy=False)
+
+
+@rms_norm.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Any:
+    joint = Joint(lambda: rms_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+    return joint[0], joint[1]
+
+
+@primitive(outputs=0)
+def rms_norm_grad(
+    grad: Array,
+    x: Array,
+    weight: Array | None = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> tuple[Array, ...]:
+    """The gradients ``(x, weight)`` of :func:`rms_norm`; without weight ``(x,)``."""
+    axes = feature_axes(axis, x.ndim)
+    norm, inverse = _unit(x, axes, epsilon)
+    return _pull(grad, norm, inverse, weight, axes, x.dtype, centred=False)
+
+
+@rms_norm_grad.vjp
+def _(
+    grads: Any,
+    outs: Any,
+    outer: Any,
+    x: Any,
+    weight: Any = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes = feature_axes(axis, x.ndim)
+
+    def body(outer: Any, x: Any, weight: Any) -> Any:
+        power = mean(x * x, axes, keepdims=True)
+        return _pulled(outer, x, power + epsilon, weight, axes, False)
+
+    joint = Joint(lambda: through(body, grads, outer, x, weight))
+    return joint[0], joint[1], joint[2]
+
+
+def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
+    if isinstance(axis, int):
+        return tuple(range(axes_of(axis, rank)[0], rank))
+    return axes_of(axis, rank)
+
+
+def _standardise(
+    x: Array, axes: tuple[int, ...], epsilon: float
+) -> tuple[Array, Array]:
+    """``x`` normalised (new memory), and 1 / its deviation."""
+    work = accumulate(x)
+    out = work - average(work, axes)
+    inverse = 1.0 / np.sqrt(average_product(out, out, axes) + epsilon)
+    out *= inverse
+    return out, inverse
+
+
+def average(x: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over ``axes``, which are kept."""
+    outer, inner = _steps(x, axes)
+    first = np.mean(x, axis=outer, keepdims=True)
+    return np.mean(first, axis=inner, keepdims=True) if inner else first
+
+
+def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
+    """The mean of ``x * y``, which are of one shape, over ``axes``, which are kept."""
+    outer, inner = _steps(x, axes)
+    every = list(range(x.ndim))
+    total = np.einsum(x, every, y, every, [a for a in every if a not in outer])
+    total = np.expand_dims(total, outer)
+    if inner:
+        total = np.sum(total, axis=inner, keepdims=True)
+    return total / max(prod(x.shape[a] for a in axes), 1)
+
+
+def _steps(x: Array, axes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """``axes`` in two steps: those outside of an axis that stays in memory go first.
+
+    Where what is summed and what stays alternate in memory, one step is several times
+    slower.
+    """
+    stays = [x.strides[a] for a in range(x.ndim) if a not in axes and x.shape[a] > 1]
+    outer = tuple(a for a in axes if stays and x.strides[a] > min(stays))
+    if not outer:
+        return axes, ()
+    return outer, tuple(a for a in axes if a not in outer)
+
+
+def _unit(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
+    """``x`` divided by its root mean square (new memory), and 1 / that."""
+    work = accumulate(x)
+    inverse = 1.0 / np.sqrt(average_product(work, work, axes) + epsilon)
+    return work * inverse, inverse
+
+
+def affine(out: Array, weight: Array | None, bias: Array | None) -> None:
+    """Scale and shift ``out`` in place."""
+    if weight is not None:
+        out *= weight.astype(out.dtype, copy=False)
+    if bias is not None:
+        out += bias.astype(out.dtype, copy=False)
+
+
+def _pull(
+    grad: Array,
+    norm: Array,
+    inverse: Array,
+    weight: Array | None,
+    axes: tuple[int, ...],
+    dtype: Any,
+    *,
+    centred: bool,
+) -> tuple[Array, ...]:
+    """The gradients of x, and of weight if there is one, by the normalised ``norm``."""
+    grad = accumulate(grad)
+    product = grad * norm
+    shares: tuple[Array, ...] = ()
+    if weight is not None:
+        shares = (sum_to.kernel(product, shape=weight.shape).astype(weight.dtype),)
+        scale = weight.astype(grad.dtype, copy=False)
+        grad = grad * scale
+        product *= scale
+    slope = average(product, axes)
+    np.multiply(norm, slope, out=product)
+    np.subtract(grad, product, out=product)
+    if centred:
+        product -= average(grad, axes)
+    product *= inverse
+    return (product.astype(dtype, copy=False), *shares)
+
+
+def _pulled(
+    grad: Any, centred: Any, power: Any, weight: Any, axes: Any, shifted: bool
+) -> Any:
+    """:func:`_pull` in primitives, by what is normalised and the power it is by."""
+    inverse = 1.0 / sqrt(power)
+    norm = centred * inverse
+    scaled = grad if weight is None else grad * weight
+    inner = scaled - norm * mean(scaled * norm, axes, keepdims=True)
+    if shifted:
+        inner = inner - mean(scaled, axes, keepdims=True)
+    if weight is None:
+        return (inner * inverse,)
+    return inner * inverse, like(grad * norm, weight)

@@ -1,0 +1,165 @@
+"""Matrix products: NumPy's ``matmul``, the linear layer, and ``einsum``."""
+
+import string
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.reduction import sum
+from burn.ops.shape import reshape, transpose, unsqueeze
+from burn.ops.support import Array, accumulate, like, numeric
+from burn.primitive import primitive
+
+
+@primitive
+def matmul(x: Array, y: Array) -> Array:
+    """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
+
+    Leading axes broadcast and an operand of rank 1 is a row or a column. Integers stay
+    integers; half types are accumulated in float32.
+    """
+    x, y = numeric(x, y)
+    dtype = x.dtype
+    x, y = accumulate(x), accumulate(y)
+    if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
+        rows = x.reshape(-1, x.shape[-1]) if x.size else None
+        if rows is not None:  # one product of matrices instead of one a batch
+            product = np.matmul(rows, y).reshape(*x.shape[:-1], y.shape[1])
+            return product.astype(dtype, copy=False)
+    return np.matmul(x, y).astype(dtype, copy=False)
+
+
+@matmul.vjp
+def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
+    left = unsqueeze(x, 0) if x.ndim == 1 else x
+    right = unsqueeze(y, 1) if y.ndim == 1 else y
+    if y.ndim == 1:
+        grad = unsqueeze(grad, -1)
+    if x.ndim == 1:
+        grad = unsqueeze(grad, -2)
+    return (
+        lambda: reshape(like(matmul(grad, right.mT), left), x.shape),
+        lambda: reshape(_right_share(grad, left, right), y.shape),
+    )
+
+
+def _right_share(grad: Any, left: Any, right: Any) -> Any:
+    """``left.mT @ grad`` summed to the shape of ``right``."""
+    if right.ndim == 2 and left.ndim > 2:
+        return like(_outer_rows(left, grad), right)
+    return like(matmul(left.mT, grad), right)
+
+
+def _outer_rows(x: Any, y: Any) -> Any:
+    """The sum over all rows of the outer products of ``x`` and ``y``: ``[k, m]``."""
+    count = x.size // x.shape[-1] if x.size else 0
+    rows = reshape(x, (count, x.shape[-1]))
+    return matmul(transpose(rows, 0, 1), reshape(y, (count, y.shape[-1])))
+
+
+@primitive
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
+
+    The result is ``[..., out]`` in the common dtype of ``x`` and ``weight``.
+    """
+    dtype = dtypes.promote(x.dtype, weight.dtype)
+    work = np.float32 if dtype in dtypes.HALVES else dtype
+    extents = (int(np.prod(x.shape[:-1], dtype=np.int64)), x.shape[-1])
+    rows = x.reshape(extents).astype(work, copy=False)
+    product = np.matmul(rows, weight.astype(work, copy=False).T)
+    if bias is not None:
+        product += bias.astype(work, copy=False)
+    return product.reshape(*x.shape[:-1], len(weight)).astype(dtype, copy=False)
+
+
+@linear.vjp
+def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    return (
+        lambda: like(matmul(grad, weight), x),
+        lambda: like(_outer_rows(grad, x), weight),
+        lambda: like(sum(grad, tuple(range(grad.ndim - 1))), bias),
+    )
+
+
+@primitive
+def einsum(equation: str, xs: list[Array]) -> Array:
+    """Einstein's sum of ``xs`` by NumPy's (and ONNX's) notation, ellipses included.
+
+    ``einsum("bij,bjk->bik", [x, y])`` is a batched matrix product. Half types are
+    accumulated in float32.
+    """
+    dtype = xs[0].dtype
+    for x in xs[1:]:
+        dtype = dtypes.promote(dtype, x.dtype)
+    operands = [accumulate(x.astype(dtype, copy=False)) for x in xs]
+    total = np.einsum(equation, *operands, optimize=len(xs) > 1)
+    return total.astype(dtype)
+
+
+@einsum.vjp
+def _(grad: Any, out: Any, equation: str, xs: Any) -> Any:
+    inputs, result = explicit(equation, [x.ndim for x in xs])
+
+    def share(position: int) -> Any:
+        return like(_einsum_share(grad, inputs, result, xs, position), xs[position])
+
+    # One function an operand would compute them one by one; a list has no laziness.
+    return None, lambda: [share(position) for position in range(len(xs))]
+
+
+def _einsum_share(
+    grad: Any, inputs: list[str], result: str, xs: Any, position: int
+) -> Any:
+    """The sum of ``grad`` with all other operands, over the axes of one operand.
+
+    An axis that only this operand has is spread by a vector of ones, an axis named
+    twice in it is put back on the diagonal by an identity matrix.
+    """
+    terms, operands = [result], [grad]
+    for other, labels in enumerate(inputs):
+        if other != position:
+            terms.append(labels)
+            operands.append(xs[other])
+    known, used = set("".join(terms)), set("".join([*inputs, result]))
+    fresh = iter([c for c in string.ascii_letters if c not in used])
+    target = ""
+    for label, extent in zip(inputs[position], xs[position].shape, strict=True):
+        if label in target:
+            twin = next(fresh)
+            terms.append(label + twin)
+            operands.append(np.eye(extent, dtype=grad.dtype))
+            label = twin
+        elif label not in known:
+            terms.append(label)
+            operands.append(np.ones(extent, grad.dtype))
+        target += label
+    return einsum(f"{','.join(terms)}->{target}", operands)
+
+
+def explicit(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The labels of every operand and of the result, ellipses written out.
+
+    Raises:
+        ValueError: the number of operands differs from that of the terms.
+    """
+    left, arrow, result = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"expected {len(terms)} operands, got {len(ranks)}")
+    letters = [c for c in string.ascii_letters if c not in equation]
+    widths = [
+        rank - len(term.replace("...", "")) if "..." in term else 0
+        for term, rank in zip(terms, ranks, strict=True)
+    ]
+    dots = "".join(letters[: max(widths)])
+    if not arrow:
+        plain = left.replace(",", "").replace(".", "")
+        once = sorted(c for c in set(plain) if plain.count(c) == 1)
+        result = ("..." if "..." in left else "") + "".join(once)
+    inputs = [
+        term.replace("...", dots[len(dots) - width :])
+        for term, width in zip(terms, widths, strict=True)
+    ]
+    return inputs, result.replace("...", dots)

@@ -1,0 +1,259 @@
+"""Normalisation of channels: over the batch, in groups, and by their neighbours."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops.composition import Joint, through
+from burn.ops.elementwise import div, mul, pow, sqrt
+from burn.ops.layer_norm import affine, average, average_product, layer_norm
+from burn.ops.pool import window_sum
+from burn.ops.reduction import mean as _mean
+from burn.ops.reduction import sum as sum_
+from burn.ops.shape import reshape, squeeze, unsqueeze
+from burn.ops.support import Array, accumulate, like
+from burn.primitive import composite, primitive
+from burn.tensor import Tensor
+
+
+@primitive
+def batch_norm(
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Array:
+    """``x`` [N, C, ...] normalised by statistics [C] that are given.
+
+    ``(x - mean) / sqrt(var + epsilon) * weight + bias``, as one scale and one shift.
+    """
+    scale = 1.0 / np.sqrt(accumulate(var) + epsilon)
+    if weight is not None:
+        scale = scale * accumulate(weight)
+    shift = -accumulate(mean) * scale
+    if bias is not None:
+        shift = shift + accumulate(bias)
+    work = accumulate(x)
+    kind = work.dtype
+    out = work * _beside(scale, x).astype(kind, copy=False)
+    out += _beside(shift, x).astype(kind, copy=False)
+    return out.astype(x.dtype, copy=False)
+
+
+@batch_norm.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    mean: Any,
+    var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes = (0, *range(2, x.ndim))
+    inverse = 1.0 / sqrt(var + epsilon)
+    scale = inverse if weight is None else inverse * weight
+    moment = Joint(lambda: (sum_(grad * (x - _beside(mean, x)), axes),))[0]
+
+    def of_var() -> Any:
+        return like(moment() * scale * inverse * inverse * -0.5, var)
+
+    return (
+        lambda: like(grad * _beside(scale, x), x),
+        lambda: like(-sum_(grad, axes) * scale, mean),
+        of_var,
+        lambda: like(moment() * inverse, weight),
+        lambda: like(sum_(grad, axes), bias),
+    )
+
+
+@primitive(outputs=3)
+def batch_norm_train(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """``x`` [N, C, ...] normalised by its own statistics, and these.
+
+    The results are ``(y, mean, var)``; ``var`` [C] is the biased variance.
+    """
+    work, axes = accumulate(x), _around(x)
+    mean = average(work, axes)
+    out = work - mean
+    var = average_product(out, out, axes)
+    scale = 1.0 / np.sqrt(var + epsilon)
+    if weight is not None:
+        scale *= _beside(accumulate(weight), x)
+    out *= scale.astype(out.dtype, copy=False)
+    affine(out, None, None if bias is None else _beside(bias, x))
+    return out.astype(x.dtype, copy=False), mean.ravel(), var.ravel()
+
+
+@batch_norm_train.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Any:
+    joint = Joint(
+        lambda: batch_norm_grad(grad[0], x, out[1], out[2], weight, epsilon=epsilon)
+    )
+    count = max(x.size // max(x.shape[1], 1), 1)
+
+    def of_x() -> Any:
+        centred = x - _beside(out[1], x)
+        shift = _beside(grad[1], x) + 2.0 * centred * _beside(grad[2], x)
+        return like(joint[0]() + shift / count, x)
+
+    return (
+        of_x,
+        lambda: like(joint[1](), weight),
+        lambda: like(joint[2](), bias),
+    )
+
+
+@primitive(outputs=3)
+def batch_norm_grad(
+    grad: Array,
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """The gradients ``(x, weight, bias)`` of :func:`batch_norm_train`'s first result.
+
+    ``mean`` and ``var`` are its others, so nothing flows to them but through ``x``.
+    """
+    axes, work = _around(x), accumulate(grad)
+    inverse = 1.0 / np.sqrt(var + epsilon)
+    out = accumulate(x) - _beside(mean, x)
+    out *= _beside(inverse, x)
+    slope, shift = average_product(work, out, axes), average(work, axes)
+    count = max(x.size // max(x.shape[1], 1), 1)
+    out *= -slope
+    out += work
+    out -= shift
+    out *= _beside(inverse if weight is None else inverse * weight, x)
+    return (
+        out.astype(x.dtype, copy=False),
+        slope.ravel() * count,
+        shift.ravel() * count,
+    )
+
+
+@batch_norm_grad.vjp
+def _(
+    grads: Any,
+    outs: Any,
+    outer: Any,
+    x: Any,
+    mean: Any,
+    var: Any,
+    weight: Any = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes = _around(x)
+
+    def body(outer: Any, x: Any, weight: Any) -> Any:
+        centred = x - _mean(x, axes, keepdims=True)
+        inverse = 1.0 / sqrt(_mean(centred * centred, axes, keepdims=True) + epsilon)
+        norm = centred * inverse
+        slope = _mean(outer * norm, axes, keepdims=True)
+        shift = _mean(outer, axes, keepdims=True)
+        scale = inverse if weight is None else inverse * _beside(weight, x)
+        of_bias = sum_(outer, axes)
+        return (outer - shift - norm * slope) * scale, sum_(outer * norm, axes), of_bias
+
+    joint = Joint(lambda: through(body, grads, outer, x, weight))
+    return joint[0], joint[1], None, None, joint[2]
+
+
+@composite
+def group_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    groups: int,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """``x`` [N, C, ...] normalised over each of ``groups`` of channels and all space.
+
+    ``weight`` and ``bias`` are [C].
+    """
+    batch, channels, *space = x.shape
+    inner = (groups, channels // groups, *(1 for _ in space))
+    out = layer_norm(
+        reshape(x, (batch, groups, channels // groups, *space)),
+        None if weight is None else reshape(weight, inner),
+        None if bias is None else reshape(bias, inner),
+        axis=tuple(range(2, len(space) + 3)),
+        epsilon=epsilon,
+    )
+    return reshape(out, x.shape)
+
+
+@composite
+def instance_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Tensor:
+    """``x`` [N, C, *size] normalised over space; ``weight`` and ``bias`` are [C]."""
+    return layer_norm(
+        x,
+        None if weight is None else _beside(weight, x),
+        None if bias is None else _beside(bias, x),
+        axis=tuple(range(2, len(x.shape))),
+        epsilon=epsilon,
+    )
+
+
+@composite
+def lrn(
+    x: Array,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+) -> Tensor:
+    """``x`` [N, C, ...] divided by a power of the mean square of ``size`` channels.
+
+    ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
+    channels before and ``size // 2`` after; those that do not exist are 0.
+    """
+    still = (1,) * (len(x.shape) - 2)
+    total = window_sum(
+        unsqueeze(mul(x, x), 1),
+        kernel_size=(size, *still),
+        padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
+    )
+    return div(x, pow(squeeze(total, 1) * (alpha / size) + bias, beta))
+
+
+def _around(x: Any) -> tuple[int, ...]:
+    """Every axis but the channels'."""
+    return (0, *range(2, x.ndim))
+
+
+def _beside(vector: Any, x: Any) -> Any:
+    """``vector`` [C] so that it is broadcast along axis 1 of ``x``."""
+    shape = (-1, *(1 for _ in x.shape[2:]))
+    return vector.reshape(shape)

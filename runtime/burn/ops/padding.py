@@ -1,0 +1,248 @@
+"""Enlarging by repetition: padding, tiling, stacking; and turning round."""
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from burn.ops.indexing import add_rows, take
+from burn.ops.reduction import sum
+from burn.ops.shape import reshape
+from burn.ops.support import Array, Axes, axes_of, integers, like, namespace
+from burn.primitive import primitive
+
+Pads = list[tuple[int, int]]
+
+
+@primitive
+def pad(
+    x: Array, pads: Any, value: Array = 0, axes: Axes = None, *, mode: str = "constant"
+) -> Array:
+    """``x`` with ``pads`` more elements at its borders; negative ones crop.
+
+    ``pads`` are the counts before each of ``axes`` (all of them without it), then the
+    counts after. ``mode`` is ``"constant"`` (``value``), ``"reflect"`` (without the
+    border itself), ``"edge"`` or ``"wrap"``. Cropping comes first.
+
+    Raises:
+        ValueError: an unknown mode, a wrong number of pads, or nothing to repeat.
+    """
+    widths = _widths(x.ndim, pads, axes)
+    key = tuple(
+        slice(builtins.max(-a, 0), n + builtins.min(b, 0))
+        for n, (a, b) in zip(x.shape, widths, strict=True)
+    )
+    x = x[key]
+    if mode == "constant":
+        return _framed(x, widths, value)
+    for axis, width in enumerate(widths):
+        index = _source(x.shape[axis], width, mode)
+        if len(index) != x.shape[axis]:
+            x = namespace(x).take(x, namespace(x).asarray(index), axis=axis)
+    return x
+
+
+@pad.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    pads: Any,
+    value: Any = 0,
+    axes: Axes = None,
+    *,
+    mode: str = "constant",
+) -> Any:
+    def border() -> Any:
+        inner = pad_grad(grad, pads, axes, shape=x.shape, mode=mode)
+        return like((sum(grad) - sum(inner)).reshape(value.shape), value)
+
+    return (
+        lambda: pad_grad(grad, pads, axes, shape=x.shape, mode=mode),
+        None,
+        border if mode == "constant" else None,
+    )
+
+
+@primitive
+def pad_grad(
+    grad: Array, pads: Any, axes: Axes = None, *, shape: tuple[int, ...], mode: str
+) -> Array:
+    """``grad`` of a padded array summed into the elements of ``shape`` it came from."""
+    widths = _widths(len(shape), pads, axes)
+    xp = namespace(grad)
+    cropped = [
+        builtins.max(n + builtins.min(a, 0) + builtins.min(b, 0), 0)
+        for n, (a, b) in zip(shape, widths, strict=True)
+    ]
+    for axis, width in enumerate(widths):
+        if mode == "constant":
+            start = builtins.max(width[0], 0)
+            key = [slice(None)] * grad.ndim
+            key[axis] = slice(start, start + cropped[axis])
+            grad = grad[tuple(key)]
+        elif builtins.max(width) > 0:
+            index = _source(cropped[axis], width, mode)
+            rows = xp.moveaxis(grad, axis, 0)
+            folded = xp.zeros((cropped[axis], *rows.shape[1:]), grad.dtype)
+            add_rows(folded, xp.asarray(index), rows)
+            grad = xp.moveaxis(folded, 0, axis)
+    opposite = [(builtins.max(-a, 0), builtins.max(-b, 0)) for a, b in widths]
+    return _framed(grad, opposite, 0)
+
+
+@pad_grad.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    pads: Any,
+    axes: Axes = None,
+    *,
+    shape: tuple[int, ...],
+    mode: str,
+) -> Any:
+    return lambda: pad(grad, pads, 0, axes, mode=mode)
+
+
+def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
+    """The counts before and after every axis."""
+    counts, where = integers(pads), axes_of(axes, rank)
+    if len(counts) != 2 * len(where):
+        raise ValueError(f"expected {2 * len(where)} pads, got {len(counts)}")
+    widths = [(0, 0)] * rank
+    for place, axis in enumerate(where):
+        widths[axis] = counts[place], counts[place + len(where)]
+    return widths
+
+
+def _framed(x: Array, widths: Pads, value: Array) -> Array:
+    """``x`` in a frame of ``value``; negative widths count as 0."""
+    before = [builtins.max(a, 0) for a, _ in widths]
+    after = [builtins.max(b, 0) for _, b in widths]
+    if not any(before) and not any(after):
+        return x
+    if hasattr(value, "reshape"):
+        value = value.reshape(()).astype(x.dtype)
+    extents = [a + n + b for a, n, b in zip(before, x.shape, after, strict=True)]
+    out = namespace(x).full(tuple(extents), value, x.dtype)
+    out[tuple(slice(a, a + n) for a, n in zip(before, x.shape, strict=True))] = x
+    return out
+
+
+def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
+    """Which element along an axis of ``extent`` each element of the padded one is."""
+    before, after = builtins.max(width[0], 0), builtins.max(width[1], 0)
+    place = np.arange(-before, extent + after)
+    if mode not in ("reflect", "edge", "wrap"):
+        raise ValueError(f"expected constant, reflect, edge or wrap, got {mode!r}")
+    if extent == 0 and len(place):
+        raise ValueError(f"mode {mode!r} has no element to repeat")
+    if mode == "edge":
+        return place.clip(0, builtins.max(extent - 1, 0))
+    if mode == "wrap":
+        return place % builtins.max(extent, 1)
+    period = builtins.max(2 * (extent - 1), 1)
+    place = place % period
+    return np.minimum(place, period - place) if extent > 1 else place
+
+
+@primitive
+def tile(x: Array, repeats: Any) -> Array:
+    """``x`` repeated ``repeats[axis]`` times along every axis."""
+    return namespace(x).tile(x, integers(repeats))
+
+
+@tile.vjp
+def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
+    counts = integers(repeats)
+    rank = builtins.max(len(counts), x.ndim)
+    counts = (1,) * (rank - len(counts)) + counts
+    extents = (1,) * (rank - x.ndim) + x.shape
+    pairs = [n for both in zip(counts, extents, strict=True) for n in both]
+
+    def share() -> Any:
+        total = sum(reshape(grad, tuple(pairs)), tuple(range(0, 2 * rank, 2)))
+        return reshape(total, x.shape)
+
+    return share
+
+
+@primitive
+def stack(xs: list[Array], axis: int = 0) -> Array:
+    """The arrays, all of one shape, side by side along a new axis."""
+    return namespace(xs[0]).stack(xs, axis=axis)
+
+
+@stack.vjp
+def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
+    return lambda: [take(grad, place, axis) for place in range(len(xs))]
+
+
+@primitive
+def flip(x: Array, axis: Axes = None) -> Array:
+    """``x`` backwards along ``axis``, or along all axes."""
+    return np.flip(x, axes_of(axis, x.ndim))
+
+
+@flip.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
+    return lambda: flip(grad, axis)
+
+
+@primitive
+def roll(x: Array, shifts: Any, axes: Axes) -> Array:
+    """``x`` moved on by ``shifts`` along ``axes``; what leaves comes in again."""
+    return np.roll(x, integers(shifts), axes_of(axes, x.ndim))
+
+
+@roll.vjp
+def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
+    return lambda: roll(grad, tuple(-s for s in integers(shifts)), axes)
+
+
+@primitive
+def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
+    """The triangle of the last two axes on and above (or below) diagonal ``k``."""
+    xp, (diagonal,) = namespace(x), integers(k)
+    row, column = xp.arange(x.shape[-2])[:, None], xp.arange(x.shape[-1])
+    kept = column - row >= diagonal if upper else column - row <= diagonal
+    return xp.where(kept, x, xp.zeros((), x.dtype))
+
+
+@trilu.vjp
+def _(grad: Any, out: Any, x: Any, k: Any = 0, *, upper: bool = True) -> Any:
+    return lambda: trilu(grad, k, upper=upper)
+
+
+@primitive
+def reverse_sequence(
+    x: Array, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0
+) -> Array:
+    """``x`` with the first ``lengths[b]`` entries in time of each batch turned round.
+
+    The two axes are the first two of ``x`` in either order; ``lengths`` is ``[batch]``.
+    """
+    xp = namespace(x)
+    time = xp.arange(x.shape[time_axis])
+    end = xp.asarray(lengths)[:, None]
+    source = xp.where(time < end, end - 1 - time, time)
+    batch = xp.arange(x.shape[batch_axis])[:, None]
+    if batch_axis == 0:
+        return x[batch, source]
+    return x[source.T, batch.T]
+
+
+@reverse_sequence.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    lengths: Any,
+    *,
+    batch_axis: int = 1,
+    time_axis: int = 0,
+) -> Any:
+    return lambda: reverse_sequence(
+        grad, lengths, batch_axis=batch_axis, time_axis=time_axis
+    )

@@ -1,0 +1,144 @@
+"""Random numbers from a key and a counter: the same state gives the same numbers.
+
+A state is a uint64 tensor ``[key, counter]``. Every function returns the state to go on
+with, so there is no generator behind the scenes and replays are exact.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn.ops.elementwise import cast
+from burn.ops.support import Array, integers, namespace
+from burn.primitive import composite, primitive
+
+# Philox4x32-10: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+_LOW = 0xFFFFFFFF
+
+
+def philox4x32(counter: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:
+    """Four arrays of random 32-bit words, in uint64, for four of counter words."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(_ROUNDS):
+        first, second = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c1, c2, c3 = (
+            (second >> 32) ^ c1 ^ k0,
+            second & _LOW,
+            (first >> 32) ^ c3 ^ k1,
+            first & _LOW,
+        )
+        k0, k1 = (k0 + _WEYL[0]) & _LOW, (k1 + _WEYL[1]) & _LOW
+    return c0, c1, c2, c3
+
+
+def _words(state: Array, count: int) -> tuple[Array, Array]:
+    """``count`` random 32-bit words as uint64, and the state behind them."""
+    xp = namespace(state)
+    key, start = (int(part) for part in state.tolist())
+    blocks = -(-count // 4)
+    place = xp.arange(blocks, dtype=np.uint64) + np.uint64(start)
+    none = xp.zeros(blocks, np.uint64)
+    counter = (place & np.uint64(_LOW), place >> np.uint64(32), none, none)
+    words = xp.stack(philox4x32(counter, (key & _LOW, key >> 32)), axis=-1)
+    after = xp.asarray([key, (start + blocks) % 2**64], np.uint64)
+    return words.reshape(-1)[:count], after
+
+
+def _uniform(state: Array, count: int, dtype: DType) -> tuple[Array, Array]:
+    """``count`` numbers in [0, 1): of 24 random bits, or 53 for float64."""
+    if dtype == dtypes.float64:
+        words, after = _words(state, 2 * count)
+        bits = (words[0::2] >> np.uint64(5)) << np.uint64(26)
+        bits = bits | (words[1::2] >> np.uint64(6))
+        return bits.astype(np.float64) * 2.0**-53, after
+    words, after = _words(state, count)
+    return (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24), after
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+@primitive(outputs=2)
+def uniform(
+    state: Array,
+    shape: Any,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    dtype: DType = dtypes.float32,
+) -> tuple[Array, Array]:
+    """Numbers spread evenly over [low, high) in ``shape``, and the next state."""
+    extents = integers(shape)
+    unit, after = _uniform(state, _count(extents), dtype)
+    return (unit * (high - low) + low).reshape(extents).astype(dtype), after
+
+
+uniform.no_gradient("a random number depends on nothing")
+
+
+@primitive(outputs=2)
+def normal(
+    state: Array,
+    shape: Any,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    *,
+    dtype: DType = dtypes.float32,
+) -> tuple[Array, Array]:
+    """Normally distributed numbers in ``shape``, and the next state.
+
+    By the method of Box and Muller, two numbers from two.
+    """
+    extents = integers(shape)
+    count = _count(extents)
+    half = -(-count // 2)
+    xp = namespace(state)
+    unit, after = _uniform(state, 2 * half, dtype)
+    radius = xp.sqrt(-2.0 * xp.log1p(-unit[:half]))
+    angle = (2.0 * math.pi) * unit[half:]
+    pairs = xp.concatenate([radius * xp.cos(angle), radius * xp.sin(angle)])[:count]
+    return (pairs * scale + mean).reshape(extents).astype(dtype), after
+
+
+normal.no_gradient("a random number depends on nothing")
+
+
+@composite
+def bernoulli(state: Any, p: Any, *, dtype: DType | None = None) -> Any:
+    """1 with the probability that each element of ``p`` says, else 0; the next state.
+
+    The result has the dtype of ``p`` unless another is given.
+    """
+    u, after = uniform(state, p.shape)
+    return cast(u < p, dtype=dtype or p.dtype), after
+
+
+@primitive(outputs=2)
+def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
+    """``x`` with each element made 0 with probability ``p``; and the next state.
+
+    What is kept is divided by ``1 - p``, so that the expectation stays.
+
+    Raises:
+        ValueError: ``p`` is not in [0, 1].
+    """
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"expected p in [0, 1], got {p}")
+    unit, after = _uniform(state, x.size, dtypes.float32)
+    kept = (unit >= p).reshape(x.shape)
+    factor = kept * np.float32(1.0 / (1.0 - p) if p < 1.0 else 0.0)
+    return x * factor.astype(x.dtype), after
+
+
+@dropout.vjp
+def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
+    # The same state gives the same mask: nothing needs to be kept for this.
+    return lambda: dropout(grad[0], state, p=p)[0]

@@ -1,0 +1,280 @@
+"""What recurrent layers are made of: activations, the loop over time, directions.
+
+Everything is written once, over ``Maths``: of arrays for the kernels, of tensors for
+the gradients, which rerun the layer on a tape of its own.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import HALVES, is_float
+from burn.ops.padding import reverse_sequence
+from burn.ops.support import accumulate, namespace
+from burn.tensor import Tensor, from_numpy
+
+Activation = Callable[[Any], Any]
+State = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The attributes of recurrent layers, under ONNX's names."""
+
+    direction: str = "forward"
+    hidden_size: int | None = None
+    activations: tuple[str, ...] = ()
+    activation_alpha: tuple[float, ...] = ()
+    activation_beta: tuple[float, ...] = ()
+    clip: float | None = None
+    input_forget: bool = False
+    linear_before_reset: bool = False
+    layout: int = 0
+
+    def reversals(self, directions: int) -> tuple[bool, ...]:
+        """For every direction, whether it runs from the end."""
+        known = {
+            "forward": (False,),
+            "reverse": (True,),
+            "bidirectional": (False, True),
+        }
+        if self.direction not in known or len(known[self.direction]) != directions:
+            raise ValueError(
+                f"expected weights of direction {self.direction!r}, got {directions} "
+                "directions"
+            )
+        return known[self.direction]
+
+
+class ArrayMaths:
+    """The functions a layer needs, on raw arrays."""
+
+    def __init__(self, like: Any) -> None:
+        xp = namespace(like)
+        self.exp, self.log, self.abs, self.tanh = xp.exp, xp.log, xp.abs, xp.tanh
+        self.minimum, self.maximum, self.where = xp.minimum, xp.maximum, xp.where
+        self.stack, self.zeros, self.asarray = xp.stack, xp.zeros, xp.asarray
+        self.permute = xp.transpose
+        self.wide = accumulate
+
+    def cast(self, x: Any, dtype: Any) -> Any:
+        return x.astype(dtype, copy=False)
+
+    def turned(self, x: Any, lengths: Any) -> Any:
+        """``x`` backwards in time, each sequence within its length."""
+        if lengths is None:
+            return x[::-1]
+        return reverse_sequence.kernel(x, lengths)
+
+
+class TensorMaths:
+    """The functions a layer needs, as primitives on tensors."""
+
+    def __init__(self) -> None:
+        from burn import ops
+
+        self.exp, self.log, self.abs, self.tanh = ops.exp, ops.log, ops.abs, ops.tanh
+        self.minimum, self.maximum, self.where = ops.minimum, ops.maximum, ops.where
+        self.stack, self.permute = ops.stack, ops.permute
+        self._ops = ops
+
+    def wide(self, x: Any) -> Any:
+        return self._ops.cast(x, dtype=np.dtype(np.float32)) if _half(x) else x
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self._ops.zeros(shape, dtype=dtype)
+
+    def asarray(self, x: Any) -> Any:
+        return x
+
+    def cast(self, x: Any, dtype: Any) -> Any:
+        return x if x.dtype == dtype else self._ops.cast(x, dtype=dtype)
+
+    def turned(self, x: Any, lengths: Any) -> Any:
+        if lengths is None:
+            return self._ops.flip(x, 0)
+        return self._ops.reverse_sequence(x, lengths)
+
+
+def _half(x: Any) -> bool:
+    return x.dtype in HALVES
+
+
+def _sigmoid(m: Any, x: Any, a: float, b: float) -> Any:
+    return m.tanh(x * 0.5) * 0.5 + 0.5
+
+
+def _softplus(m: Any, x: Any, a: float, b: float) -> Any:
+    return m.maximum(x, 0.0) + m.log(m.exp(-m.abs(x)) + 1.0)
+
+
+# By name: how many of alpha and beta it takes, their defaults, and the function.
+_ACTIVATIONS: dict[str, tuple[int, float, float, Any]] = {
+    "sigmoid": (0, 0.0, 0.0, _sigmoid),
+    "tanh": (0, 0.0, 0.0, lambda m, x, a, b: m.tanh(x)),
+    "relu": (0, 0.0, 0.0, lambda m, x, a, b: m.maximum(x, 0.0)),
+    "softsign": (0, 0.0, 0.0, lambda m, x, a, b: x / (m.abs(x) + 1.0)),
+    "softplus": (0, 0.0, 0.0, _softplus),
+    "leakyrelu": (1, 0.01, 0.0, lambda m, x, a, b: m.where(x < 0, x * a, x)),
+    "thresholdedrelu": (1, 1.0, 0.0, lambda m, x, a, b: m.where(x > a, x, 0.0)),
+    "elu": (
+        *(1, 1.0, 0.0),
+        lambda m, x, a, b: m.where(x < 0, (m.exp(m.minimum(x, 0.0)) - 1.0) * a, x),
+    ),
+    "affine": (2, 1.0, 0.0, lambda m, x, a, b: x * a + b),
+    "scaledtanh": (2, 1.0, 1.0, lambda m, x, a, b: m.tanh(x * b) * a),
+    "hardsigmoid": (
+        *(2, 0.2, 0.5),
+        lambda m, x, a, b: m.minimum(m.maximum(x * a + b, 0.0), 1.0),
+    ),
+}
+
+
+def activations_of(m: Any, options: Options, default: tuple[str, ...]) -> Iterator[Any]:
+    """The activation functions of one direction after another.
+
+    Alphas and betas go, in order, to the functions that take them.
+
+    Raises:
+        ValueError: an unknown name, or a wrong number of them.
+    """
+    names = options.activations or default * 2
+    if len(names) not in (len(default), 2 * len(default)):
+        raise ValueError(f"expected {len(default)} activations, got {names}")
+    alphas, betas = iter(options.activation_alpha), iter(options.activation_beta)
+    made = [_activation(m, name, alphas, betas) for name in names]
+    for start in range(0, len(made), len(default)):
+        yield made[start : start + len(default)]
+
+
+def _activation(
+    m: Any, name: str, alphas: Iterator[float], betas: Iterator[float]
+) -> Activation:
+    if name.lower() not in _ACTIVATIONS:
+        raise ValueError(f"unknown activation {name!r}")
+    takes, alpha, beta, function = _ACTIVATIONS[name.lower()]
+    a = next(alphas, alpha) if takes > 0 else alpha
+    b = next(betas, beta) if takes > 1 else beta
+    return lambda x: function(m, x, a, b)
+
+
+def clipped(m: Any, limit: float | None) -> Activation:
+    """The function that clips to +- ``limit``, or does nothing."""
+    if limit is None or limit <= 0:
+        return lambda x: x
+    return lambda x: m.minimum(m.maximum(x, -limit), limit)
+
+
+Step = Callable[[Any, State], State]
+
+
+def scan(m: Any, inputs: Any, state: State, step: Step, alive: Any) -> Any:
+    """The first states of all steps, stacked, and the last state.
+
+    Where ``alive`` (``[time, batch, 1]``, or None) is false the state stays, and the
+    output is 0.
+    """
+    outs = []
+    for time in range(inputs.shape[0]):
+        new = step(inputs[time], state)
+        if alive is None:
+            outs.append(new[0])
+        else:
+            on = alive[time]
+            outs.append(m.where(on, new[0], 0.0))
+            new = tuple(m.where(on, a, b) for a, b in zip(new, state, strict=True))
+        state = new
+    return m.stack(outs, 0), state
+
+
+def run_directions(
+    m: Any,
+    x: Any,
+    starts: list[Any],
+    lengths: Any,
+    directions: tuple[int, int],
+    options: Options,
+    prepare: Callable[[int, Any], tuple[Any, Step]],
+) -> tuple[Any, ...]:
+    """The outputs and last states of all directions, in the layout asked for.
+
+    ``directions`` are their number and the hidden size; ``prepare(direction, x)`` gives
+    the projected inputs and the step.
+    """
+    dtype, (count, hidden) = x.dtype, directions
+    if options.hidden_size not in (None, hidden):
+        raise ValueError(f"expected hidden_size {hidden}, got {options.hidden_size}")
+    x = m.wide(m.permute(x, (1, 0, 2)) if options.layout else x)
+    starts = [_first(m, s, x, count, hidden, options.layout) for s in starts]
+    alive = None
+    if lengths is not None:
+        limit = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths)
+        alive = np.arange(x.shape[0])[:, None, None] < limit[None, :, None]
+        alive = m.asarray(alive)
+    found, ends = [], []
+    for place, reverse in enumerate(options.reversals(count)):
+        turned = m.turned(x, lengths) if reverse else x
+        inputs, step = prepare(place, turned)
+        outs, end = scan(m, inputs, tuple(s[place] for s in starts), step, alive)
+        found.append(m.turned(outs, lengths) if reverse else outs)
+        ends.append(end)
+    every = m.stack(found, 1)
+    last = [m.stack(list(parts), 0) for parts in zip(*ends, strict=True)]
+    if options.layout:
+        every = m.permute(every, (2, 0, 1, 3))
+        last = [m.permute(part, (1, 0, 2)) for part in last]
+    return tuple(m.cast(part, dtype) for part in (every, *last))
+
+
+def _first(
+    m: Any, start: Any, x: Any, directions: int, hidden: int, layout: int
+) -> Any:
+    if start is None:
+        return m.zeros((directions, x.shape[1], hidden), x.dtype)
+    return m.wide(m.permute(start, (1, 0, 2)) if layout else start)
+
+
+def body_gradients(
+    body: Callable[..., tuple[Any, ...]], grads: tuple[Any, ...], args: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """For every argument a function that gives its gradient through ``body``.
+
+    The body is rerun, once for all of them, on a tape above that of the arguments: so
+    it may be differentiated again.
+    """
+    from burn import ops
+
+    memo: list[Any] = []
+
+    def compute() -> list[Any]:
+        if not memo:
+            leaves = _leaves(args)
+            outs = body(TensorMaths(), *leaves)
+            parts = [
+                ops.sum(ops.mul(out, grad))
+                for out, grad in zip(outs, grads, strict=True)
+            ]
+            found = sum(parts[1:], parts[0]).backward()
+            memo.extend(
+                found[leaf] if isinstance(leaf, Tensor) and leaf in found else None
+                for leaf in leaves
+            )
+        return memo
+
+    return tuple(
+        None if arg is None else lambda i=i: compute()[i] for i, arg in enumerate(args)
+    )
+
+
+def _leaves(args: tuple[Any, ...]) -> list[Any]:
+    from burn.backend.autodiff import Autodiff
+
+    tensors = [from_numpy(a) if isinstance(a, np.ndarray) else a for a in args]
+    homes = [t.backend for t in tensors if t is not None]
+    tape = Autodiff(max(homes, key=lambda home: home.level), fresh=True)
+    return [
+        Tensor(t, tape).require_grad() if t is not None and is_float(t.dtype) else t
+        for t in tensors
+    ]

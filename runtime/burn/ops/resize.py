@@ -1,0 +1,308 @@
+"""Resampling on another grid, axis by axis, as ONNX's Resize defines it.
+
+Along one axis a result is a weighted sum of a few elements, the taps. The gradient is
+the same resampling transposed.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.indexing import add_rows
+from burn.ops.support import Array, Axes, axes_of, integers, namespace
+from burn.primitive import primitive
+
+Floats = Any  # a NumPy array of float64 on the host
+
+
+@dataclass(frozen=True)
+class Options:
+    """The attributes of a resize, under ONNX's names."""
+
+    axes: Axes = None
+    mode: str = "nearest"
+    coordinate_transformation_mode: str = "half_pixel"
+    nearest_mode: str = "round_prefer_floor"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: str = "stretch"
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How one axis is resampled: the taps of every result and their weights.
+
+    ``weights`` is None where the only tap is taken as it is; ``outside`` marks the
+    results that are the extrapolation value.
+    """
+
+    axis: int
+    taps: np.ndarray[Any, np.dtype[np.int64]]
+    weights: Floats | None
+    outside: np.ndarray[Any, np.dtype[np.bool_]] | None
+
+    def matrix(self, extent: int) -> Floats:
+        """The weights as a matrix ``[results, extent]``."""
+        dense = np.zeros((len(self.taps), extent))
+        weights = np.ones(self.taps.shape) if self.weights is None else self.weights
+        rows = np.arange(len(self.taps))[:, None]
+        np.add.at(dense, (rows, self.taps), weights)
+        return dense
+
+
+@primitive
+def resize(
+    x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
+) -> Array:
+    """``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` (all by default).
+
+    Exactly one of ``scales`` and ``sizes`` is given; both, and ``roi`` (starts, then
+    ends, for ``"tf_crop_and_resize"``), are read on the host. Scales are used as given,
+    not recomputed from the rounded sizes.
+
+    Args:
+        axes: the axes that ``scales``, ``sizes`` and ``roi`` speak of.
+        mode: ``"nearest"``, ``"linear"`` or ``"cubic"``.
+        coordinate_transformation_mode, nearest_mode, cubic_coeff_a, exclude_outside,
+            antialias, extrapolation_value, keep_aspect_ratio_policy: as in ONNX.
+
+    Raises:
+        ValueError: neither or both of scales and sizes, or an unknown mode.
+    """
+    chosen = Options(**options)
+    plans = _plan(x.shape, scales, sizes, roi, chosen)
+    out = x if chosen.mode == "nearest" else x.astype(_working(x.dtype), copy=False)
+    for plan in plans:
+        out = _resample(out, plan)
+    out = _to_dtype(out, x.dtype, chosen.antialias)
+    for plan in plans:
+        if plan.outside is not None and plan.outside.any():
+            out = out.copy()
+            out[(slice(None),) * plan.axis + (namespace(x).asarray(plan.outside),)] = (
+                chosen.extrapolation_value
+            )
+    return out
+
+
+@resize.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    scales: Any = None,
+    sizes: Any = None,
+    roi: Any = None,
+    **options: Any,
+) -> Any:
+    return lambda: resize_grad(grad, scales, sizes, roi, shape=x.shape, **options)
+
+
+@primitive
+def resize_grad(
+    grad: Array,
+    scales: Any = None,
+    sizes: Any = None,
+    roi: Any = None,
+    *,
+    shape: tuple[int, ...],
+    **options: Any,
+) -> Array:
+    """``grad`` of a resized array summed into the elements it came from."""
+    xp = namespace(grad)
+    total = grad.astype(_working(grad.dtype))
+    plans = _plan(shape, scales, sizes, roi, Options(**options))
+    for plan in plans:
+        if plan.outside is not None:
+            total[(slice(None),) * plan.axis + (xp.asarray(plan.outside),)] = 0
+    for plan in reversed(plans):
+        extent = shape[plan.axis]
+        if plan.weights is None:
+            rows = xp.moveaxis(total, plan.axis, 0)
+            folded = xp.zeros((extent, *rows.shape[1:]), rows.dtype)
+            add_rows(folded, xp.asarray(plan.taps[:, 0]), rows)
+            total = xp.moveaxis(folded, 0, plan.axis)
+        else:
+            total = _project(total, plan.matrix(extent).T, plan.axis)
+    return total.astype(grad.dtype, copy=False)
+
+
+@resize_grad.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    scales: Any = None,
+    sizes: Any = None,
+    roi: Any = None,
+    *,
+    shape: tuple[int, ...],
+    **options: Any,
+) -> Any:
+    plain = {**options, "extrapolation_value": 0.0}
+    return lambda: resize(grad, scales, sizes, roi, **plain)
+
+
+def _working(dtype: Any) -> Any:
+    """The dtype that sums are computed in."""
+    narrow = dtype in dtypes.HALVES or dtype.itemsize < 4
+    return np.float32 if narrow or dtype == dtypes.float32 else np.float64
+
+
+def _to_dtype(out: Array, dtype: Any, rounded: bool) -> Array:
+    if out.dtype == dtype:
+        return out
+    if dtypes.is_integer(dtype):
+        limits = np.iinfo(dtype)
+        out = (np.rint(out) if rounded else out).clip(limits.min, limits.max)
+    return out.astype(dtype)
+
+
+def _resample(x: Array, plan: Resampling) -> Array:
+    xp = namespace(x)
+    if plan.weights is None:
+        return xp.take(x, xp.asarray(plan.taps[:, 0]), axis=plan.axis)
+    if plan.taps.shape[1] > 4:
+        return _project(x, plan.matrix(x.shape[plan.axis]), plan.axis)
+    shape = [1] * x.ndim
+    shape[plan.axis] = len(plan.taps)
+    total = None
+    for tap, weight in zip(plan.taps.T, plan.weights.T, strict=True):
+        part = xp.take(x, xp.asarray(tap), axis=plan.axis)
+        part *= xp.asarray(weight, x.dtype).reshape(shape)
+        total = part if total is None else total + part
+    return total
+
+
+def _project(x: Array, matrix: Floats, axis: int) -> Array:
+    """``x`` with ``matrix`` applied along ``axis``."""
+    xp = namespace(x)
+    rows = xp.tensordot(x, xp.asarray(matrix, x.dtype), axes=([axis], [1]))
+    return xp.moveaxis(rows, -1, axis)
+
+
+def _plan(
+    shape: tuple[int, ...], scales: Any, sizes: Any, roi: Any, options: Options
+) -> list[Resampling]:
+    if (scales is None) == (sizes is None):
+        raise ValueError("expected either scales or sizes")
+    where = axes_of(options.axes, len(shape))
+    extents = [shape[a] for a in where]
+    if sizes is not None:
+        ratios, targets = _fit(extents, integers(sizes), options)
+    else:
+        ratios = [float(s) for s in _on_host(scales)]
+        targets = [math.floor(n * s) for n, s in zip(extents, ratios, strict=True)]
+    crop = options.coordinate_transformation_mode == "tf_crop_and_resize"
+    bounds = _on_host(roi) if crop else np.tile([0.0, 1.0], (len(where), 1)).T
+    spans = np.reshape(bounds, (2, len(where))).T
+    plans = []
+    for axis, scale, target, span in zip(where, ratios, targets, spans, strict=True):
+        if scale != 1.0 or target != shape[axis] or crop:
+            grid = _Grid(shape[axis], target, scale, float(span[0]), float(span[1]))
+            plans.append(_axis(axis, grid, options))
+    return plans
+
+
+def _on_host(values: Any) -> Any:
+    return np.ravel(np.asarray(values.get() if hasattr(values, "get") else values))
+
+
+def _fit(
+    extents: list[int], sizes: tuple[int, ...], options: Options
+) -> tuple[list[float], list[int]]:
+    """The scales and sizes, after the policy on the aspect ratio."""
+    ratios = [size / n for size, n in zip(sizes, extents, strict=True)]
+    if options.keep_aspect_ratio_policy == "stretch":
+        return ratios, list(sizes)
+    choose = {"not_larger": min, "not_smaller": max}
+    if options.keep_aspect_ratio_policy not in choose:
+        raise ValueError(f"unknown policy {options.keep_aspect_ratio_policy!r}")
+    scale = choose[options.keep_aspect_ratio_policy](ratios)
+    return [scale] * len(extents), [math.floor(scale * n + 0.5) for n in extents]
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """One axis: ``extent`` elements to ``target`` ones, cropped to [start, end]."""
+
+    extent: int
+    target: int
+    scale: float
+    start: float
+    end: float
+
+    def coordinates(self, mode: str) -> Floats:
+        """Where each result lies among the elements."""
+        place = np.arange(self.target, dtype=np.float64)
+        centred = (place + 0.5) / self.scale - 0.5
+        last = self.extent - 1
+        if mode == "half_pixel":
+            return centred
+        if mode == "half_pixel_symmetric":
+            adjustment = self.target / (self.scale * self.extent)
+            return centred + self.extent / 2 * (1 - adjustment)
+        if mode == "pytorch_half_pixel":
+            return centred if self.target > 1 else place * 0
+        if mode == "asymmetric":
+            return place / self.scale
+        if mode == "align_corners":
+            return place * last / max(self.target - 1, 1)
+        if mode == "tf_crop_and_resize":
+            if self.target == 1:
+                return place + 0.5 * (self.start + self.end) * last
+            step = (self.end - self.start) * last / (self.target - 1)
+            return self.start * last + place * step
+        raise ValueError(f"unknown coordinate_transformation_mode {mode!r}")
+
+
+def _axis(axis: int, grid: _Grid, options: Options) -> Resampling:
+    at = grid.coordinates(options.coordinate_transformation_mode)
+    outside = None
+    if options.coordinate_transformation_mode == "tf_crop_and_resize":
+        outside = (at < 0) | (at > grid.extent - 1)
+    last = grid.extent - 1
+    if options.mode == "nearest":
+        # A tie is a tie although scales are inexact: 0.5 is not 0.49999999.
+        at = np.rint(at * 2.0**16) * 2.0**-16
+        taps = _round(at, options.nearest_mode).clip(0, last).astype(np.int64)
+        return Resampling(axis, taps[:, None], None, outside)
+    if options.mode not in ("linear", "cubic"):
+        raise ValueError(f"expected nearest, linear or cubic, got {options.mode!r}")
+    shrink = min(grid.scale, 1.0) if options.antialias else 1.0
+    reach = (1 if options.mode == "linear" else 2) / shrink
+    first = np.floor(at - reach) + 1
+    taps = (first[:, None] + np.arange(math.ceil(2 * reach))).astype(np.int64)
+    distance = np.abs(taps - at[:, None]) * shrink
+    weights = _weights(distance, options)
+    if options.exclude_outside:
+        weights = np.where((taps < 0) | (taps > last), 0.0, weights)
+    if options.exclude_outside or options.antialias:
+        weights = weights / weights.sum(1, keepdims=True)
+    return Resampling(axis, taps.clip(0, last), weights, outside)
+
+
+def _round(at: Floats, mode: str) -> Floats:
+    if mode == "round_prefer_floor":
+        return np.ceil(at - 0.5)
+    if mode == "round_prefer_ceil":
+        return np.floor(at + 0.5)
+    if mode == "floor":
+        return np.floor(at)
+    if mode == "ceil":
+        return np.ceil(at)
+    raise ValueError(f"unknown nearest_mode {mode!r}")
+
+
+def _weights(distance: Floats, options: Options) -> Floats:
+    """The weight of an element at ``distance``: a triangle, or Keys' cubic."""
+    if options.mode == "linear":
+        return np.maximum(1.0 - distance, 0.0)
+    a, d = options.cubic_coeff_a, distance
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))

@@ -1,0 +1,253 @@
+"""Recurrent layers in ONNX's layout: LSTM, GRU and the plain one.
+
+Only time is a loop: the inputs of all steps meet their weights in one product. Common
+to all of them:
+
+- ``x`` is ``[time, batch, input]``, the first state ``[directions, batch, hidden]``.
+  ``layout=1`` puts the batch first in both, and in the results.
+- ``seq_lens`` is ``[batch]``: outputs from there on are 0, the state stays.
+- options are ``direction`` (``"forward"``, ``"reverse"``, ``"bidirectional"``),
+  ``hidden_size`` (checked if given), ``activations`` with ``activation_alpha`` and
+  ``activation_beta`` (for each direction), ``clip`` (of what activations are given) and
+  ``layout``, as in ONNX.
+- they return all outputs, ``[time, directions, batch, hidden]``, then the last states.
+"""
+
+from typing import Any
+
+from burn.ops.recurrence import (
+    ArrayMaths,
+    Options,
+    State,
+    Step,
+    activations_of,
+    body_gradients,
+    clipped,
+    run_directions,
+)
+from burn.ops.support import Array
+from burn.primitive import primitive
+
+
+@primitive(outputs=3)
+def lstm(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    seq_lens: Array | None = None,
+    peephole: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """All outputs, the last output and the last cell of a long short-term memory.
+
+    ``w`` is ``[directions, 4 hidden, input]``, ``r`` ``[directions, 4 hidden, hidden]``
+    in the order of gates input, output, forget, cell; ``b`` ``[directions, 8 hidden]``,
+    that of ``w`` first; ``peephole`` ``[directions, 3 hidden]`` (input, output,
+    forget). The activations are of the gates, the cell and the output;
+    ``input_forget`` couples the forget gate to the input gate.
+    """
+    inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
+    return _lstm(ArrayMaths(x), *inputs, options=Options(**options))
+
+
+@lstm.vjp
+def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
+    def body(m: Any, *inputs: Any) -> Any:
+        return _lstm(m, *inputs, options=Options(**options))
+
+    return body_gradients(body, grad, args)
+
+
+def _lstm(
+    m: Any,
+    x: Any,
+    w: Any,
+    r: Any,
+    b: Any = None,
+    h0: Any = None,
+    c0: Any = None,
+    seq_lens: Any = None,
+    peephole: Any = None,
+    *,
+    options: Options,
+) -> tuple[Any, ...]:
+    hidden = r.shape[-1]
+    functions = list(activations_of(m, options, ("Sigmoid", "Tanh", "Tanh")))
+
+    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, place)
+        if b is not None:
+            both = m.wide(b)[place]
+            inputs = inputs + (both[: 4 * hidden] + both[4 * hidden :])
+        back = m.permute(m.wide(r)[place], (1, 0))
+        p = None if peephole is None else m.wide(peephole)[place]
+        return inputs, _lstm_step(m, back, p, functions[place], options)
+
+    starts, sizes = [h0, c0], (w.shape[0], hidden)
+    return run_directions(m, x, starts, seq_lens, sizes, options, prepare)
+
+
+def _projected(m: Any, x: Any, w: Any, place: int) -> Any:
+    """``x`` times the transposed input weights of one direction."""
+    return x @ m.permute(m.wide(w)[place], (1, 0))
+
+
+def _lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
+    n = back.shape[0]
+    gate, squash, show = functions
+    clip = clipped(m, options.clip)
+
+    def step(projected: Any, state: State) -> State:
+        h, c = state
+        raw = projected + h @ back
+        i, o, f, g = (raw[:, k * n : (k + 1) * n] for k in range(4))
+        if p is not None:
+            i, f = i + p[:n] * c, f + p[2 * n :] * c
+        i = gate(clip(i))
+        f = 1.0 - i if options.input_forget else gate(clip(f))
+        c = f * c + i * squash(clip(g))
+        if p is not None:
+            o = o + p[n : 2 * n] * c
+        return gate(clip(o)) * show(c), c
+
+    return step
+
+
+@primitive(outputs=2)
+def gru(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """All outputs and the last one of a gated recurrent unit.
+
+    ``w`` is ``[directions, 3 hidden, input]``, ``r`` ``[directions, 3 hidden, hidden]``
+    in the order of gates update, reset, hidden; ``b`` ``[directions, 6 hidden]``, that
+    of ``w`` first. The activations are of the gates and of the hidden one;
+    ``linear_before_reset`` applies ``r`` and its bias before the reset gate.
+    """
+    inputs = (x, w, r, b, h0, seq_lens)
+    return _gru(ArrayMaths(x), *inputs, options=Options(**options))
+
+
+@gru.vjp
+def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
+    def body(m: Any, *inputs: Any) -> Any:
+        return _gru(m, *inputs, options=Options(**options))
+
+    return body_gradients(body, grad, args)
+
+
+def _gru(
+    m: Any,
+    x: Any,
+    w: Any,
+    r: Any,
+    b: Any = None,
+    h0: Any = None,
+    seq_lens: Any = None,
+    *,
+    options: Options,
+) -> tuple[Any, ...]:
+    hidden = r.shape[-1]
+    functions = list(activations_of(m, options, ("Sigmoid", "Tanh")))
+
+    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, place)
+        recurrent = None
+        if b is not None:
+            both = m.wide(b)[place]
+            inputs, recurrent = inputs + both[: 3 * hidden], both[3 * hidden :]
+        back = m.permute(m.wide(r)[place], (1, 0))
+        return inputs, _gru_step(m, back, recurrent, functions[place], options)
+
+    sizes = (w.shape[0], hidden)
+    return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)
+
+
+def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) -> Step:
+    n = back.shape[0]
+    gate, squash = functions
+    clip = clipped(m, options.clip)
+    gates, hidden = back[:, : 2 * n], back[:, 2 * n :]
+
+    def add(x: Any, start: int, stop: int) -> Any:
+        return x if bias is None else x + bias[start:stop]
+
+    def step(projected: Any, state: State) -> State:
+        (h,) = state
+        raw = add(projected[:, : 2 * n] + h @ gates, 0, 2 * n)
+        update, reset = gate(clip(raw[:, :n])), gate(clip(raw[:, n:]))
+        if options.linear_before_reset:
+            recurrent = reset * add(h @ hidden, 2 * n, 3 * n)
+        else:
+            recurrent = add((reset * h) @ hidden, 2 * n, 3 * n)
+        new = squash(clip(projected[:, 2 * n :] + recurrent))
+        return ((1.0 - update) * new + update * h,)
+
+    return step
+
+
+@primitive(outputs=2)
+def rnn(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """All outputs and the last one of a plain recurrent layer.
+
+    ``w`` is ``[directions, hidden, input]``, ``r`` ``[directions, hidden, hidden]``,
+    ``b`` ``[directions, 2 hidden]``, that of ``w`` first; there is one activation.
+    """
+    inputs = (x, w, r, b, h0, seq_lens)
+    return _rnn(ArrayMaths(x), *inputs, options=Options(**options))
+
+
+@rnn.vjp
+def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
+    def body(m: Any, *inputs: Any) -> Any:
+        return _rnn(m, *inputs, options=Options(**options))
+
+    return body_gradients(body, grad, args)
+
+
+def _rnn(
+    m: Any,
+    x: Any,
+    w: Any,
+    r: Any,
+    b: Any = None,
+    h0: Any = None,
+    seq_lens: Any = None,
+    *,
+    options: Options,
+) -> tuple[Any, ...]:
+    hidden = r.shape[-1]
+    functions = list(activations_of(m, options, ("Tanh",)))
+    clip = clipped(m, options.clip)
+
+    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, place)
+        if b is not None:
+            both = m.wide(b)[place]
+            inputs = inputs + (both[:hidden] + both[hidden:])
+        back, squash = m.permute(m.wide(r)[place], (1, 0)), functions[place][0]
+
+        def step(projected: Any, state: State) -> State:
+            return (squash(clip(projected + state[0] @ back)),)
+
+        return inputs, step
+
+    sizes = (w.shape[0], hidden)
+    return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)

@@ -1,0 +1,115 @@
+"""Writing into copies of a tensor at run-time indices."""
+
+from collections.abc import Callable
+from typing import Any
+
+from burn.ops.creation import full_like, ones_like
+from burn.ops.elementwise import cast
+from burn.ops.indexing import along, gather_elements, gather_nd, nd_key
+from burn.ops.support import Array, accumulate, namespace
+from burn.primitive import primitive
+
+_COMBINE = {"add": "add", "mul": "multiply", "min": "minimum", "max": "maximum"}
+
+
+@primitive
+def scatter_elements(
+    x: Array, indices: Array, updates: Array, *, axis: int = 0, reduction: str = "none"
+) -> Array:
+    """``x`` with ``out[indices[i, j, k], j, k] = updates[i, j, k]`` for axis 0.
+
+    ``reduction`` ``"add"``, ``"mul"``, ``"min"`` or ``"max"`` combines the update with
+    what is there instead; with ``"none"`` an index that comes twice is not defined.
+    """
+    return _write(x, along(indices, axis), updates, reduction)
+
+
+@scatter_elements.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    axis: int = 0,
+    reduction: str = "none",
+) -> Any:
+    def read(values: Any) -> Any:
+        return gather_elements(values, indices, axis)
+
+    def write(values: Any, at: Any, how: str) -> Any:
+        return scatter_elements(values, indices, at, axis=axis, reduction=how)
+
+    return _shares(grad, out, x, updates, read, write, reduction)
+
+
+@primitive
+def scatter_nd(
+    x: Array, indices: Array, updates: Array, *, reduction: str = "none"
+) -> Array:
+    """``x`` with ``updates`` at the slices that the last axis of ``indices`` names.
+
+    ``reduction`` is that of :func:`scatter_elements`.
+    """
+    return _write(x, nd_key(indices, 0), updates, reduction)
+
+
+@scatter_nd.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    reduction: str = "none",
+) -> Any:
+    def read(values: Any) -> Any:
+        return gather_nd(values, indices)
+
+    def write(values: Any, at: Any, how: str) -> Any:
+        return scatter_nd(values, indices, at, reduction=how)
+
+    return _shares(grad, out, x, updates, read, write, reduction)
+
+
+def _write(x: Array, key: Any, updates: Array, reduction: str) -> Array:
+    if reduction == "none":
+        out = x.copy()
+        out[key] = updates
+        return out
+    if reduction not in _COMBINE:
+        raise ValueError(f"expected one of none, {', '.join(_COMBINE)}: {reduction!r}")
+    work = accumulate(x)
+    out = work.copy() if work is x else work
+    combine = getattr(namespace(x), _COMBINE[reduction])
+    combine.at(out, key, updates.astype(out.dtype, copy=False))
+    return out.astype(x.dtype, copy=False)
+
+
+def _shares(
+    grad: Any,
+    out: Any,
+    x: Any,
+    updates: Any,
+    read: Callable[[Any], Any],
+    write: Callable[[Any, Any, str], Any],
+    reduction: str,
+) -> tuple[Any, ...]:
+    """The gradients of a scatter, in terms of itself and of its gather."""
+    if reduction == "none":
+        nothing = full_like(updates, 0)
+        return lambda: write(grad, nothing, "none"), None, lambda: read(grad)
+    if reduction == "add":
+        return grad, None, lambda: read(grad)
+    if reduction == "mul":
+        return (
+            lambda: grad * write(ones_like(x), updates, "mul"),
+            None,
+            lambda: read(grad * out) / updates,
+        )
+    kept = cast(x == out, dtype=x.dtype)
+    won = cast(updates == read(out), dtype=x.dtype)
+    share = grad / write(kept, won, "add")
+    return lambda: share * kept, None, lambda: read(share) * won

@@ -1,0 +1,70 @@
+"""Softmax and its logarithms, over one axis or several together."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops.elementwise import exp
+from burn.ops.reduction import max as max_
+from burn.ops.reduction import sum as sum_
+from burn.ops.shape import expand, reshape
+from burn.ops.support import Array, Axes, accumulate, axes_of
+from burn.primitive import primitive
+
+
+@primitive
+def softmax(x: Array, *, axis: Axes = -1) -> Array:
+    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple."""
+    out, total, _ = _exponentials(accumulate(x), axis)
+    out /= total
+    return out.astype(x.dtype, copy=False)
+
+
+@softmax.vjp
+def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
+    inner = sum_(grad * out, axis, keepdims=True)
+    return (grad - inner) * out
+
+
+@primitive
+def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
+    """The logarithm of :func:`softmax`."""
+    work = accumulate(x)
+    _, total, largest = _exponentials(work, axis)
+    out = work - largest
+    out -= np.log(total)
+    return out.astype(x.dtype, copy=False)
+
+
+@log_softmax.vjp
+def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
+    return grad - exp(out) * sum_(grad, axis, keepdims=True)
+
+
+@primitive
+def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
+    _, total, largest = _exponentials(accumulate(x), axis)
+    out = np.log(total) + largest
+    if not keepdims:
+        out = np.squeeze(out, axes_of(axis, x.ndim))
+    return out.astype(x.dtype, copy=False)
+
+
+@logsumexp.vjp
+def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+    axes = axes_of(axis, x.ndim)
+    shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
+    grad, out = reshape(grad, shape), reshape(out, shape)
+    return expand(grad, x.shape) * exp(x - out), None
+
+
+def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
+    """``exp(x - largest)``, its sums, and the largest elements over ``axis``."""
+    axes = axes_of(axis, x.ndim)
+    largest = max_.kernel(x, axes, keepdims=True)
+    # A row of minus infinity has no finite element to subtract: its sum is 0.
+    largest = np.where(np.isfinite(largest), largest, x.dtype.type(0))
+    out = np.asanyarray(x - largest)
+    np.exp(out, out=out)
+    return out, np.sum(out, axis=axes, keepdims=True), largest

@@ -1,0 +1,228 @@
+"""Windows that slide over spatial axes: the geometry of convolution and pooling."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from burn.ops.support import Array
+
+#: One integer for every spatial axis, or one for each.
+Extents: TypeAlias = int | tuple[int, ...]
+#: As :data:`Extents` for both sides, or a pair (before, after) for each axis.
+Padding: TypeAlias = int | tuple[int, ...] | tuple[tuple[int, int], ...]
+
+
+def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]:
+    """``value`` as one integer for each of ``rank`` axes.
+
+    Raises:
+        ValueError: a sequence of another length.
+    """
+    given = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(given) != rank:
+        raise ValueError(f"expected {rank} values of {name}, got {value}")
+    return given
+
+
+def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:
+    """``padding`` as (before, after) for each of ``rank`` axes; negative ones crop.
+
+    Raises:
+        ValueError: a sequence of another length.
+    """
+    if isinstance(padding, int):
+        return ((padding, padding),) * rank
+    if len(padding) != rank:
+        raise ValueError(f"expected {rank} values of padding, got {padding}")
+    return tuple(
+        (side, side) if isinstance(side, int) else (side[0], side[1])
+        for side in padding
+    )
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows over extents ``size``; every field has one entry a spatial axis.
+
+    ``count`` is the number of windows, ``pads`` what is added before and after.
+    """
+
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pads: tuple[tuple[int, int], ...]
+    count: tuple[int, ...]
+
+    @property
+    def taps(self) -> int:
+        """The number of places in a window."""
+        return prod(self.kernel)
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """The extents that the windows cover, from the first to the last."""
+        return tuple(
+            max(n - 1, 0) * s + d * (k - 1) + 1
+            for n, s, d, k in zip(
+                self.count, self.stride, self.dilation, self.kernel, strict=True
+            )
+        )
+
+    @property
+    def exact(self) -> tuple[tuple[int, int], ...]:
+        """``pads`` with which the windows cover everything and nothing more."""
+        return tuple(
+            (before, needed - size - before)
+            for (before, _), needed, size in zip(
+                self.pads, self.needed, self.size, strict=True
+            )
+        )
+
+    def places(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        """For each place in the window: its index, and its elements in all windows.
+
+        The slices index the spatial axes of what :meth:`cover` returns.
+        """
+        for place in product(*map(range, self.kernel)):
+            yield (
+                place,
+                tuple(
+                    slice(p * d, p * d + (n - 1) * s + 1, s) if n else slice(0, 0)
+                    for p, d, n, s in zip(
+                        place, self.dilation, self.count, self.stride, strict=True
+                    )
+                ),
+            )
+
+    def cover(self, x: Array, first: int, fill: Any, plain: bool = False) -> Array:
+        """``x``, whose spatial axes start at ``first``, padded and cropped to fit.
+
+        ``plain`` asks for row-major memory when something has to be copied; otherwise
+        the order of the axes in memory stays. A view where no padding is needed.
+        """
+        pads = self.exact
+        keys = [slice(None)] * x.ndim
+        target = [slice(None)] * x.ndim
+        shape = list(x.shape)
+        for axis, ((before, after), size, needed) in enumerate(
+            zip(pads, self.size, self.needed, strict=True), first
+        ):
+            keys[axis] = slice(max(-before, 0), size - max(-after, 0))
+            target[axis] = slice(max(before, 0), needed - max(after, 0))
+            shape[axis] = needed
+        inside = x[tuple(keys)]
+        if inside.shape == tuple(shape):
+            return inside
+        order: Literal["C", "K"] = "C" if plain else "K"
+        whole = np.full_like(x, fill, shape=tuple(shape), order=order)
+        whole[tuple(target)] = inside
+        return whole
+
+    def uncover(self, like: Array, first: int) -> tuple[Array, Array]:
+        """Zeros to add to at :meth:`places`, and their part that is not padding.
+
+        The adjoint of :meth:`cover`; the memory order is that of ``like``.
+        """
+        shape, covered = list(like.shape), [slice(None)] * like.ndim
+        inside = [slice(None)] * like.ndim
+        for axis, ((before, _), size, needed) in enumerate(
+            zip(self.pads, self.size, self.needed, strict=True), first
+        ):
+            lead = max(-before, 0)
+            start = before + lead
+            shape[axis] = max(lead + needed, start + size)
+            covered[axis] = slice(lead, lead + needed)
+            inside[axis] = slice(start, start + size)
+        whole = np.zeros_like(like, shape=tuple(shape))
+        return whole[tuple(covered)], whole[tuple(inside)]
+
+
+def windows(
+    size: tuple[int, ...],
+    kernel: Extents,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    ceil_mode: bool = False,
+) -> Windows:
+    """The windows over the extents ``size``.
+
+    With ``ceil_mode`` the last window may reach beyond the padding, but not start
+    there.
+
+    Raises:
+        ValueError: a window does not fit, or an attribute has the wrong length.
+    """
+    rank = len(size)
+    return _windows(
+        tuple(size),
+        per_axis(kernel, rank, "kernel_size"),
+        per_axis(stride, rank, "stride"),
+        pads_of(padding, rank),
+        per_axis(dilation, rank, "dilation"),
+        ceil_mode,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _windows(
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pads: tuple[tuple[int, int], ...],
+    dilation: tuple[int, ...],
+    ceil_mode: bool,
+) -> Windows:
+    count = []
+    for axis, extent in enumerate(size):
+        before, after = pads[axis]
+        room = extent + before + after - dilation[axis] * (kernel[axis] - 1) - 1
+        if room < 0:
+            raise ValueError(
+                f"expected a window of {kernel[axis]} (dilation {dilation[axis]}) to "
+                f"fit spatial axis {axis} of {extent} padded by {(before, after)}"
+            )
+        step = stride[axis]
+        number = (-(-room // step) if ceil_mode else room // step) + 1
+        if ceil_mode and (number - 1) * step >= extent + before:
+            number -= 1
+        count.append(number)
+    return Windows(size, kernel, stride, dilation, pads, tuple(count))
+
+
+def transposed(
+    count: tuple[int, ...],
+    kernel: Extents,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    output_padding: Extents = 0,
+    dilation: Extents = 1,
+) -> Windows:
+    """The windows of which there are ``count``, over extents that follow from it.
+
+    Raises:
+        ValueError: nothing is left of an extent, or an attribute has the wrong length.
+    """
+    rank = len(count)
+    kernels, strides = per_axis(kernel, rank), per_axis(stride, rank, "stride")
+    dilations = per_axis(dilation, rank, "dilation")
+    extra = per_axis(output_padding, rank, "output_padding")
+    pads = tuple(
+        (before, after - more)
+        for (before, after), more in zip(pads_of(padding, rank), extra, strict=True)
+    )
+    size = tuple(
+        (n - 1) * s + d * (k - 1) + 1 - sum(pad)
+        for n, s, d, k, pad in zip(
+            count, strides, dilations, kernels, pads, strict=True
+        )
+    )
+    if min(size) < 0:
+        raise ValueError(f"expected extents of at least 0, got {size}")
+    return Windows(size, kernels, strides, dilations, pads, tuple(count))

@@ -1,0 +1,91 @@
+"""Random numbers: the published vectors, distributions, determinism."""
+
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from burn.ops.random import philox4x32
+from tests.runtime.gradcheck import check_gradient
+
+
+def state(key: int = 42, counter: int = 0) -> burn.Tensor:
+    return burn.tensor(np.array([key, counter], np.uint64))
+
+
+# Known answers of the generator's authors (Random123, philox4x32-10).
+VECTORS = [
+    ([0] * 4, [0] * 2, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+    (
+        [0xFFFFFFFF] * 4,
+        [0xFFFFFFFF] * 2,
+        [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD],
+    ),
+    (
+        [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+        [0xA4093822, 0x299F31D0],
+        [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("counter", "key", "expected"), VECTORS)
+def test_known_answers(counter: list[int], key: list[int], expected: list[int]) -> None:
+    words = philox4x32(
+        tuple(np.array([c], np.uint64) for c in counter), (key[0], key[1])
+    )
+    assert [int(w[0]) for w in words] == expected
+
+
+def test_numbers_go_on_where_they_stopped() -> None:
+    whole, _ = ops.uniform(state(), (3, 4, 5))
+    first, after = ops.uniform(state(), (2, 4, 5))
+    rest, _ = ops.uniform(after, (1, 4, 5))
+    np.testing.assert_array_equal(
+        whole.numpy(), np.concatenate([first.numpy(), rest.numpy()])
+    )
+    other, _ = ops.uniform(state(43), (3, 4, 5))
+    assert not np.any(other.numpy() == whole.numpy())
+    end, after = ops.uniform(state(1, 2**64 - 1), (8,))
+    assert after.tolist() == [1, 1]
+    assert len(set(end.tolist())) == 8
+
+
+@pytest.mark.parametrize("dtype", [burn.float32, burn.float64, burn.float16])
+def test_uniform(dtype: burn.dtypes.DType) -> None:
+    found = ops.uniform(state(), (50, 40, 30), -1.0, 3.0, dtype=dtype)[0]
+    assert found.dtype == dtype
+    x = found.numpy().astype(np.float64)
+    assert x.min() >= -1.0
+    assert x.max() <= 3.0
+    np.testing.assert_allclose([x.mean(), x.var()], [1.0, 16 / 12], atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", [burn.float32, burn.float64])
+def test_normal(dtype: burn.dtypes.DType) -> None:
+    found = ops.normal(state(), (51, 41, 31), 2.0, 0.5, dtype=dtype)[0]
+    assert found.dtype == dtype
+    z = (found.numpy().astype(np.float64) - 2.0) / 0.5
+    moments = [np.mean(z**power) for power in (1, 2, 3, 4)]
+    np.testing.assert_allclose(moments, [0, 1, 0, 3], atol=0.06)
+
+
+def test_bernoulli() -> None:
+    p = burn.tensor(np.tile(np.array([0.0, 0.25, 1.0], np.float32), (2, 20000, 1)))
+    drawn, after = ops.bernoulli(state(), p)
+    np.testing.assert_allclose(drawn.numpy().mean((0, 1)), [0.0, 0.25, 1.0], atol=0.01)
+    assert after.tolist() == [42, 30000]
+    assert ops.bernoulli(state(), p, dtype=burn.bool_)[0].dtype == burn.bool_
+
+
+def test_dropout() -> None:
+    x = np.random.default_rng(0).standard_normal((20, 30, 40))
+    y, after = ops.dropout(burn.tensor(x), state(), p=0.3)
+    kept = y.numpy() != 0
+    np.testing.assert_allclose(kept.mean(), 0.7, atol=0.01)
+    np.testing.assert_allclose(y.numpy()[kept], x[kept] / 0.7, rtol=1e-6)
+    assert after.tolist() == [42, 6000]
+    check_gradient(lambda t: ops.dropout(t, state(), p=0.3), x[:2, :3, :4])
+    assert not np.any(ops.dropout(burn.tensor(x), state(), p=1.0)[0].numpy())
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        ops.dropout(burn.tensor(x), state(), p=1.5)

@@ -1,0 +1,116 @@
+"""Resampling against ONNX Runtime over its attributes, and its gradient."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from tests.runtime.gradcheck import check_gradient
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
+
+RNG = np.random.default_rng(21)
+X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
+COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"] + [
+    "align_corners",
+    "asymmetric",
+]
+NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+UP = np.array([1, 1, 1.7, 2.3], np.float32)
+DOWN = np.array([1, 1, 0.45, 0.6], np.float32)
+MIXED = np.array([2, 3, 8, 2])
+
+
+def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) -> None:
+    options = {k: int(v) if isinstance(v, bool) else v for k, v in attrs.items()}
+    (expected,) = run_node("Resize", x, roi, scales, sizes, opset=19, **options)
+    found = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
+    assert found.dtype == x.dtype
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("coordinate", COORDINATES)
+@pytest.mark.parametrize("nearest", NEAREST)
+def test_nearest(coordinate: str, nearest: str) -> None:
+    attrs = {"coordinate_transformation_mode": coordinate, "nearest_mode": nearest}
+    check(UP, None, **attrs)
+    check(DOWN, None, **attrs)
+    check(None, MIXED, **attrs)
+    check(None, MIXED, x=(X * 9).astype(np.int32), **attrs)
+    check_gradient(lambda x: ops.resize(x, UP, **attrs), X)
+
+
+@pytest.mark.parametrize("coordinate", COORDINATES)
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("exclude_outside", [False, True])
+def test_smooth(
+    coordinate: str, mode: str, antialias: bool, exclude_outside: bool
+) -> None:
+    attrs: dict[str, Any] = {
+        "coordinate_transformation_mode": coordinate,
+        "mode": mode,
+        "antialias": antialias,
+    }
+    if mode == "cubic":
+        attrs |= {"cubic_coeff_a": -0.5, "exclude_outside": exclude_outside}
+    check(UP, None, **attrs)
+    check(DOWN, None, **attrs)
+    check(None, MIXED, **attrs)
+    check_gradient(lambda x: ops.resize(x, DOWN, **attrs), X[:1])
+    check_gradient(lambda x: ops.resize(x, None, MIXED, **attrs), X)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_crop_and_resize(mode: str) -> None:
+    roi = np.array([0, 0, -0.2, 0.1, 1, 1, 0.8, 1.3], np.float32)
+    attrs = {
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "mode": mode,
+        "extrapolation_value": 2.5,
+    }
+    check(None, np.array([2, 3, 4, 9]), roi, **attrs)
+    check(UP, None, roi, **attrs)
+    check_gradient(lambda x: ops.resize(x, UP, None, roi, **attrs), X)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_aspect_ratio_and_axes(policy: str) -> None:
+    attrs = {"keep_aspect_ratio_policy": policy, "mode": "linear", "axes": [3, 2]}
+    check(None, np.array([11, 10]), **attrs)
+    check(None, np.array([3, 4]), **attrs)
+    check(UP[[3, 2]], None, mode="cubic", axes=[3, 2])
+
+
+def test_integers_are_clamped_not_wrapped() -> None:
+    x = np.array([[[[0, 255, 0, 255, 255]]]], np.uint8)
+    found = ops.resize(burn.tensor(x), [1, 1, 1, 3.0], mode="cubic").numpy()
+    smooth = ops.resize(burn.tensor(x.astype(float)), [1, 1, 1, 3.0], mode="cubic")
+    np.testing.assert_array_equal(found, smooth.numpy().clip(0, 255).astype(np.uint8))
+
+
+def test_volumes_and_halves() -> None:
+    x = RNG.standard_normal((1, 2, 3, 4, 5))
+    sizes = (1, 2, 6, 3, 8)
+    found = ops.resize(burn.tensor(x.astype(np.float16)), None, sizes, mode="linear")
+    exact = ops.resize(burn.tensor(x), None, sizes, mode="linear")
+    assert found.dtype == burn.float16
+    np.testing.assert_allclose(found.numpy(), exact.numpy(), atol=4e-3)
+    (expected,) = run_node(
+        "Resize", x.astype(np.float32), None, None, np.array(sizes), mode="linear"
+    )
+    np.testing.assert_allclose(exact.numpy(), expected, atol=1e-5)
+
+
+def test_errors_name_what_is_wrong() -> None:
+    x = burn.tensor(X)
+    with pytest.raises(ValueError, match="scales or sizes"):
+        ops.resize(x)
+    with pytest.raises(ValueError, match="'area'"):
+        ops.resize(x, UP, mode="area")
+    with pytest.raises(ValueError, match="'middle'"):
+        ops.resize(x, UP, coordinate_transformation_mode="middle")
