@@ -89,7 +89,7 @@ class Writer:
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Hold the expression back for its only reader, or give it a name."""
-        if len(statement.targets) == 1 and not isinstance(statement, Choice):
+        if len(statement.targets) == 1 and not _several(statement):
             (target,) = statement.targets
             if self.inlines(target, expression):
                 self.render.pending[target] = expression
