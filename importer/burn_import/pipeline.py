@@ -59,7 +59,11 @@ def file_sha256(path: Path) -> str:
 
 
 def write_model(
-    compiled: Compiled, output: str | Path, *, force: bool = False, dry_run: bool = False
+    compiled: Compiled,
+    output: str | Path,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
 ) -> Written:
     """What was written: the module at ``output`` and its weights beside it.
 

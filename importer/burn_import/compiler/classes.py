@@ -8,7 +8,7 @@ from burn.dtypes import float32, is_float, name_of
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.loops import roll_up
-from burn_import.compiler.naming import meaningful
+from burn_import.compiler.naming import constant_roles, meaningful
 from burn_import.compiler.names import (
     Namespace,
     camel,
@@ -49,6 +49,7 @@ class ClassWriter:
         part.layers = self.trace.layers
         self.containers = Containers(self.modules())
         roll_up(self.trace.body, self.containers)
+        self.roles = constant_roles(self.trace.body)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 
     def modules(self) -> dict[Path, str]:
@@ -98,8 +99,7 @@ class ClassWriter:
         while origin in self.graph.constants.source:
             origin = self.graph.constants.source[origin]
         leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
-        plain = snake(leaf, "constant")
-        return "constant" if plain.startswith("constant") else plain
+        return meaningful(leaf) or self.roles.get(constant, "constant")
 
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from burn_import.compiler.names import snake
-from burn_import.compiler.trace import Apply, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Apply,
+    Block,
+    Choice,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
+from burn_import.compiler.walk import symbols_in
 
 #: Results of these primitives are known by a noun.
 ROLES = {
@@ -36,6 +44,34 @@ _MADE_UP = re.compile(
     r"(?i)^(\d.*|.*\d{3,}.*|.*(_|:)?output_?\d*|(node|val|t|tmp|tensor|value|var)_?\d+|"
     r"[a-z]*_\d+|.*[:/.].*)$"
 )
+
+
+#: What a stored operand of these primitives is called.
+CONSTANT_ROLES = {
+    "matmul": "weight",
+    "linear": "weight",
+    "add": "bias",
+    "sub": "offset",
+    "mul": "scale",
+    "div": "scale",
+    "take": "table",
+    "where": "fill",
+}
+
+
+def constant_roles(block: Block) -> dict[str, str]:
+    """What each stored array is, by name, from the primitive that reads it first."""
+    roles: dict[str, str] = {}
+    for statement in block.statements:
+        if isinstance(statement, Apply):
+            word = CONSTANT_ROLES.get(statement.primitive.name, "constant")
+            for symbol in symbols_in(statement.args):
+                if symbol.constant:
+                    roles.setdefault(symbol.constant, word)
+        elif isinstance(statement, Choice):
+            for inner in (statement.then, statement.orelse):
+                roles = {**constant_roles(inner), **roles}
+    return roles
 
 
 def meaningful(name: str) -> str:

@@ -147,6 +147,24 @@ def _scope_of(
     return common(sources) if sources else ()
 
 
+def without_wrapper(
+    graph: Graph, layers: dict[int, Path], scopes: dict[int, Path]
+) -> tuple[dict[int, Path], dict[int, Path]]:
+    """The paths without a scope that is around everything: it is the model itself.
+
+    Dotted names of weights are kept whole: they are the keys that a user knows.
+    """
+    if not layers or any(_DOTTED.match(name) for name in graph.constants):
+        return layers, scopes
+    depth = len(common([path[:-1] for path in layers.values()]))
+    if not depth:
+        return layers, scopes
+    return (
+        {key: path[depth:] for key, path in layers.items()},
+        {key: path[depth:] for key, path in scopes.items()},
+    )
+
+
 def common(paths: Sequence[Path]) -> Path:
     """The longest path that all of ``paths`` start with."""
     first, last = min(paths), max(paths)
