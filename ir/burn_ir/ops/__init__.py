@@ -3,6 +3,8 @@
 from burn_ir.ops import (
     activation,
     bits,
+    control,
+    creation,
     elementwise,
     functions,
     indexing,
@@ -12,6 +14,8 @@ from burn_ir.ops import (
     ordering,
     padding,
     reduction,
+    resize,
+    rnn,
     scatter,
     shape,
 )
@@ -19,6 +23,8 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "bits",
+    "control",
+    "creation",
     "elementwise",
     "functions",
     "indexing",
@@ -28,6 +34,8 @@ __all__ = [
     "ordering",
     "padding",
     "reduction",
+    "resize",
+    "rnn",
     "scatter",
     "shape",
 ]
