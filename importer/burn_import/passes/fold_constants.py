@@ -195,7 +195,7 @@ def held(array: Array, given: list[Array]) -> int:
     if any(np.may_share_memory(array, other) for other in given):
         return 0
     extents = zip(array.shape, array.strides, strict=True)
-    return int(array.itemsize) * prod(n for n, stride in extents if stride)
+    return int(array.itemsize * prod(n for n, stride in extents if stride))
 
 
 def equal(a: Array, b: Array) -> bool:
