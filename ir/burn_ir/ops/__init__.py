@@ -11,7 +11,6 @@ from burn_ir.ops import (
     indexing,
     logic,
     matmul,
-    options,
     ordering,
     padding,
     pool,
@@ -20,7 +19,6 @@ from burn_ir.ops import (
     rnn,
     scatter,
     shape,
-    window,
 )
 
 __all__ = [
@@ -34,7 +32,6 @@ __all__ = [
     "indexing",
     "logic",
     "matmul",
-    "options",
     "ordering",
     "padding",
     "pool",
@@ -43,5 +40,4 @@ __all__ = [
     "rnn",
     "scatter",
     "shape",
-    "window",
 ]
