@@ -146,7 +146,9 @@ class _Builder:
         assert output is not None
         if set(raw.attrs) != {"value"}:
             raise InvalidOperand(f"expected one value, got {sorted(raw.attrs)}")
-        scope.names[output] = self.store(output, raw.attrs["value"])
+        unique = self.store(output, raw.attrs["value"])
+        self.constants.literals.add(unique)
+        scope.names[output] = unique
 
     def give_up(self, scope: _Scope, raw: RawNode) -> None:
         for output in raw.outputs:

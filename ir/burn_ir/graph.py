@@ -47,6 +47,8 @@ class Constants(Mapping[str, Array]):
         self._arrays: dict[str, Array] = {}
         #: For a derived constant, the name of the one it was made from.
         self.source: dict[str, str] = {}
+        #: Names that the file has as nodes (``Constant``), not as stored weights.
+        self.literals: set[str] = set()
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
         """The name under which ``array`` is stored: ``name``, or one made from it."""

@@ -170,6 +170,7 @@ class Methods:
     # Equality is elementwise, so identity is what dictionaries and sets go by.
     __hash__ = object.__hash__
 
+    @_spelt("getitem", Spelling("index", "[]", 20))
     def __getitem__(self, key: Any) -> Tensor:
         return ops.getitem(self, key)
 

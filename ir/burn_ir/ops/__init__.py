@@ -1,5 +1,5 @@
 """The declarations of all operators, by family. Importing this declares them."""
 
-from burn_ir.ops import elementwise
+from burn_ir.ops import bits, elementwise, functions, logic, shape
 
-__all__ = ["elementwise"]
+__all__ = ["bits", "elementwise", "functions", "logic", "shape"]

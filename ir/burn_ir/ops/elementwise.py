@@ -1,14 +1,16 @@
-"""Arithmetic and mathematical functions, element by element."""
+"""Arithmetic, element by element, with broadcasting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import reduce
+from typing import Literal
 
 import numpy as np
 
 from burn import dtypes, ops
 from burn.dtypes import DType
+from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value
 from burn_ir.types import broadcast
@@ -66,10 +68,45 @@ class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
         return x / y
 
 
+@dataclass(frozen=True)
+class Pow(Op, onnx="Pow", versions=(1, 7, 12, 13, 15)):
+    def infer(self, x: Type, y: Type) -> Type:
+        return Type(x.dtype, broadcast(x, y))
+
+    def lower(self, x: Value, y: Value) -> Value:
+        """The result has the dtype of the base, whatever the exponent's is."""
+        if dtypes.is_integer(x.dtype) and dtypes.is_float(y.dtype):
+            return (x.cast(dtypes.float64) ** y).cast(x.dtype)
+        power = x**y
+        if dtypes.promote(x.dtype, y.dtype) == x.dtype:
+            return power
+        return power.cast(x.dtype)
+
+
+@dataclass(frozen=True)
+class Mod(Op, onnx="Mod", versions=(10, 13, 28)):
+    fmod: Literal[0, 1] = 0
+
+    def infer(self, x: Type, y: Type) -> Type:
+        return Type(same_dtype(x, y), broadcast(x, y))
+
+    def lower(self, x: Value, y: Value) -> Value:
+        return ops.fmod(x, y) if self.fmod else x % y
+
+
+@Mod.upgrade(10, 13)
+def floats_need_fmod(draft: Draft) -> Draft:
+    """Before 28, the remainder of floats had the sign of the dividend only."""
+    if dtypes.is_float(draft.type(0).dtype) and not draft.attrs.get("fmod", 0):
+        raise InvalidOperand("expected fmod=1 for floating operands, got fmod=0")
+    return draft
+
+
 @Add.upgrade(1, 6)
 @Sub.upgrade(1, 6)
 @Mul.upgrade(1, 6)
 @Div.upgrade(1, 6)
+@Pow.upgrade(1)
 def broadcast_attribute(draft: Draft) -> Draft:
     """Before 7, the second operand was broadcast only on request, from ``axis`` on."""
     axis = draft.attrs.get("axis")
@@ -92,27 +129,75 @@ def broadcast_attribute(draft: Draft) -> Draft:
     return draft.with_input(1, draft.before("Unsqueeze", [draft.node.inputs[1], axes]))
 
 
-class Unary:
-    """Operators that keep the type of their only operand."""
+class Variadic:
+    """Operators on any number of operands of one dtype."""
 
-    def infer(self, x: Type) -> Type:
+    def infer(self, *xs: Type) -> Type:
+        if not xs:
+            raise InvalidOperand("expected at least one operand, got none")
+        return Type(same_dtype(*xs), broadcast(*xs))
+
+
+@dataclass(frozen=True)
+class Max(Variadic, Op, onnx="Max", versions=(1, 6, 8, 12, 13)):
+    def lower(self, *xs: Value) -> Value:
+        return reduce(ops.maximum, xs)
+
+
+@dataclass(frozen=True)
+class Min(Variadic, Op, onnx="Min", versions=(1, 6, 8, 12, 13)):
+    def lower(self, *xs: Value) -> Value:
+        return reduce(ops.minimum, xs)
+
+
+@dataclass(frozen=True)
+class Sum(Variadic, Op, onnx="Sum", versions=(1, 6, 8, 13)):
+    def lower(self, *xs: Value) -> Value:
+        return reduce(ops.add, xs)
+
+
+@dataclass(frozen=True)
+class Mean(Variadic, Op, onnx="Mean", versions=(1, 6, 8, 13)):
+    def lower(self, *xs: Value) -> Value:
+        return reduce(ops.add, xs) / float(len(xs))
+
+
+@Max.upgrade(1, 6)
+@Min.upgrade(1, 6)
+@Sum.upgrade(1, 6)
+@Mean.upgrade(1, 6)
+def shapes_are_equal(draft: Draft) -> Draft:
+    """Before 8, nothing was broadcast."""
+    shapes = [draft.type(i).shape for i in range(len(draft.types))]
+    numbers = [s for s in shapes if s is not None and all(map(_is_number, s))]
+    if len(set(numbers)) > 1:
+        raise InvalidOperand(f"expected operands of one shape, got {numbers}")
+    return draft
+
+
+def _is_number(dim: Dim) -> bool:
+    return isinstance(dim, int)
+
+
+@dataclass(frozen=True)
+class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
+    def infer(self, x: Type, low: Type | None = None, high: Type | None = None) -> Type:
+        given = [t for t in (low, high) if t is not None]
+        same_dtype(x, *given)
+        for bound in given:
+            if bound.shape not in (None, (), (1,)):
+                raise InvalidOperand(f"expected scalar bounds, got {bound.name}")
         return x.forget()
 
+    def lower(self, x: Value, low: Value = None, high: Value = None) -> Value:
+        if high is not None:
+            return ops.clip(x, low, high)
+        return x if low is None else ops.clip(x, low)
 
-@dataclass(frozen=True)
-class Exp(Unary, Op, onnx="Exp", versions=(1, 6, 13)):
-    def lower(self, x: Value) -> Value:
-        return ops.exp(x)
 
-
-@dataclass(frozen=True)
-class Mod(Op, onnx="Mod", versions=(10, 13)):
-    fmod: Literal[0, 1] = 0
-
-    def infer(self, x: Type, y: Type) -> Type:
-        if not self.fmod and dtypes.is_float(x.dtype):
-            raise InvalidOperand("expected fmod=1 for floating operands, got fmod=0")
-        return Type(same_dtype(x, y), broadcast(x, y))
-
-    def lower(self, x: Value, y: Value) -> Any:
-        return ops.fmod(x, y) if self.fmod else x % y
+@Clip.upgrade(1, 6)
+def bounds_to_inputs(draft: Draft) -> Draft:
+    """Before 11, the bounds were attributes."""
+    dtype = draft.type(0).dtype
+    draft = draft.attr_to_input("min", 1, dtype, scalar=True)
+    return draft.attr_to_input("max", 2, dtype, scalar=True)

@@ -1,100 +1,77 @@
 """Modules and layers, with PyTorch's names, layouts and keys."""
 
-from burn.box import Buffer, Parameter
-from burn.nn import init
+from burn.box import (
+    Buffer as Buffer,
+    Parameter as Parameter,
+)
+from burn.nn import (
+    init as init,
+)
 from burn.nn.activation import (
-    ELU,
-    GELU,
-    LeakyReLU,
-    PReLU,
-    ReLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Tanh,
+    ELU as ELU,
+    GELU as GELU,
+    LeakyReLU as LeakyReLU,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    Sigmoid as Sigmoid,
+    SiLU as SiLU,
+    Softmax as Softmax,
+    Tanh as Tanh,
 )
 from burn.nn.conv import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
+    Conv1d as Conv1d,
+    Conv2d as Conv2d,
+    Conv3d as Conv3d,
+    ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
 )
-from burn.nn.linear import Linear
+from burn.nn.dropout import (
+    Dropout as Dropout,
+)
+from burn.nn.embedding import (
+    Embedding as Embedding,
+)
+from burn.nn.init import (
+    buffer as buffer,
+    parameter as parameter,
+)
+from burn.nn.linear import (
+    Linear as Linear,
+)
 from burn.nn.module import (
-    Module,
-    ModuleList,
-    Sequential,
-    WeightsError,
+    Module as Module,
+    ModuleDict as ModuleDict,
+    ModuleList as ModuleList,
+    Sequential as Sequential,
+    WeightsError as WeightsError,
 )
 from burn.nn.norm import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    LocalResponseNorm,
-    RMSNorm,
+    BatchNorm1d as BatchNorm1d,
+    BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d,
+    GroupNorm as GroupNorm,
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
+    InstanceNorm3d as InstanceNorm3d,
+    LayerNorm as LayerNorm,
+    LocalResponseNorm as LocalResponseNorm,
+    RMSNorm as RMSNorm,
 )
 from burn.nn.pool import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    GlobalAvgPool,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
+    AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
+    GlobalAvgPool as GlobalAvgPool,
+    MaxPool1d as MaxPool1d,
+    MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
 )
-
-__all__ = [
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "Buffer",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "ELU",
-    "GELU",
-    "GlobalAvgPool",
-    "GroupNorm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LocalResponseNorm",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "Module",
-    "ModuleList",
-    "PReLU",
-    "Parameter",
-    "RMSNorm",
-    "ReLU",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Tanh",
-    "WeightsError",
-    "init",
-]
+from burn.nn.rnn import (
+    GRU as GRU,
+    LSTM as LSTM,
+    RNN as RNN,
+)

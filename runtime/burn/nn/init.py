@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.box import Deferred
+from burn.box import Buffer, Deferred, Parameter
 from burn.dtypes import DType, float32
 from burn.tensor import Tensor, from_numpy
 
@@ -65,3 +65,23 @@ def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
         return from_numpy(draw(rng).astype(dtype))
 
     return Deferred(shape, dtype, make)
+
+
+def parameter(*shape: int, dtype: DType = float32) -> Parameter:
+    """A parameter outside of any layer, drawn from a normal distribution (0.02)."""
+    return Parameter(normal(shape, 0.02, dtype))
+
+
+def buffer(*shape: int, dtype: DType = float32) -> Buffer:
+    """A buffer whose contents come from a record.
+
+    Reading it before the weights are loaded raises ``RuntimeError``: there is no value
+    that a model could mean.
+    """
+
+    def make() -> Tensor:
+        raise RuntimeError(
+            f"a buffer {dtype}{list(shape)} is read before the weights are loaded"
+        )
+
+    return Buffer(Deferred(shape, dtype, make))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -229,3 +229,23 @@ class Sequential(Module):
         for step in self._steps:
             x = step(x)
         return x
+
+
+class ModuleDict(Module, Generic[M]):
+    """Modules by name; the names are their keys (``2`` and ``5`` of a list with gaps)."""
+
+    def __init__(self, modules: Mapping[str, M]) -> None:
+        super().__init__()
+        self._items = dict(modules)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        yield from self._items.items()
+
+    def __getitem__(self, name: str) -> M:
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)

@@ -104,8 +104,14 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive
 def pow(x: Array, y: Array) -> Array:
-    """``x`` to the power ``y``."""
-    return np.power(*numeric(x, y))
+    """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
+    x, y = numeric(x, y)
+    if x.dtype.kind != "i" or not np.any(y < 0):
+        return np.power(x, y)
+    whole = np.power(x, np.maximum(y, 0))
+    # Of powers below one only those of 1 and -1 have a whole part.
+    unit = np.where(x == -1, 1 - 2 * (y & 1), x == 1)
+    return np.where(y < 0, unit, whole).astype(x.dtype)
 
 
 @pow.vjp
@@ -189,28 +195,6 @@ def reciprocal(x: Array) -> Array:
 @reciprocal.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * out * out
-
-
-@primitive
-def sin(x: Array) -> Array:
-    """The sine; radians."""
-    return np.sin(x)
-
-
-@sin.vjp
-def _(grad: Any, out: Any, x: Any) -> Any:
-    return grad * cos(x)
-
-
-@primitive
-def cos(x: Array) -> Array:
-    """The cosine; radians."""
-    return np.cos(x)
-
-
-@cos.vjp
-def _(grad: Any, out: Any, x: Any) -> Any:
-    return -grad * sin(x)
 
 
 @primitive

@@ -74,12 +74,19 @@ def isnan(x: Array) -> Array:
     return np.isnan(x)
 
 
+@primitive
+def isinf(x: Array) -> Array:
+    """Whether an element is infinite, of either sign."""
+    return np.isinf(x)
+
+
 for _truth in (equal, not_equal, less, less_equal, greater, greater_equal):
     _truth.no_gradient("the result is a bool")
 for _truth in (logical_and, logical_or, logical_xor):
     _truth.no_gradient("the result is a bool")
 logical_not.no_gradient("the result is a bool")
 isnan.no_gradient("the result is a bool")
+isinf.no_gradient("the result is a bool")
 
 
 @primitive

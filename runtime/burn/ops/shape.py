@@ -1,5 +1,6 @@
 """Views and rearrangements: nothing here computes."""
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -9,25 +10,27 @@ from burn.primitive import primitive
 
 
 @primitive
-def reshape(x: Array, shape: Any) -> Array:
-    """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1."""
-    return np.reshape(x, integers(shape))
+def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
+    """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
+
+    With ``keep_zeros`` an extent of 0 stands for that of ``x`` on the same axis.
+    """
+    target = integers(shape)
+    if keep_zeros:
+        target = tuple(x.shape[i] if n == 0 else n for i, n in enumerate(target))
+    return np.reshape(x, target)
 
 
 @reshape.vjp
-def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
+def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> Any:
     return reshape(grad, x.shape), None
 
 
 @primitive
 def expand(x: Array, shape: Any) -> Array:
-    """``x`` broadcast to ``shape``; an extent of -1 keeps that of ``x``."""
-    target = list(integers(shape))
-    offset = len(target) - x.ndim
-    for axis, extent in enumerate(target):
-        if extent == -1:
-            target[axis] = x.shape[axis - offset]
-    return np.broadcast_to(x, tuple(target))
+    """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
+    target = tuple(1 if n == -1 else n for n in integers(shape))
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, target))
 
 
 @expand.vjp
@@ -38,13 +41,15 @@ def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
 
 
 @primitive
-def permute(x: Array, axes: tuple[int, ...]) -> Array:
-    """``x`` with its axes in the order of ``axes``."""
-    return np.transpose(x, axes_of(axes, x.ndim))
+def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
+    """``x`` with its axes in the order of ``axes``, or reversed."""
+    return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
 
 
 @permute.vjp
-def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
+    if axes is None:
+        return permute(grad)
     order = axes_of(axes, x.ndim)
     inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
     return permute(grad, inverse)
@@ -135,6 +140,20 @@ def namespace_split(x: Array, bounds: Any, axis: int) -> list[Array]:
 @split.vjp
 def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
+
+
+@primitive(outputs=0)
+def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
+    """``x`` cut along ``axis`` into ``count`` equal pieces; the last may be smaller."""
+    extent = x.shape[axis]
+    size = -(-extent // count)
+    bounds = [builtins.min(size * (i + 1), extent) for i in range(count)]
+    return tuple(namespace_split(x, np.asarray(bounds), axis))
+
+
+@chunk.vjp
+def _(grad: Any, out: Any, x: Any, count: int, axis: int = 0) -> Any:
+    return lambda: concat(list(grad), axis)
 
 
 @primitive(host=True)

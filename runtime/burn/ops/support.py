@@ -1,6 +1,6 @@
 """What the kernels and gradient rules of every family share."""
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from burn import dtypes
 
 #: An array of NumPy or CuPy inside a kernel; a tensor, a parameter, a NumPy array or a
 #: Python number to a caller.
-Array: TypeAlias = Any
+Array: TypeAlias = Annotated[Any, "array"]
 Axes: TypeAlias = Any  # None, an integer, a tuple of them, or an integer tensor
 
 

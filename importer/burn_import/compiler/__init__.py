@@ -1,0 +1,25 @@
+"""The compiler's back half: from a typed graph to the source of a module."""
+
+from __future__ import annotations
+
+from burn_ir.graph import Graph
+
+from burn_import.compiler.emit import Source, emit
+from burn_import.options import Options
+from burn_import.passes import simplify
+from burn_import.structure import recover
+
+__all__ = ["Source", "compile_graph"]
+
+
+def compile_graph(graph: Graph, options: Options, record: str) -> Source:
+    """The source of ``graph`` and its weights.
+
+    ``record`` is the file name of the weights beside the module.
+
+    Raises:
+        burn_ir.InvalidModel: an operand must be known before the model runs and is not.
+    """
+    graph = simplify(graph)
+    tree = recover(graph, options.class_name or graph.name)
+    return emit(tree, graph, record)

@@ -1,0 +1,162 @@
+"""The text of one class: fields in ``__init__``, the traced body in ``__call__``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from burn.dtypes import float32, is_float, name_of
+from burn_ir.graph import Graph
+from burn_ir.op import Layer
+
+from burn_import.compiler.containers import Containers
+from burn_import.compiler.function import FunctionTrace, trace_part
+from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
+from burn_import.compiler.writer import Writer
+from burn_import.structure import Call, Part, Path
+from burn_import.structure.parts import with_bodies
+
+
+@dataclass
+class ClassText:
+    """What the class template shows."""
+
+    name: str
+    doc: str
+    fields: list[str]
+    signature: str
+    result: str
+    body: list[str]
+    modules: set[str] = field(default_factory=set)
+
+
+class ClassWriter:
+    """Writes the class of one part, and learns which stored arrays it reads."""
+
+    def __init__(self, part: Part, graph: Graph) -> None:
+        self.part = part
+        self.graph = graph
+        self.trace: FunctionTrace = trace_part(part, graph)
+        part.layers = self.trace.layers
+        self.containers = Containers(self.modules())
+        self.taken = Namespace(path[0] for path in self.containers.entries)
+
+    def modules(self) -> dict[Path, str]:
+        """The source of every module the class holds, by path, in the order of use."""
+        entries: dict[Path, str] = {}
+        for item in self.part.items:
+            if isinstance(item, Call):
+                entries[item.path] = f"{item.part.class_name}()"
+            else:
+                for node in with_bodies(item):
+                    path = self.part.layer_paths.get(id(node))
+                    if path is not None and path in self.trace.layers:
+                        entries[path] = layer_text(self.trace.layers[path])
+        return entries
+
+    def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
+        """The class text; ``wrap`` names the tuple that several results make."""
+        writer = Writer(
+            self.trace, parameters, self.attribute, self.containers.access, wrap
+        )
+        body = self.defaults(parameters) + writer.write()
+        single = len(self.part.outputs) == 1
+        several = wrap or f"tuple[{', '.join(['Tensor'] * len(self.part.outputs))}]"
+        return ClassText(
+            self.part.class_name,
+            doc,
+            self.fields(),
+            self.signature(parameters),
+            "Tensor" if single else several,
+            body,
+            writer.render.modules,
+        )
+
+    def attribute(self, constant: str) -> str:
+        """The attribute path of a stored array that the code reads itself."""
+        known = self.part.tensors.get(constant)
+        if known is None:
+            known = self.taken.unique(self.attribute_name(constant))
+            self.part.tensors[constant] = known
+        return known
+
+    def attribute_name(self, constant: str) -> str:
+        origin = constant
+        while origin in self.graph.constants.source:
+            origin = self.graph.constants.source[origin]
+        leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
+        plain = snake(leaf, "constant")
+        return "constant" if plain.startswith("constant") else plain
+
+    def signature(self, parameters: list[str]) -> str:
+        """The parameters of ``__call__`` after ``self``."""
+        shown = []
+        for name, value in zip(parameters, self.part.inputs, strict=True):
+            optional = value in self.graph.defaults
+            shown.append(f"{name}: Tensor | None = None" if optional else f"{name}: Tensor")
+        return "".join(f", {text}" for text in shown)
+
+    def defaults(self, parameters: list[str]) -> list[str]:
+        """Lines that put the stored value in place of an input left out."""
+        lines = []
+        for name, value in zip(parameters, self.part.inputs, strict=True):
+            if value in self.graph.defaults:
+                path = self.attribute(self.graph.defaults[value])
+                lines += [f"        if {name} is None:", f"            {name} = self.{path}.value"]
+        return lines
+
+    def fields(self) -> list[str]:
+        """The assignments of ``__init__``: modules, then stored arrays."""
+        tensors = [
+            f"self.{name} = {self.tensor_text(constant)}"
+            for constant, name in self.part.tensors.items()
+        ]
+        return self.containers.fields() + tensors
+
+    def tensor_text(self, constant: str) -> str:
+        """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
+        array = self.graph.constants[constant]
+        origin = constant
+        while origin in self.graph.constants.source:
+            origin = self.graph.constants.source[origin]
+        trained = is_float(array.dtype) and origin not in self.graph.constants.literals
+        shape = ", ".join(map(str, array.shape))
+        dtype = "" if array.dtype == float32 else f"dtype=burn.{name_of(array.dtype)}"
+        args = ", ".join(text for text in (shape, dtype) if text)
+        return f"nn.{'parameter' if trained else 'buffer'}({args})"
+
+
+def layer_text(layer: Layer) -> str:
+    """``nn.Conv2d(3, 8, kernel_size=3)``."""
+    args = [literal(arg) for arg in layer.args]
+    args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
+    return f"nn.{layer.name}({', '.join(args)})"
+
+
+def parameter_names(part: Part, root: bool) -> list[str]:
+    """What the parameters of ``__call__`` are called."""
+    names = Namespace()
+    if root:
+        return [names.unique(snake(name, "input")) for name in part.inputs]
+    return [names.unique("x" if i == 0 else "y") for i in range(len(part.inputs))]
+
+
+def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
+    """Lines of documentation: name, dtype and shape of inputs or outputs."""
+    width = max((len(name) for name in names), default=0)
+    lines = []
+    for name, value in zip(names, values, strict=True):
+        known = graph.type(value)
+        shown = "" if known is None else comment(known.name)
+        lines.append(f"    {name:<{width}}  {shown}")
+    return lines
+
+
+def output_names(graph: Graph) -> list[str]:
+    """What the outputs are called in a NamedTuple."""
+    names = Namespace()
+    return [names.unique(identifier(name, "output")) for name in graph.outputs]
+
+
+def class_name_of(text: str) -> str:
+    """The name of the main class, from the model's or file's name."""
+    return camel(text, "Model")

@@ -1,0 +1,91 @@
+"""From a tree of parts to the text of a module and the list of its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+from burn_templates import render
+
+from burn_import.compiler.classes import (
+    ClassText,
+    ClassWriter,
+    describe,
+    output_names,
+    parameter_names,
+)
+from burn_import.compiler.names import comment, literal
+from burn_import.structure import Tree
+
+PLACEHOLDER = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A generated module without its header, and what goes into its record."""
+
+    text: str
+    weights: list[tuple[str, Array]]
+    class_name: str
+
+
+def emit(tree: Tree, graph: Graph, record: str) -> Source:
+    """The source of ``tree``; ``record`` is the file name of the weights."""
+    texts: list[ClassText] = []
+    for part in tree.classes:
+        root = part is tree.root
+        writer = ClassWriter(part, graph)
+        wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
+        doc = comment(".".join(part.path))
+        texts.append(writer.write(parameter_names(part, root), wrap, doc))
+    weights = tree.weights(graph)
+    text = _module(tree, graph, texts, weights, record)
+    return Source(_formatted(text), weights, tree.root.class_name)
+
+
+def _module(
+    tree: Tree,
+    graph: Graph,
+    texts: list[ClassText],
+    weights: list[tuple[str, Array]],
+    record: str,
+) -> str:
+    several = len(graph.outputs) > 1
+    inputs = parameter_names(tree.root, True)
+    outputs = output_names(graph)
+    count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
+    return render(
+        "module.py.j2",
+        title=f"{tree.root.class_name}: {', '.join(inputs)} -> {', '.join(outputs)}.",
+        inputs=describe(graph, inputs, graph.inputs),
+        outputs=describe(graph, outputs, graph.outputs),
+        weights=f"{count:,} numbers".replace(",", " "),
+        record=comment(record),
+        record_literal=literal(record),
+        imports=_imports(texts, several),
+        output_tuple=_tuple_name(tree.root.class_name) if several else "",
+        output_fields=outputs,
+        classes=texts,
+    )
+
+
+def _tuple_name(class_name: str) -> str:
+    return f"{class_name}Output"
+
+
+def _imports(texts: list[ClassText], several: bool) -> list[str]:
+    used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
+    typing = ["NamedTuple", "Self"] if several else ["Self"]
+    lines = ["import math"] if "math" in used else []
+    lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
+    names = ["Tensor", *sorted(used & {"nn", "ops"})]
+    return [*lines, "import burn", f"from burn import {', '.join(names)}"]
+
+
+def _formatted(text: str) -> str:
+    import black
+
+    mode = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
+    return black.format_str(text, mode=mode)

@@ -1,0 +1,180 @@
+"""Tracing one function: nodes and module calls in, a block of statements out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn import Tensor
+from burn_ir.dim import Dim, Poly
+from burn_ir.errors import InvalidModel, Problem, Undecided
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Branch, Layer
+from burn_ir.types import Type
+
+from burn_import.compiler.extents import bindable
+from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.structure.parts import Call, Item, Part, Path
+
+
+@dataclass
+class FunctionTrace:
+    """A traced function: its parameters' symbols and its body."""
+
+    parameters: list[Symbol]
+    body: Block
+    #: What each layer call of the body is, by its path.
+    layers: dict[Path, Layer] = field(default_factory=dict)
+
+
+def trace_part(part: Part, graph: Graph) -> FunctionTrace:
+    """The ``__call__`` of ``part`` as statements."""
+    run = _Run(graph, part.layer_paths)
+    parameters = [run.parameter(name) for name in part.inputs]
+    body = run.block(part.items, part.outputs, part.inputs)
+    return FunctionTrace(parameters, body, run.layers)
+
+
+class _Run:
+    def __init__(self, graph: Graph, layer_paths: Mapping[int, Path]) -> None:
+        self.graph = graph
+        self.layer_paths = layer_paths
+        self.tracer = Tracer()
+        self.values: dict[str, Any] = {}
+        self.layers: dict[Path, Layer] = {}
+        self.extents: set[Dim] = set()
+
+    def parameter(self, name: str) -> Symbol:
+        tensor = self.define(name, self.graph)
+        symbol: Symbol = tensor.data
+        return symbol
+
+    def define(self, name: str, graph: Graph) -> Tensor:
+        """A symbol for a value that some statement or caller gives."""
+        known = graph.type(name)
+        tensor = self.tracer.symbol(None if known is None else known.forget(), name)
+        self.values[name] = tensor
+        self.note(known)
+        return tensor
+
+    def note(self, known: Type | None) -> None:
+        if known is not None and known.shape is not None:
+            self.extents.update(d for d in known.shape if isinstance(d, Poly))
+
+    def block(
+        self, items: Sequence[Item], outputs: Sequence[str], inputs: Sequence[str] = ()
+    ) -> Block:
+        block = Block()
+        self.tracer.blocks.append(block)
+        for item in items:
+            if isinstance(item, Call):
+                self.call(item)
+            else:
+                self.node(item, self.graph)
+        block.results = [self.read(name, self.graph) for name in outputs]
+        self.tracer.blocks.pop()
+        return block
+
+    def read(self, name: str | None, graph: Graph) -> Any:
+        """The tensor of a value; constants and folded values become symbols here."""
+        if name is None:
+            return None
+        if name not in self.values:
+            constant = name if name in graph.constants else ""
+            self.values[name] = self.tracer.symbol(graph.type(name), name, constant)
+        return self.values[name]
+
+    def call(self, call: Call) -> None:
+        args = tuple(self.read(name, self.graph) for name in call.inputs)
+        targets = [self.define(name, self.graph).data for name in call.outputs]
+        self.tracer.append(ModuleCall(call.path, args, targets))
+
+    def node(self, node: Node, graph: Graph) -> None:
+        """Trace one node, unless its results are known and can be written where used."""
+        if self.folded(node, graph):
+            return
+        operands = [self.read(name, graph) for name in node.inputs]
+        path = self.layer_paths.get(id(node))
+        if path is not None:
+            self.layer(node, graph, path, operands)
+            return
+        try:
+            result = self.tracer.lower(node.op, operands)
+        except Undecided as error:
+            raise InvalidModel([_undecided(node, graph, error)]) from None
+        if isinstance(result, Branch):
+            self.choice(result, node, graph)
+            return
+        results = result if isinstance(result, tuple) else (result,)
+        for name, value in zip(node.outputs, results, strict=False):
+            if name is not None:
+                self.name(name, value, graph)
+
+    def folded(self, node: Node, graph: Graph) -> bool:
+        types = [graph.types[name] for name in node.outputs if name is not None]
+        return all(
+            t.known is not None and all(bindable(d, self.extents) for d in _dims(t))
+            for t in types
+        )
+
+    def name(self, name: str, value: Tensor, graph: Graph) -> None:
+        """Give the result of a lower the name and type of the graph's value."""
+        symbol: Symbol = value.data
+        known = graph.types[name]
+        if symbol.type is None:
+            symbol.type, symbol.name = known.forget(), name
+        self.values[name] = value
+        self.note(known)
+
+    def layer(
+        self, node: Node, graph: Graph, path: Path, operands: Sequence[Any]
+    ) -> None:
+        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        assert layer is not None
+        self.layers[path] = layer
+        args = tuple(operands[position] for position in layer.data)
+        targets = [
+            Symbol() if name is None else self.define(name, graph).data
+            for name in node.outputs
+        ]
+        self.tracer.append(ModuleCall(path, args, targets))
+
+    def choice(self, branch: Branch, node: Node, graph: Graph) -> None:
+        outer, extents = dict(self.values), set(self.extents)
+        blocks = []
+        for body in (branch.then, branch.orelse):
+            self.values = {**outer, **dict(zip(body.inputs, branch.operands, strict=True))}
+            self.extents = set(extents)
+            blocks.append(self.body(body))
+        self.values, self.extents = outer, extents
+        targets = [
+            Symbol() if name is None else self.define(name, graph).data
+            for name in node.outputs
+        ]
+        self.tracer.append(Choice(branch.condition, blocks[0], blocks[1], targets))
+
+    def body(self, body: Graph) -> Block:
+        block = Block()
+        self.tracer.blocks.append(block)
+        for node in body.nodes:
+            self.node(node, body)
+        block.results = [self.read(name, body) for name in body.outputs]
+        self.tracer.blocks.pop()
+        return block
+
+
+def _dims(known: Type) -> list[Dim]:
+    assert known.known is not None
+    if known.known.dtype != object:
+        return []
+    return [d for d in known.known.ravel().tolist() if isinstance(d, Poly)]
+
+
+def _undecided(node: Node, graph: Graph, error: Undecided) -> Problem:
+    return Problem(
+        f"expected operands that are known before the model runs: {error}",
+        node.name,
+        node.op.onnx,
+        graph.opsets.get(node.op.domain),
+    )

@@ -1,0 +1,115 @@
+"""How strings of a model may enter source: as identifiers, literals and comments only."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+#: Names that generated source uses itself.
+RESERVED = frozenset(
+    {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
+    | {"WEIGHTS", "Backend", "math"}
+)
+_FORBIDDEN = RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
+_MAX_LENGTH = 40
+
+
+def identifier(text: str, default: str = "value") -> str:
+    """``text`` as a Python identifier: ASCII, no keyword, builtin or leading underscore."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    word = re.sub(r"[^0-9a-zA-Z]+", "_", plain).strip("_")[:_MAX_LENGTH].rstrip("_")
+    if not word:
+        word = default
+    if word[0].isdigit():
+        word = f"{default}_{word}"
+    return f"{word}_" if word in _FORBIDDEN else word
+
+
+def snake(text: str, default: str = "value") -> str:
+    """``text`` as a lower-case identifier: ``LayerNorm`` is ``layer_norm``."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text)
+    return identifier(spaced.lower(), default)
+
+
+def camel(text: str, default: str = "Model") -> str:
+    """``text`` as the name of a class: ``layer_norm`` is ``LayerNorm``."""
+    words = identifier(text, default).split("_")
+    name = "".join(word[:1].upper() + word[1:] for word in words)
+    return f"{default}{name}" if name in _FORBIDDEN or name[0].isdigit() else name
+
+
+class Namespace:
+    """Identifiers that are unique in one function or class."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+
+    def unique(self, name: str) -> str:
+        """``name``, or ``name2``, ``name3``, ... if it is taken; then it is taken."""
+        result, number = name, 1
+        while result in self.taken:
+            number += 1
+            joint = "_" if name[-1].isdigit() else ""
+            result = f"{name}{joint}{number}"
+        self.taken.add(result)
+        return result
+
+
+def literal(value: Any) -> str:
+    """Python source of a number, string, bool, None, or a tuple or list of them.
+
+    Floats are written with the fewest digits that give the same value back in their
+    own dtype. The result is ASCII.
+    """
+    if isinstance(value, list | tuple):
+        inner = ", ".join(literal(item) for item in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, float | np.floating) or _is_small_float(value):
+        return _float_literal(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return ascii(value)
+
+
+def _is_small_float(value: Any) -> bool:
+    return isinstance(value, np.generic) and value.dtype.kind == "V"
+
+
+def _float_literal(value: Any) -> str:
+    number = float(value)
+    if math.isnan(number):
+        return 'float("nan")'
+    if math.isinf(number):
+        return "math.inf" if number > 0 else "-math.inf"
+    text = repr(number) if isinstance(value, float) else _shortest(value)
+    return text if any(c in text for c in ".en") else f"{text}.0"
+
+
+def _shortest(value: Any) -> str:
+    kind = type(value)
+    for digits in range(1, 18):
+        text = f"{float(value):.{digits}g}"
+        if kind(float(text)) == value:
+            return repr(float(text))
+    return repr(float(value))
+
+
+_DIRECTIVES = re.compile(r"(?i)\b(coding|fmt|type|noqa|nosec|pylint|pragma|isort|ruff)\b")
+
+
+def comment(text: str, limit: int = 100) -> str:
+    """``text`` as the inside of a comment or docstring: one ASCII line, no directive."""
+    plain = text.encode("ascii", "replace").decode()
+    plain = "".join(c if c.isprintable() else " " for c in plain)
+    plain = plain.replace("\\", "/").replace('"', "'")
+    plain = _DIRECTIVES.sub(lambda m: m.group(0)[0] + "." + m.group(0)[1:], plain)
+    return " ".join(plain.split())[:limit].rstrip()

@@ -1,0 +1,288 @@
+"""Expressions of traced statements, as their owner would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from burn import Tensor
+from burn.dtypes import is_float, is_integer, name_of
+from burn.methods import SPELLINGS
+from burn.ops.support import Array
+from burn.primitive import Primitive
+from burn_ir.dim import Poly
+
+from burn_import.compiler.expression import ATOM, Expression, atom, merge
+from burn_import.compiler.extents import Extents
+from burn_import.compiler.names import literal
+from burn_import.compiler.trace import Apply, ModuleCall, Symbol
+
+#: Primitives in which a Python number beside a tensor takes the tensor's dtype.
+WEAK = frozenset(
+    "add sub mul div floor_div trunc_div remainder fmod pow maximum minimum equal "
+    "not_equal less less_equal greater greater_equal where clip".split()
+)
+#: Primitives whose array operands may be a Python list of integers.
+LISTS = frozenset({"concat", "take"})
+#: Methods that take a shape or an order of axes as separate arguments.
+SPREAD = frozenset({"reshape", "expand", "permute"})
+#: At most this many numbers stand in the source; more go to the record.
+INLINE_LIMIT = 8
+
+
+class Renderer:
+    """Writes operands and calls, given what the values are called by now.
+
+    ``attribute`` gives the attribute of a stored array by its name, ``access`` the
+    source that reads a module by its path.
+    """
+
+    def __init__(
+        self,
+        extents: Extents,
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+    ) -> None:
+        self.extents = extents
+        self.attribute = attribute
+        self.access = access
+        self.names: dict[Symbol, str] = {}
+        self.pending: dict[Symbol, Expression] = {}
+        self.modules: set[str] = set()  # what the source must import
+
+    def statement(self, statement: Apply | ModuleCall) -> Expression:
+        """The right-hand side of a statement."""
+        if isinstance(statement, ModuleCall):
+            args = [self.data(arg) for arg in statement.args]
+            text = ", ".join(a.text for a in args)
+            module = self.access(statement.path)
+            return Expression(f"{module}({text})", ATOM, merge(args))
+        return self.apply(statement)
+
+    def apply(self, call: Apply) -> Expression:
+        """A call of a primitive: an operator, a method or ``ops.name(...)``."""
+        name = call.primitive.name
+        spelling = SPELLINGS.get(name)
+        if spelling is not None and isinstance(call.args[0], Tensor | int | float):
+            if spelling.kind == "infix" and not call.static:
+                left, right = self.arguments(call)
+                return left.infix(spelling.text, right, spelling.precedence)
+            if spelling.kind == "prefix":
+                (operand,) = self.arguments(call)
+                return operand.prefixed(spelling.text, spelling.precedence)
+            if spelling.kind == "index":
+                return self.index(call)
+            receiver = self.data(call.args[0])
+            if spelling.kind == "method" and receiver.precedence >= ATOM:
+                return self.method(call, receiver)
+        return self.function(call)
+
+    def index(self, call: Apply) -> Expression:
+        """``x[key]``."""
+        operand = self.data(call.args[0])
+        key = call.args[1]
+        parts = [self.key(k) for k in (key if isinstance(key, tuple) else (key,))]
+        text = ", ".join(part.text for part in parts)
+        return Expression(
+            f"{operand.inside(ATOM)}[{text}]", ATOM, merge([operand, *parts])
+        )
+
+    def key(self, key: Any) -> Expression:
+        """One index: an integer, a slice, None, ``...`` or a tensor."""
+        if isinstance(key, slice):
+            bounds = [None if b is None else self.host(b) for b in (key.start, key.stop)]
+            text = ":".join("" if b is None else b.text for b in bounds)
+            if key.step is not None:
+                text += f":{self.host(key.step).text}"
+            return Expression(text, 0, merge(b for b in bounds if b is not None))
+        if key is Ellipsis:
+            return atom("...")
+        return self.host(key)
+
+    def method(self, call: Apply, receiver: Expression) -> Expression:
+        """``x.name(...)``."""
+        args = self.arguments(call, skip=1)
+        if call.primitive.name in SPREAD and _is_sequence(call.args[1]):
+            inner = args[0].text[1:-1].rstrip(",")
+            args[0] = Expression(inner, 0, args[0].symbols)
+        return self.finish(
+            f"{receiver.text}.{call.primitive.name}", call, args, [receiver], True
+        )
+
+    def function(self, call: Apply) -> Expression:
+        """``ops.name(...)``."""
+        self.modules.add("ops")
+        return self.finish(f"ops.{call.primitive.name}", call, self.arguments(call))
+
+    def finish(
+        self,
+        head: str,
+        call: Apply,
+        args: list[Expression],
+        before: list[Expression] | None = None,
+        positional: bool = False,
+    ) -> Expression:
+        """The call with its arguments, those at their defaults left out."""
+        parameters = _parameters(call.primitive)
+        first = len(before or [])
+        texts = []
+        keyword = False
+        for position, arg in enumerate(args, first):
+            if arg.text == _default(parameters, position):
+                keyword = True
+                continue
+            plain = isinstance(call.args[position], int | None) and position > 0
+            keyword = keyword or (plain and not positional)
+            name = parameters[position].name if position < len(parameters) else ""
+            texts.append(f"{name}={arg.text}" if keyword else arg.text)
+        for name, value in call.static.items():
+            if not _same_default(parameters, name, value):
+                texts.append(f"{name}={self.static(value).text}")
+        symbols = merge([*(before or []), *args])
+        return Expression(f"{head}({', '.join(texts)})", ATOM, symbols)
+
+    def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
+        """The positional arguments, each as its parameter wants it."""
+        parameters = _parameters(call.primitive)
+        weak = call.primitive.name in WEAK
+        result = []
+        for position, arg in enumerate(call.args[skip:], skip):
+            annotation = (
+                parameters[position].annotation if position < len(parameters) else None
+            )
+            if weak:
+                result.append(self.weak(arg, call))
+            elif annotation in (Array, list[Array]):
+                result.append(self.data(arg, call.primitive.name in LISTS))
+            else:
+                result.append(self.host(arg))
+        return result
+
+    def weak(self, arg: Any, call: Apply) -> Expression:
+        """An operand of an elementwise primitive: a constant of one element is a number."""
+        if isinstance(arg, Tensor) and arg.data not in self.names:
+            number = _number(arg.data)
+            others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
+            if number is not None and _fits(arg.data, others):
+                return self.host(number)
+        return self.data(arg)
+
+    def data(self, arg: Any, lists: bool = False) -> Expression:
+        """An operand that must be a tensor (or a Python number given by a lower)."""
+        if isinstance(arg, list):
+            items = [self.data(item, lists) for item in arg]
+            text = ", ".join(item.text for item in items)
+            return Expression(f"[{text}]", ATOM, merge(items))
+        if not isinstance(arg, Tensor):
+            return self.host(arg)
+        symbol: Symbol = arg.data
+        if symbol in self.pending:
+            return self.pending[symbol]
+        if symbol in self.names:
+            return atom(self.names[symbol], symbol)
+        known = symbol.known
+        if lists and known is not None and known.ndim == 1 and _listable(known):
+            return self.host(arg)
+        if symbol.constant:
+            return atom(f"self.{self.attribute(symbol.constant)}")
+        return self.array(symbol)
+
+    def array(self, symbol: Symbol) -> Expression:
+        """A tensor of known integers and dimensions, made on the spot."""
+        assert symbol.type is not None and symbol.known is not None, symbol.name
+        self.modules |= {"ops", "burn"}
+        values = self.host(symbol.known.tolist())
+        dtype = f"burn.{name_of(symbol.type.dtype)}"
+        return Expression(f"ops.array({values.text}, dtype={dtype})")
+
+    def host(self, arg: Any) -> Expression:
+        """An operand that may be Python numbers: axes, sizes, bounds."""
+        if isinstance(arg, Tensor):
+            symbol: Symbol = arg.data
+            known = symbol.known
+            here = symbol in self.names or symbol in self.pending
+            if known is None or here or not _listable(known):
+                return self.data(arg)
+            return self.host(known.tolist())
+        if isinstance(arg, list | tuple):
+            items = [self.host(item) for item in arg]
+            text = ", ".join(item.text for item in items)
+            if isinstance(arg, list):
+                return Expression(f"[{text}]", ATOM, merge(items))
+            text += "," if len(items) == 1 else ""
+            return Expression(f"({text})", ATOM, merge(items))
+        if isinstance(arg, Poly):
+            return self.extents.write(arg)
+        return self.static(arg)
+
+    def static(self, value: Any) -> Expression:
+        """A value that is no tensor: a number, a string, a dtype."""
+        if isinstance(value, np.dtype):
+            self.modules.add("burn")
+            return atom(f"burn.{name_of(value)}")
+        if isinstance(value, list | tuple) and any(
+            isinstance(item, list | tuple | Poly) for item in value
+        ):
+            return self.host(value)
+        text = literal(value)
+        if "math." in text:
+            self.modules.add("math")
+        return atom(text)
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        known = value.data.known
+        return known is not None and known.ndim == 1
+    return isinstance(value, list | tuple)
+
+
+def _listable(known: np.ndarray[Any, Any]) -> bool:
+    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
+    return small and (known.dtype == object or is_integer(known.dtype))
+
+
+def _number(symbol: Symbol) -> Any:
+    """The only element of a constant operand, or None."""
+    known = symbol.known
+    if known is None or known.size != 1:
+        return None
+    if known.dtype == object:
+        item = known.reshape(-1)[0]
+        return item if isinstance(item, Poly) else None
+    plain = known.dtype.kind in "biu" or is_float(known.dtype)
+    return known.reshape(-1)[0] if plain else None
+
+
+def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
+    """Whether a number has the effect of the constant: no axis or dtype is lost."""
+    known = symbol.known
+    assert known is not None
+    tensors = [other.data for other in others if _number(other.data) is None]
+    if known.ndim == 0:
+        return bool(tensors)
+    return any(
+        t.type is not None and t.type.shape is not None and len(t.type.shape) >= known.ndim
+        for t in tensors
+    )
+
+
+def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
+    return list(signature(primitive.kernel).parameters.values())
+
+
+def _default(parameters: list[Parameter], position: int) -> str | None:
+    if position >= len(parameters):
+        return None
+    default = parameters[position].default
+    return None if default is Parameter.empty else literal(default)
+
+
+def _same_default(parameters: list[Parameter], name: str, value: Any) -> bool:
+    for parameter in parameters:
+        if parameter.name == name and parameter.default is not Parameter.empty:
+            default = parameter.default
+            return type(default) is type(value) and bool(default == value)
+    return False

@@ -1,0 +1,144 @@
+"""Tracing: running ``lower`` on symbols leaves one statement for each primitive call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from burn import Tensor
+from burn.backend import Backend
+from burn.dtypes import DType
+from burn.primitive import Primitive, recording
+from burn_ir.dim import Dim
+from burn_ir.errors import Undecided
+from burn_ir.types import Array, Type
+
+
+class Symbol:
+    """A value that source is being written for.
+
+    ``type`` is what is known of it (None for an intermediate inside one ``lower``),
+    ``constant`` the name of the stored array that it stands for, if any.
+    """
+
+    __slots__ = ("constant", "name", "type")
+
+    def __init__(
+        self, type: Type | None = None, name: str = "", constant: str = ""
+    ) -> None:
+        self.type = type
+        self.name = name
+        self.constant = constant
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The extents; Undecided where a ``lower`` may not know them."""
+        if self.type is None:
+            raise Undecided("an intermediate has no known shape")
+        return self.type.dims
+
+    @property
+    def dtype(self) -> DType:
+        """The element type; Undecided for an intermediate."""
+        if self.type is None:
+            raise Undecided("an intermediate has no known dtype")
+        return self.type.dtype
+
+    @property
+    def known(self) -> Array | None:
+        """The contents, for ``static``."""
+        return None if self.type is None else self.type.known
+
+
+@dataclass
+class Apply:
+    """``targets = primitive(*args, **static)``."""
+
+    primitive: Primitive[..., Any]
+    args: tuple[Any, ...]
+    static: dict[str, Any]
+    targets: list[Symbol]
+
+
+@dataclass
+class ModuleCall:
+    """``targets = self.path(*args)``: a layer or a module of ours."""
+
+    path: tuple[str, ...]
+    args: tuple[Any, ...]
+    targets: list[Symbol]
+
+
+@dataclass
+class Choice:
+    """``if condition: ... else: ...``, both sides assigning ``targets``."""
+
+    condition: Any
+    then: Block
+    orelse: Block
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice
+
+
+@dataclass
+class Block:
+    """Statements in order, and the values that are returned or handed out."""
+
+    statements: list[Statement] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+
+
+class Tracer(Backend):
+    """The backend of symbols: every call becomes a statement of the open block."""
+
+    level = math.inf  # type: ignore[assignment]
+    keeps_composites = True
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+
+    def call(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+    ) -> Any:
+        if primitive.outputs == 1:
+            target = Symbol()
+            self.append(Apply(primitive, args, static, [target]))
+            return Tensor(target, self)
+        targets = [Symbol() for _ in range(primitive.outputs or _pieces(args))]
+        self.append(Apply(primitive, args, static, targets))
+        return tuple(Tensor(target, self) for target in targets)
+
+    def append(self, statement: Statement) -> None:
+        """Add a statement to the open block."""
+        self.blocks[-1].statements.append(statement)
+
+    def symbol(self, type: Type | None, name: str = "", constant: str = "") -> Tensor:
+        """A tensor of source: an operand to hand to a ``lower``."""
+        return Tensor(Symbol(type, name, constant), self)
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
+        raise TypeError("a symbol has no elements")
+
+    def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
+        raise Undecided("the value is known only when the model runs")
+
+    def lower(self, op: Any, operands: Sequence[Any]) -> Any:
+        """The result of ``op.lower`` with every primitive call recorded."""
+        with recording(self):
+            return op.lower(*operands)
+
+
+def _pieces(args: tuple[Any, ...]) -> int:
+    """The number of results of a split: as many as there are sizes."""
+    sizes = args[1]
+    if not isinstance(sizes, Tensor):
+        return len(sizes)
+    return int(sizes.shape[0])

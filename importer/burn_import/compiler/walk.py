@@ -1,0 +1,75 @@
+"""Walking over traced statements: operands, uses, dead code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from burn import Tensor
+
+from burn_import.compiler.trace import Apply, Block, Choice, ModuleCall, Statement, Symbol
+
+
+def operands(statement: Statement) -> tuple[Any, ...]:
+    """What a statement reads at its top level, static arguments included."""
+    if isinstance(statement, Apply):
+        return (*statement.args, *statement.static.values())
+    if isinstance(statement, ModuleCall):
+        return statement.args
+    return (statement.condition,)
+
+
+def symbols_in(value: Any) -> Iterator[Symbol]:
+    """The symbols in an operand, lists and slices looked into."""
+    if isinstance(value, Tensor):
+        yield value.data
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from symbols_in(item)
+    elif isinstance(value, slice):
+        yield from symbols_in((value.start, value.stop, value.step))
+
+
+def reads(statement: Statement) -> Iterator[Symbol]:
+    """Every symbol a statement reads, once for each time, bodies included."""
+    yield from symbols_in(operands(statement))
+    if isinstance(statement, Choice):
+        for block in (statement.then, statement.orelse):
+            yield from block_reads(block)
+
+
+def block_reads(block: Block) -> Iterator[Symbol]:
+    """Every symbol a block reads, its results included."""
+    for statement in block.statements:
+        yield from reads(statement)
+    yield from symbols_in(block.results)
+
+
+def drop_dead(block: Block, wanted: set[Symbol] | None = None) -> None:
+    """Remove the statements whose targets nobody reads, from the last to the first."""
+    live = set(symbols_in(block.results))
+    kept: list[Statement] = []
+    for statement in reversed(block.statements):
+        if not live.intersection(statement.targets):
+            continue
+        if isinstance(statement, Choice):
+            _drop_dead_choice(statement, live)
+        live.update(reads(statement))
+        kept.append(statement)
+    block.statements = kept[::-1]
+
+
+def _drop_dead_choice(choice: Choice, live: set[Symbol]) -> None:
+    used = [target in live for target in choice.targets]
+    for block in (choice.then, choice.orelse):
+        block.results = [r for r, keep in zip(block.results, used, strict=True) if keep]
+        drop_dead(block)
+    choice.targets = [t for t, keep in zip(choice.targets, used, strict=True) if keep]
+
+
+def count_uses(block: Block) -> dict[Symbol, int]:
+    """How often each symbol is read in a block and the blocks inside it."""
+    counts: dict[Symbol, int] = {}
+    for symbol in block_reads(block):
+        counts[symbol] = counts.get(symbol, 0) + 1
+    return counts

@@ -1,0 +1,220 @@
+"""The lines of a function: what is inlined, what things are called, when names end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from burn import Tensor
+
+from burn_import.compiler.expression import Expression
+from burn_import.compiler.extents import Extents
+from burn_import.compiler.function import FunctionTrace
+from burn_import.compiler.naming import role
+from burn_import.compiler.names import Namespace
+from burn_import.compiler.render import Renderer
+from burn_import.compiler.trace import Block, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.walk import count_uses, drop_dead
+
+WIDTH = 88
+#: A longer expression gets a name even if it is used once.
+INLINE_WIDTH = 52
+STREAMS = ("x", "y", "z")
+
+
+class Writer:
+    """Writes the body of one function, line by line."""
+
+    def __init__(
+        self,
+        trace: FunctionTrace,
+        parameters: Sequence[str],
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+        wrap: str = "",
+    ) -> None:
+        """``wrap`` is the class that several results are returned in."""
+        self.trace = trace
+        self.wrap = wrap
+        drop_dead(trace.body)
+        self.remaining = count_uses(trace.body)
+        self.locals = Namespace(parameters)
+        self.extents = Extents(self.locals)
+        self.render = Renderer(self.extents, attribute, access)
+        self.lines: list[str] = []
+        self.live: dict[str, Symbol | None] = {}
+        for symbol, name in zip(trace.parameters, parameters, strict=True):
+            self.render.names[symbol] = name
+            self.live[name] = symbol
+
+    def write(self) -> list[str]:
+        """The lines of the body, indented by two levels."""
+        self.extents.plan(self.trace.parameters, self.trace.body)
+        self.live.update(dict.fromkeys(self.extents.locals.values()))
+        for symbol in self.trace.parameters:
+            self.read_extents(symbol, 2)
+        self.block(self.trace.body, 2)
+        self.finish(self.trace.body, 2)
+        return self.lines
+
+    def finish(self, block: Block, indent: int) -> None:
+        results = [self.result(value) for value in block.results]
+        text = ", ".join(result.text for result in results)
+        if self.wrap:
+            text = f"{self.wrap}({text})"
+        self.line(f"return {text}", indent)
+
+    def result(self, value: Tensor) -> Expression:
+        """A value that leaves the function or a branch: a tensor, no parameter."""
+        symbol: Symbol = value.data
+        expression = self.render.data(value)
+        stored = symbol.constant and symbol not in self.render.names
+        if stored and expression.text.startswith("self."):
+            return Expression(f"{expression.text}.value")
+        return expression
+
+    def block(self, block: Block, indent: int) -> None:
+        for statement in block.statements:
+            if isinstance(statement, Choice):
+                self.choice(statement, indent)
+            else:
+                self.assign(statement, self.render.statement(statement), indent)
+
+    def assign(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> None:
+        """Hold the expression back for its only reader, or give it a name."""
+        if len(statement.targets) == 1 and not isinstance(statement, Choice):
+            (target,) = statement.targets
+            if self.inlines(target, expression):
+                self.render.pending[target] = expression
+                return
+        self.spend(expression)
+        names = [self.target(t, statement, expression) for t in statement.targets]
+        comma = "," if len(names) == 1 and _several(statement) else ""
+        text = f"{', '.join(names)}{comma} = {expression.text}"
+        self.line(text, indent, self.comment(statement.targets, expression))
+        for target in statement.targets:
+            self.read_extents(target, indent)
+
+    def inlines(self, target: Symbol, expression: Expression) -> bool:
+        once = self.remaining.get(target, 0) == 1
+        short = len(expression.text) <= INLINE_WIDTH
+        return once and short and target not in self.extents.reads
+
+    def spend(self, expression: Expression) -> None:
+        """Note that the names in ``expression`` have been read once more."""
+        for symbol in expression.symbols:
+            self.remaining[symbol] -= 1
+            name = self.render.names[symbol]
+            if self.remaining[symbol] == 0 and self.live.get(name) is symbol:
+                del self.live[name]
+
+    def target(
+        self, symbol: Symbol, statement: Statement, expression: Expression
+    ) -> str:
+        """The name of a result: ``_`` if nobody reads it."""
+        if not self.remaining.get(symbol):
+            return "_"
+        name = self.free(self.wanted(symbol, statement, expression))
+        self.claim(symbol, name)
+        return name
+
+    def claim(self, symbol: Symbol, name: str) -> None:
+        self.live[name] = symbol
+        self.render.names[symbol] = name
+
+    def wanted(
+        self, symbol: Symbol, statement: Statement, expression: Expression
+    ) -> str:
+        """What a result would like to be called.
+
+        A value that replaces the stream it came from keeps that name.
+        """
+        sources = [self.render.names[s] for s in expression.symbols]
+        if sources and len(statement.targets) == 1 and sources[0] not in self.live:
+            if sources[0] in STREAMS:
+                return sources[0]
+            if isinstance(statement, ModuleCall) and "x" not in self.live:
+                return "x"
+        hint = role(symbol, statement)
+        if hint:
+            return hint
+        return next((s for s in STREAMS if s not in self.live), "y")
+
+    def free(self, name: str) -> str:
+        base, number = name, 1
+        while name in self.live:
+            number += 1
+            name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
+        return name
+
+    def choice(self, choice: Choice, indent: int) -> None:
+        """An ``if`` whose branches assign the same names."""
+        condition = self.render.data(choice.condition)
+        self.spend(condition)
+        names = []
+        for target in choice.targets:
+            name = self.free(role(target, choice) or "y")
+            names.append(name)
+            self.claim(target, name)
+        for head, block in ((f"if {condition.text}:", choice.then), ("else:", choice.orelse)):
+            self.line(head, indent)
+            live, start = dict(self.live), len(self.lines)
+            self.block(block, indent + 1)
+            for name, value in zip(names, block.results, strict=True):
+                result = self.result(value)
+                self.spend(result)
+                if result.text != name:
+                    self.line(f"{name} = {result.text}", indent + 1)
+            if len(self.lines) == start:
+                self.line("pass", indent + 1)
+            self.live = {
+                name: symbol
+                for name, symbol in live.items()
+                if symbol is None or self.remaining.get(symbol, 0) > 0
+            }
+        for target in choice.targets:
+            self.read_extents(target, indent)
+
+    def read_extents(self, symbol: Symbol, indent: int) -> None:
+        """Assign the extents that are read from ``symbol``, where it is available."""
+        reads = sorted(self.extents.reads.get(symbol, ()))
+        if not reads:
+            return
+        source = self.render.names[symbol]
+        axes = [axis for axis, _ in reads]
+        names = ", ".join(name for _, name in reads)
+        if len(axes) > 1 and axes == list(range(len(axes))):
+            whole = symbol.type is not None and len(symbol.shape) == len(axes)
+            piece = "" if whole else f"[:{len(axes)}]"
+            self.line(f"{names} = {source}.shape{piece}", indent)
+            return
+        for axis, name in reads:
+            self.line(f"{name} = {source}.shape[{axis}]", indent)
+
+    def comment(self, targets: list[Symbol], expression: Expression) -> str:
+        """The shape of the first result where it is not that of its source."""
+        shown = targets[0].type
+        if shown is None or shown.shape is None:
+            return ""
+        for symbol in expression.symbols:
+            if symbol.type is not None and symbol.type.shape == shown.shape:
+                return ""
+            break
+        return shown.name.partition("[")[2].join(("[", ""))
+
+    def line(self, text: str, indent: int, comment: str = "") -> None:
+        space = "    " * indent
+        whole = f"{space}{text}  # {comment}"
+        if not comment:
+            self.lines.append(space + text)
+        elif len(whole) <= WIDTH:
+            self.lines.append(whole)
+        else:
+            self.lines += [f"{space}# {comment}", space + text]
+
+
+def _several(statement: Statement) -> bool:
+    """Whether the right-hand side is a tuple whatever its length."""
+    primitive = getattr(statement, "primitive", None)
+    return primitive is not None and primitive.outputs != 1

@@ -1,0 +1,74 @@
+"""Putting the nodes of a module in order, with whole groups called as one."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from burn_ir.graph import Node
+
+from burn_import.structure.parts import Path
+
+
+@dataclass(eq=False)
+class Group:
+    """Nodes that run together: a module below (``key`` is its path), or one node."""
+
+    key: Path | None
+    nodes: list[Node]
+
+
+def arrange(groups: list[Group], order: Mapping[int, int]) -> list[Group]:
+    """``groups`` in an order in which they can run, the earliest of the file first.
+
+    A module whose nodes cannot run without a break (something outside stands between
+    them) is dissolved: its nodes are run by the module around it.
+    """
+    while True:
+        done, stuck = _sort(groups, order)
+        if not stuck:
+            return done
+        broken = _largest_module(stuck)
+        groups = [g for g in groups if g is not broken]
+        groups += [Group(None, [node]) for node in broken.nodes]
+
+
+def _largest_module(stuck: list[Group]) -> Group:
+    return max((g for g in stuck if g.key is not None), key=lambda g: len(g.nodes))
+
+
+def _sort(
+    groups: list[Group], order: Mapping[int, int]
+) -> tuple[list[Group], list[Group]]:
+    """The groups in order, and those that wait for each other."""
+    maker = {
+        name: index
+        for index, group in enumerate(groups)
+        for node in group.nodes
+        for name in node.outputs
+        if name is not None
+    }
+    needs = [
+        {maker[n] for node in g.nodes for n in node.inputs if n in maker} - {index}
+        for index, g in enumerate(groups)
+    ]
+    users: list[list[int]] = [[] for _ in groups]
+    for index, sources in enumerate(needs):
+        for source in sources:
+            users[source].append(index)
+    waiting = [len(sources) for sources in needs]
+    first = [min(order[id(node)] for node in group.nodes) for group in groups]
+    ready = [(first[i], i) for i, count in enumerate(waiting) if count == 0]
+    heapq.heapify(ready)
+    done: list[int] = []
+    while ready:
+        _, index = heapq.heappop(ready)
+        done.append(index)
+        for user in users[index]:
+            waiting[user] -= 1
+            if waiting[user] == 0:
+                heapq.heappush(ready, (first[user], user))
+    placed = set(done)
+    stuck = [group for index, group in enumerate(groups) if index not in placed]
+    return [groups[index] for index in done], stuck

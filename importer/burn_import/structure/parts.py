@@ -1,0 +1,112 @@
+"""The tree of modules that a graph is emitted as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
+from burn_ir.types import Array
+
+Path = tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Part:
+    """A module: what it runs, in order, and what flows in and out.
+
+    ``path`` is its attribute path from the root. ``layer_paths`` holds the path,
+    relative to this part, of each node that is a layer, by the node's identity.
+    A ``sequence`` is an ``nn.Sequential`` of layers and functions, not a class.
+    """
+
+    path: Path
+    class_name: str
+    items: list[Item]
+    inputs: list[str]
+    outputs: list[str]
+    layer_paths: Mapping[int, Path]
+    sequence: bool = False
+    #: The attribute of each stored array that the code reads itself, by its name;
+    #: known once the class is written.
+    tensors: dict[str, str] = field(default_factory=dict)
+    #: What the layers are, by path; known once the class is written.
+    layers: dict[Path, Layer] = field(default_factory=dict)
+
+    def nodes(self) -> Iterator[Node]:
+        """The nodes that this part runs itself, those of bodies included."""
+        for item in self.items:
+            if isinstance(item, Node):
+                yield from with_bodies(item)
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a part; ``path`` is relative to the caller."""
+
+    path: Path
+    part: Part
+    inputs: list[str]
+    outputs: list[str]
+
+
+Item = Node | Call
+
+
+def with_bodies(node: Node) -> Iterator[Node]:
+    """A node and all nodes of its bodies."""
+    yield node
+    for body in node.op.bodies().values():
+        for inner in body.nodes:
+            yield from with_bodies(inner)
+
+
+@dataclass(eq=False)
+class Tree:
+    """The root, and for every part the one that its class is written from."""
+
+    root: Part
+    #: Parts to write a class for, in the order of the file.
+    classes: list[Part]
+    #: The part that stands for each part, by identity.
+    model: dict[int, Part]
+
+    def weights(self, graph: Graph) -> list[tuple[str, Array]]:
+        """The record: (key, array) for every stored array, in order of definition."""
+        return list(self._weights(self.root, (), graph))
+
+    def _weights(
+        self, part: Part, prefix: Path, graph: Graph
+    ) -> Iterator[tuple[str, Array]]:
+        model = self.model[id(part)]
+        seen: set[Path] = set()
+        for ours, theirs in zip(part.nodes(), model.nodes(), strict=True):
+            path = model.layer_paths.get(id(theirs))
+            if path is None or path in seen:
+                continue
+            seen.add(path)
+            for name, position in model.layers[path].weights.items():
+                constant = ours.inputs[position]
+                assert constant is not None
+                yield ".".join((*prefix, *path, name)), graph.constants[constant]
+        twins = dict(zip(_reads(model), _reads(part), strict=True))
+        for constant, attribute in model.tensors.items():
+            array = graph.constants[twins.get(constant, constant)]
+            yield ".".join((*prefix, attribute)), array
+        called: set[Path] = set()
+        for item in part.items:
+            if isinstance(item, Call) and item.path not in called:
+                called.add(item.path)
+                yield from self._weights(item.part, (*prefix, *item.path), graph)
+
+
+def _reads(part: Part) -> list[str]:
+    """Every name the part's own nodes read, in order, repetitions included."""
+    return [
+        name
+        for node in part.nodes()
+        for names in (node.inputs, *(b.outputs for b in node.op.bodies().values()))
+        for name in names
+        if name is not None
+    ] + part.outputs

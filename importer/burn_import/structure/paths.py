@@ -1,0 +1,139 @@
+"""Where a node belongs: the path of its layer, or the scope it runs in."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from burn_ir.graph import Graph, Node
+from burn_ir.types import Type
+
+from burn_import.compiler.names import identifier, snake
+from burn_import.structure.parts import Path, with_bodies
+
+_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+
+
+def layer_paths(graph: Graph) -> dict[int, Path]:
+    """The attribute path from the root of every node that is a layer, by identity.
+
+    Nodes with the same weights get the same path: they are one layer, called twice.
+    """
+    paths: dict[int, Path] = {}
+    owners: dict[Path, tuple[str, ...]] = {}
+    for node, types in _typed(graph):
+        layer = node.op.layer(*types)
+        if layer is None:
+            continue
+        weights = tuple(node.inputs[p] or "" for p in layer.weights.values())
+        if any(weight not in graph.constants for weight in weights):
+            continue
+        path = _path_of(node, graph, weights)
+        paths[id(node)] = _claim(path, weights, owners)
+    return paths
+
+
+def _typed(graph: Graph) -> list[tuple[Node, list[Type | None]]]:
+    found = []
+    for node in graph.nodes:
+        found.append((node, [graph.type(name) for name in node.inputs]))
+        for body in node.op.bodies().values():
+            found += _typed(body)
+    return found
+
+
+def _claim(
+    path: Path, weights: tuple[str, ...], owners: dict[Path, tuple[str, ...]]
+) -> Path:
+    """``path``, numbered if a layer with other weights or a container has it."""
+    number, unique = 1, path
+    while owners.get(unique, weights) != weights or _clashes(unique, owners):
+        number += 1
+        unique = (*path[:-1], f"{path[-1]}_{number}")
+    owners[unique] = weights
+    return unique
+
+
+def _clashes(path: Path, owners: Mapping[Path, object]) -> bool:
+    if path in owners:
+        return False
+    shorter = any(path[:n] in owners for n in range(1, len(path)))
+    return shorter or any(other[: len(path)] == path for other in owners)
+
+
+def _path_of(node: Node, graph: Graph, weights: Sequence[str]) -> Path:
+    for weight in weights:
+        origin = original(graph, weight)
+        if _DOTTED.match(origin):
+            return clean(origin.split(".")[:-1])
+    if node.scope:
+        return clean(node.scope)
+    stem = os.path.commonprefix([original(graph, w) for w in weights])
+    stem = re.sub(r"[^0-9A-Za-z]+$", "", stem) if len(weights) > 1 else ""
+    if len(stem) < 2 or not stem[0].isalpha():
+        return (snake(node.op.onnx, "layer"),)
+    return (snake(stem, "layer"),)
+
+
+def original(graph: Graph, constant: str) -> str:
+    """The name in the file of the array that a constant was made from."""
+    while constant in graph.constants.source:
+        constant = graph.constants.source[constant]
+    return constant
+
+
+def clean(segments: Sequence[str]) -> Path:
+    """Path segments as identifiers; numbers stay numbers."""
+    path: list[str] = []
+    for segment in segments:
+        for piece in re.split(r"[./]", segment):
+            if piece:
+                path.append(piece if piece.isdigit() else identifier(piece, "part"))
+    while path and path[0].isdigit():
+        path[0] = f"part_{path[0]}"
+    return tuple(path) or ("part",)
+
+
+def node_scopes(graph: Graph, layers: Mapping[int, Path]) -> dict[int, Path]:
+    """The scope that each node of the main graph runs in, by identity.
+
+    A layer runs in the scope around it. Without a word from the exporter, a node
+    without weights runs where what it reads comes from.
+    """
+    told = any(node.scope for node in graph.nodes)
+    scopes: dict[int, Path] = {}
+    made: dict[str, Path] = {}
+    for node in graph.nodes:
+        scope = _scope_of(node, layers, made, told)
+        while scope and scope[-1].isdigit() and id(node) not in layers and not told:
+            scope = scope[:-1]
+        scopes[id(node)] = scope
+        for name in node.outputs:
+            if name is not None:
+                made[name] = scope
+    return scopes
+
+
+def _scope_of(
+    node: Node, layers: Mapping[int, Path], made: Mapping[str, Path], told: bool
+) -> Path:
+    path = layers.get(id(node))
+    if path is not None:
+        return path[:-1]
+    inner = [layers[id(n)] for n in with_bodies(node) if id(n) in layers]
+    if inner:
+        return common([p[:-1] for p in inner])
+    if told and node.scope:
+        return clean(node.scope)
+    sources = [made[name] for name in node.inputs if name in made]
+    return common(sources) if sources else ()
+
+
+def common(paths: Sequence[Path]) -> Path:
+    """The longest path that all of ``paths`` start with."""
+    first, last = min(paths), max(paths)
+    length = 0
+    while length < min(len(first), len(last)) and first[length] == last[length]:
+        length += 1
+    return first[:length]

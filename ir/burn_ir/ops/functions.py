@@ -1,0 +1,166 @@
+"""Mathematical functions of one operand, element by element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burn import dtypes, ops
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+
+
+class Unary:
+    """Operators that keep the type of their only operand."""
+
+    def infer(self, x: Type) -> Type:
+        return x.forget()
+
+
+class Floating:
+    """Operators that keep the type of their only operand, which is floating."""
+
+    def infer(self, x: Type) -> Type:
+        return expect_float(x).forget()
+
+
+def expect_float(x: Type) -> Type:
+    """``x``, whose dtype is floating.
+
+    Raises:
+        InvalidOperand: it is not.
+    """
+    if not dtypes.is_float(x.dtype):
+        raise InvalidOperand(f"expected a floating dtype, got {x.name}")
+    return x
+
+
+@dataclass(frozen=True)
+class Neg(Unary, Op, onnx="Neg", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return -x
+
+
+@dataclass(frozen=True)
+class Abs(Unary, Op, onnx="Abs", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.abs(x)
+
+
+@dataclass(frozen=True)
+class Sign(Unary, Op, onnx="Sign", versions=(9, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.sign(x)
+
+
+@dataclass(frozen=True)
+class Exp(Floating, Op, onnx="Exp", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.exp(x)
+
+
+@dataclass(frozen=True)
+class Log(Floating, Op, onnx="Log", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.log(x)
+
+
+@dataclass(frozen=True)
+class Sqrt(Floating, Op, onnx="Sqrt", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.sqrt(x)
+
+
+@dataclass(frozen=True)
+class Reciprocal(Floating, Op, onnx="Reciprocal", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.reciprocal(x)
+
+
+@dataclass(frozen=True)
+class Floor(Floating, Op, onnx="Floor", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.floor(x)
+
+
+@dataclass(frozen=True)
+class Ceil(Floating, Op, onnx="Ceil", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.ceil(x)
+
+
+@dataclass(frozen=True)
+class Round(Floating, Op, onnx="Round", versions=(11, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.round(x)
+
+
+@dataclass(frozen=True)
+class Erf(Unary, Op, onnx="Erf", versions=(9, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.erf(x)
+
+
+@dataclass(frozen=True)
+class Sin(Floating, Op, onnx="Sin", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.sin(x)
+
+
+@dataclass(frozen=True)
+class Cos(Floating, Op, onnx="Cos", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.cos(x)
+
+
+@dataclass(frozen=True)
+class Tan(Floating, Op, onnx="Tan", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.tan(x)
+
+
+@dataclass(frozen=True)
+class Asin(Floating, Op, onnx="Asin", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.asin(x)
+
+
+@dataclass(frozen=True)
+class Acos(Floating, Op, onnx="Acos", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.acos(x)
+
+
+@dataclass(frozen=True)
+class Atan(Floating, Op, onnx="Atan", versions=(7, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.atan(x)
+
+
+@dataclass(frozen=True)
+class Sinh(Floating, Op, onnx="Sinh", versions=(9, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.sinh(x)
+
+
+@dataclass(frozen=True)
+class Cosh(Floating, Op, onnx="Cosh", versions=(9, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.cosh(x)
+
+
+@dataclass(frozen=True)
+class Asinh(Floating, Op, onnx="Asinh", versions=(9, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.asinh(x)
+
+
+@dataclass(frozen=True)
+class Acosh(Floating, Op, onnx="Acosh", versions=(9, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.acosh(x)
+
+
+@dataclass(frozen=True)
+class Atanh(Floating, Op, onnx="Atanh", versions=(9, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.atanh(x)

@@ -1,0 +1,387 @@
+"""Shapes: rearranging what a tensor has, and asking for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import numpy as np
+
+from burn import ops
+from burn.dtypes import int64
+from burn_ir.dim import Dim, Poly, exact_div, floor_div, same,
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.support import (
+    dims_of,
+    first_inputs,
+    ints_of,
+    known_dims,
+    known_ints,
+    length,
+    one_or_all,
+    resolve,
+    shape_of,
+    unnamed_dims,
+    writable,
+)
+from burn_ir.types import Array, broadcast, is_unnamed
+from burn_ir.upgrade import Draft
+
+NEWEST = (19, 21, 23, 24, 25)
+
+
+@dataclass(frozen=True)
+class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
+    allowzero: Literal[0, 1] = 0
+
+    def infer(self, data: Type, shape: Type) -> Type:
+        dims = known_dims(shape)
+        if dims is not None:
+            return data.with_shape(resolve(dims, data, bool(self.allowzero)))
+        try:
+            return data.with_shape(unnamed_dims(length(shape)))
+        except Undecided:
+            return data.with_shape(None)
+
+    def lower(self, data: Value, shape: Value) -> Value:
+        dims = dims_of(shape)
+        written = None if dims is None else self._written(data, dims)
+        if written is not None:
+            return data.reshape(written)
+        if self.allowzero:
+            return data.reshape(shape)
+        return ops.reshape(data, shape, keep_zeros=True)
+
+    def _written(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
+        """The extents as one writes them, None if they are known too late."""
+        extents = shape_of(data)
+        if extents is None:
+            return None if 0 in dims and not self.allowzero else writable(dims)
+        found = list(resolve(dims, Type(data.dtype, extents), bool(self.allowzero)))
+        if -1 in dims and not _short(found[list(dims).index(-1)]):
+            found[list(dims).index(-1)] = -1
+        return writable(found)
+
+
+def _short(dim: Dim) -> bool:
+    return isinstance(dim, int) or (not is_unnamed(dim) and str(dim).isidentifier())
+
+
+@Reshape.upgrade(1)
+def shape_attribute(draft: Draft) -> Draft:
+    """Before 5, the shape was an attribute."""
+    return draft.attr_to_input("shape", 1)
+
+
+@dataclass(frozen=True)
+class Transpose(Op, onnx="Transpose", versions=(1, 13, 21, 23, 24, 25)):
+    perm: tuple[int, ...] | None = None
+
+    def infer(self, data: Type) -> Type:
+        if data.shape is None:
+            return data.with_shape(None)
+        perm = self._perm(data.rank)
+        if sorted(data.axes(perm)) != list(range(data.rank)):
+            raise InvalidOperand(f"expected perm to name the axes of {data.name} once")
+        return data.with_shape([data.dims[axis] for axis in perm])
+
+    def lower(self, data: Value) -> Value:
+        extents = shape_of(data)
+        if extents is None and self.perm is None:
+            return ops.permute(data)
+        perm = self._perm(0 if extents is None else len(extents))
+        moved = [axis for axis, source in enumerate(perm) if axis != source]
+        if not moved:
+            return data
+        if len(moved) == 2:
+            return data.transpose(*moved)
+        return data.permute(*perm)
+
+    def _perm(self, rank: int) -> tuple[int, ...]:
+        return tuple(reversed(range(rank))) if self.perm is None else self.perm
+
+
+@dataclass(frozen=True)
+class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
+    axis: int = 1
+
+    def infer(self, x: Type) -> Type:
+        return x.with_shape(unnamed_dims(2) if x.shape is None else self._dims(x.shape))
+
+    def lower(self, x: Value) -> Value:
+        extents = shape_of(x)
+        if extents is None:
+            return self._blindly(x)
+        if self.axis == 1 and len(extents) > 1:
+            return x.flatten(1)
+        dims = writable(self._dims(extents))
+        return self._blindly(x) if dims is None else x.reshape(dims)
+
+    def _blindly(self, x: Value) -> Value:
+        if self.axis == 0:
+            return x.flatten().unsqueeze(0)
+        last = x.flatten(self.axis)
+        if self.axis == 1:
+            return last
+        return last.flatten(0, self.axis - 1 if self.axis > 0 else -2)
+
+    def _dims(self, extents: Sequence[Dim]) -> tuple[Dim, Dim]:
+        rank = len(extents)
+        if not -rank <= self.axis <= rank:
+            raise InvalidOperand(
+                f"expected an axis in [{-rank}, {rank}], got {self.axis}"
+            )
+        axis = self.axis + rank if self.axis < 0 else self.axis
+        return prod(extents[:axis]), prod(extents[axis:])
+
+
+@dataclass(frozen=True)
+class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
+    def infer(self, data: Type, axes: Type | None = None) -> Type:
+        if axes is None:
+            dims = data.dims
+            return data.with_shape([d for d in dims if not same(d, 1)])
+        given = known_ints(axes)
+        if given is None:
+            return data.with_shape(unnamed_dims(data.rank - length(axes)))
+        gone = data.axes(given)
+        for axis in gone:
+            if isinstance(data.dims[axis], int) and data.dims[axis] != 1:
+                raise InvalidOperand(f"expected extent 1 on axis {axis} of {data.name}")
+        kept = [d for axis, d in enumerate(data.dims) if axis not in gone]
+        return data.with_shape(kept)
+
+    def lower(self, data: Value, axes: Value = None) -> Value:
+        if axes is None:
+            return data.squeeze()
+        given = ints_of(axes)
+        return data.squeeze(axes if given is None else one_or_all(given))
+
+
+@dataclass(frozen=True)
+class Unsqueeze(Op, onnx="Unsqueeze", versions=(1, 11, 13, 21, 23, 24, 25)):
+    def infer(self, data: Type, axes: Type) -> Type:
+        given = known_ints(axes)
+        if given is None:
+            return data.with_shape(unnamed_dims(data.rank + length(axes)))
+        rank = data.rank + len(given)
+        new = Type(data.dtype, (1,) * rank).axes(given)
+        if len(set(new)) != len(new):
+            raise InvalidOperand(f"expected distinct axes, got {given}")
+        rest = iter(data.dims)
+        return data.with_shape([1 if a in new else next(rest) for a in range(rank)])
+
+    def lower(self, data: Value, axes: Value) -> Value:
+        given = ints_of(axes)
+        return data.unsqueeze(axes if given is None else one_or_all(given))
+
+
+@Squeeze.upgrade(1, 11)
+@Unsqueeze.upgrade(1, 11)
+def axes_attribute(draft: Draft) -> Draft:
+    """Before 13, the axes were an attribute."""
+    return draft.attr_to_input("axes", 1)
+
+
+@dataclass(frozen=True)
+class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
+    axis: int
+
+    def infer(self, *inputs: Type) -> Type:
+        if len({x.dtype for x in inputs}) != 1:
+            shown = " and ".join(x.name for x in inputs)
+            raise InvalidOperand(f"expected inputs of one dtype, got {shown}")
+        known = [x for x in inputs if x.shape is not None]
+        if not known:
+            return inputs[0].with_shape(None)
+        if len({x.rank for x in known}) != 1:
+            shown = " and ".join(x.name for x in inputs)
+            raise InvalidOperand(f"expected inputs of one rank, got {shown}")
+        (axis,) = known[0].axes(self.axis)
+        dims = list(_equal_dims(known, axis))
+        dims[axis] = (
+            sum(x.dims[axis] for x in known)
+            if len(known) == len(inputs)
+            else unnamed_dims(1)[0]
+        )
+        return known[0].with_shape(dims)
+
+    def lower(self, *inputs: Value) -> Value:
+        if self.axis == 0:
+            return ops.concat(list(inputs))
+        return ops.concat(list(inputs), axis=self.axis)
+
+
+def _equal_dims(types: Sequence[Type], free: int) -> tuple[Dim, ...]:
+    """The shape that all types have but for the axis ``free``."""
+    found: list[Dim] = []
+    for axis, dims in enumerate(zip(*(t.dims for t in types), strict=True)):
+        numbers = {d for d in dims if isinstance(d, int)}
+        if axis != free and len(numbers) > 1:
+            shown = " and ".join(t.name for t in types)
+            raise InvalidOperand(f"expected equal extents on axis {axis}, got {shown}")
+        named = [d for d in dims if not isinstance(d, int)]
+        found.append(numbers.pop() if numbers else min(named, key=is_unnamed))
+    return tuple(found)
+
+
+@Concat.upgrade(1)
+def axis_is_required(draft: Draft) -> Draft:
+    """Before 4, the axis was 1 when not given."""
+    return draft if "axis" in draft.attrs else draft.with_attrs(axis=1)
+
+
+@dataclass(frozen=True)
+class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
+    axis: int = 0
+    num_outputs: int | None = None
+    results: int = 1
+
+    def infer(self, x: Type, split: Type | None = None) -> tuple[Type, ...]:
+        if (split is None) == (self.num_outputs is None):
+            raise InvalidOperand("expected either num_outputs or sizes to split into")
+        if x.shape is None:
+            return (x.with_shape(None),) * self.results
+        (axis,) = x.axes(self.axis)
+        return tuple(
+            x.with_shape([size if a == axis else d for a, d in enumerate(x.dims)])
+            for size in self._sizes(x, axis, split)
+        )
+
+    def _sizes(self, x: Type, axis: int, split: Type | None) -> Sequence[Dim]:
+        if split is None:
+            return chunks(x.dims[axis], self.num_outputs or 1)
+        sizes = known_dims(split)
+        if sizes is None:
+            return unnamed_dims(self.results)
+        total, extent = sum(sizes), x.dims[axis]
+        if isinstance(total, int) and isinstance(extent, int) and total != extent:
+            raise InvalidOperand(f"expected sizes that sum to {extent}, got {sizes}")
+        return sizes
+
+    def lower(self, x: Value, split: Value = None) -> Value:
+        if split is None:
+            if self.axis == 0:
+                return ops.chunk(x, self.num_outputs)
+            return ops.chunk(x, self.num_outputs, axis=self.axis)
+        sizes = ints_of(split)
+        where = split if sizes is None else sizes
+        if self.axis == 0:
+            return ops.split(x, where)
+        return ops.split(x, where, axis=self.axis)
+
+
+def chunks(extent: Dim, count: int) -> list[Dim]:
+    """The sizes of ``count`` equal pieces; the last may be smaller."""
+    even = exact_div(extent, count)
+    if even is not None:
+        return [even] * count
+    size = floor_div(extent + (count - 1), count)
+    if isinstance(extent, int) and isinstance(size, int):
+        return [min(size, max(extent - i * size, 0)) for i in range(count)]
+    return [size] * (count - 1) + [extent - size * (count - 1)]
+
+
+@Split.upgrade(1, 2, 11, 13)
+def sizes_attribute(draft: Draft) -> Draft:
+    """Before 13 the sizes were an attribute; before 18 equal pieces went unsaid."""
+    draft = draft.attr_to_input("split", 1)
+    if len(draft.types) > 1 and draft.types[1] is not None:
+        return draft
+    return draft.with_attrs(num_outputs=len(draft.node.outputs))
+
+
+@dataclass(frozen=True)
+class Expand(Op, onnx="Expand", versions=(8, 13)):
+    def infer(self, x: Type, shape: Type) -> Type:
+        dims = known_dims(shape)
+        if dims is not None:
+            return x.with_shape(broadcast(x, Type(x.dtype, dims)))
+        rank = max(x.rank, length(shape))
+        return x.with_shape(unnamed_dims(rank))
+
+    def lower(self, x: Value, shape: Value) -> Value:
+        dims, extents = dims_of(shape), shape_of(x)
+        if dims is None or extents is None:
+            return x.expand(shape)
+        joint = broadcast(Type(x.dtype, extents), Type(x.dtype, dims))
+        assert joint is not None
+        return x.expand(shape if any(map(is_unnamed, joint)) else joint)
+
+
+@dataclass(frozen=True)
+class Tile(Op, onnx="Tile", versions=(1, 6, 13)):
+    def infer(self, x: Type, repeats: Type) -> Type:
+        counts = known_dims(repeats)
+        if counts is None:
+            return x.with_shape(unnamed_dims(x.rank))
+        if len(counts) != x.rank:
+            raise InvalidOperand(f"expected {x.rank} repeats, got {len(counts)}")
+        dims = [d * n for d, n in zip(x.dims, counts, strict=True)]
+        return x.with_shape(dims)
+
+    def lower(self, x: Value, repeats: Value) -> Value:
+        counts = ints_of(repeats)
+        return ops.tile(x, repeats if counts is None else counts)
+
+
+@Tile.upgrade(1)
+def tiles_along_one_axis(draft: Draft) -> Draft:
+    """Before 6, one number and its axis were operands."""
+    tiles, axis = known_ints(draft.type(1)), known_ints(draft.type(2))
+    if tiles is None or axis is None:
+        raise InvalidOperand("expected stored tiles and axis for this version")
+    repeats = np.ones(draft.rank(0), np.int64)
+    repeats[axis[0]] = tiles[0]
+    draft = draft.with_input(1, draft.constant("repeats", repeats))
+    return first_inputs(draft, 2)
+
+
+@dataclass(frozen=True)
+class Shape(Op, onnx="Shape", versions=(1, 13, 15, *NEWEST)):
+    start: int = 0
+    end: int | None = None
+
+    def infer(self, data: Type) -> Type:
+        if data.shape is None:
+            return Type(int64, unnamed_dims(1))
+        dims = data.shape[self.start : self.end]
+        return Type(int64, (len(dims),), as_contents(dims))
+
+    def lower(self, data: Value) -> Value:
+        shape = ops.shape(data)
+        if self.start == 0 and self.end is None:
+            return shape
+        return shape[self.start or None : self.end]
+
+
+def as_contents(dims: Sequence[Dim]) -> Array:
+    """Dimensions as the contents of an int64 vector."""
+    symbolic = any(isinstance(d, Poly) for d in dims)
+    contents = np.empty(len(dims), object if symbolic else np.int64)
+    for position, dim in enumerate(dims):
+        contents[position] = dim
+    return contents
+
+
+@dataclass(frozen=True)
+class Size(Op, onnx="Size", versions=(1, 13, *NEWEST)):
+    def infer(self, data: Type) -> Type:
+        if data.shape is None:
+            return Type(int64, ())
+        return Type(int64, (), as_contents([prod(data.shape)]).reshape(()))
+
+    def lower(self, data: Value) -> Value:
+        return ops.size(data)
+
+
+@dataclass(frozen=True)
+class Identity(Op, onnx="Identity", versions=(1, 13, 14, 16, *NEWEST)):
+    def infer(self, x: Type) -> Type:
+        return x
+
+    def lower(self, x: Value) -> Value:
+        return x

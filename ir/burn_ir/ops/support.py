@@ -1,0 +1,156 @@
+"""What the declarations of several families share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from burn_ir.dim import Dim, Poly, exact_div, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.static import Value, static_dims, static_ints
+from burn_ir.types import Type, is_unnamed
+from burn_ir.upgrade import Draft
+
+
+def known_dims(operand: Type | None) -> tuple[Dim, ...] | None:
+    """The contents of an integer operand as dimensions, None if they are not known."""
+    if operand is None or operand.known is None:
+        return None
+    items = operand.known.ravel().tolist()
+    return tuple(d if isinstance(d, Poly) else int(d) for d in items)
+
+
+def known_ints(operand: Type | None) -> tuple[int, ...] | None:
+    """The contents of an integer operand, None unless they are known as numbers."""
+    dims = known_dims(operand)
+    if dims is None or any(isinstance(d, Poly) for d in dims):
+        return None
+    return tuple(int(d) for d in dims)
+
+
+def length(operand: Type) -> int:
+    """The number of elements of a vector.
+
+    Raises:
+        InvalidOperand: it is no vector.
+        Undecided: it is not known.
+    """
+    if operand.rank != 1:
+        raise InvalidOperand(f"expected a vector, got {operand.name}")
+    return int(operand.dims[0])
+
+
+def unnamed_dims(count: int) -> tuple[Dim, ...]:
+    """Fresh extents that depend on the data."""
+    return tuple(unnamed() for _ in range(count))
+
+
+def ints_of(operand: Value) -> tuple[int, ...] | None:
+    """The contents of an operand while lowering, None if they are not known yet."""
+    if operand is None:
+        return None
+    try:
+        return static_ints(operand)
+    except Undecided:
+        return None
+
+
+def dims_of(operand: Value) -> tuple[Dim, ...] | None:
+    """As :func:`ints_of`, but symbols may be among them."""
+    try:
+        return static_dims(operand)
+    except Undecided:
+        return None
+
+
+def shape_of(operand: Value) -> tuple[Dim, ...] | None:
+    """The extents of an operand while lowering, None if its rank is not known yet."""
+    try:
+        return tuple(operand.shape)
+    except Undecided:
+        return None
+
+
+def one_or_all(axes: Sequence[int]) -> int | tuple[int, ...]:
+    """``axes`` as one writes them: a single one is no tuple."""
+    return int(axes[0]) if len(axes) == 1 else tuple(axes)
+
+
+def writable(dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
+    """``dims`` of a reshape without extents that have no name.
+
+    A single one is left for the reshape to find (-1); with more, None.
+    """
+    nameless = [is_unnamed(d) for d in dims]
+    if not any(nameless):
+        return tuple(dims)
+    if sum(nameless) > 1 or -1 in dims or 0 in dims:
+        return None
+    return tuple(-1 if hidden else d for d, hidden in zip(dims, nameless, strict=True))
+
+
+def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ...]:
+    """The extents that a reshape to ``shape`` leads to; 0 and -1 are filled in.
+
+    Raises:
+        InvalidOperand: the elements of ``data`` do not fit ``shape``.
+    """
+    dims = list(shape)
+    if sum(d == -1 for d in dims) > 1:
+        raise InvalidOperand(f"expected at most one -1, got {shown(dims)}")
+    for axis, dim in enumerate(dims):
+        if dim == 0 and not allow_zero:
+            dims[axis] = _kept(data, axis)
+    if data.shape is None:
+        return tuple(unnamed() if d == -1 else d for d in dims)
+    total, rest = _cancel(data.shape, [d for d in dims if d != -1])
+    if -1 in dims:
+        dims[dims.index(-1)] = _quotient(total, rest, data, shape)
+    elif isinstance(total, int) and isinstance(rest, int) and total != rest:
+        raise InvalidOperand(
+            f"expected as many elements as {data.name} has, got {shown(shape)}"
+        )
+    return tuple(dims)
+
+
+def _kept(data: Type, axis: int) -> Dim:
+    if data.shape is None:
+        return unnamed()
+    if axis >= len(data.shape):
+        raise InvalidOperand(f"expected 0 only where {data.name} has an axis")
+    return data.shape[axis]
+
+
+def _cancel(left: Sequence[Dim], right: Sequence[Dim]) -> tuple[Dim, Dim]:
+    """The products of both without the extents that both have; one 0 makes it 0."""
+    rest = list(right)
+    kept = []
+    for dim in left:
+        if dim in rest:
+            rest.remove(dim)
+        else:
+            kept.append(dim)
+    return prod(kept), prod(rest)
+
+
+def _quotient(total: Dim, rest: Dim, data: Type, shape: Sequence[Dim]) -> Dim:
+    if isinstance(total, int) and isinstance(rest, int):
+        if rest == 0 or total % rest:
+            raise InvalidOperand(
+                f"expected elements of {data.name} to fill {shown(shape)}"
+            )
+        return total // rest
+    quotient = exact_div(total, rest)
+    return unnamed() if quotient is None else quotient
+
+
+def shown(dims: Sequence[Dim]) -> str:
+    """Dimensions in an error message."""
+    return f"[{', '.join(map(str, dims))}]"
+
+
+def first_inputs(draft: Draft, count: int) -> Draft:
+    """``draft`` without the operands behind the first ``count``."""
+    node = replace(draft.node, inputs=draft.node.inputs[:count])
+    return replace(draft, node=node, types=draft.types[:count])

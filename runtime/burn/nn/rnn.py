@@ -1,0 +1,173 @@
+"""Recurrent layers with PyTorch's parameters, names and order of gates."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from burn import ops
+from burn.box import Parameter
+from burn.nn import init
+from burn.nn.module import Module
+from burn.tensor import Tensor
+
+_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+class Recurrent(Module):
+    """Layers of one recurrent kind on top of each other; the base of LSTM, GRU and RNN.
+
+    Parameters are ``weight_ih_l0`` ``[gates hidden, input]``, ``weight_hh_l0`` ``[gates
+    hidden, hidden]``, ``bias_ih_l0`` and ``bias_hh_l0`` ``[gates hidden]``, and the
+    same with ``_reverse``; drawn uniformly within ``1 / sqrt(hidden_size)``.
+    """
+
+    #: PyTorch's gates in ONNX's order.
+    gates: ClassVar[tuple[int, ...]]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        bidirectional: bool = False,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.num_layers, self.bias = num_layers, bias
+        self.batch_first, self.bidirectional = batch_first, bidirectional
+        rows = len(self.gates) * hidden_size
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else hidden_size * len(self._suffixes)
+            shapes = ((rows, width), (rows, hidden_size), (rows,), (rows,))
+            for suffix in self._suffixes:
+                for name, shape in zip(_NAMES, shapes, strict=True):
+                    if bias or not name.startswith("bias"):
+                        value = init.kaiming_uniform(shape, hidden_size)
+                        path = f"{name}_l{layer}{suffix}"
+                        setattr(self, path, Parameter(value))
+
+    @property
+    def _suffixes(self) -> tuple[str, ...]:
+        return ("", "_reverse") if self.bidirectional else ("",)
+
+    def _weights(self, layer: int) -> list[Tensor | None]:
+        """W, R and B of one layer in ONNX's layout."""
+        parts = []
+        for name in _NAMES[:2]:
+            parts.append(ops.stack([self._gated(name, layer, s) for s in self._suffixes]))
+        if not self.bias:
+            return [*parts, None]
+        both = [
+            ops.concat([self._gated(name, layer, s) for name in _NAMES[2:]])
+            for s in self._suffixes
+        ]
+        return [*parts, ops.stack(both)]
+
+    def _gated(self, name: str, layer: int, suffix: str) -> Tensor | Parameter:
+        """One parameter with its gates in ONNX's order."""
+        value: Parameter = getattr(self, f"{name}_l{layer}{suffix}")
+        if len(self.gates) == 1:
+            return value
+        pieces = ops.split(value, (self.hidden_size,) * len(self.gates), 0)
+        return ops.concat([pieces[gate] for gate in self.gates])
+
+    def _run(
+        self,
+        cell: Callable[..., tuple[Tensor, ...]],
+        x: Tensor,
+        states: tuple[Tensor, ...],
+        **options: Any,
+    ) -> tuple[Tensor, ...]:
+        """The outputs of the last layer, and the last states of all of them."""
+        if self.batch_first:
+            x = x.transpose(0, 1)
+        count = len(self._suffixes)
+        options["direction"] = "bidirectional" if count == 2 else "forward"
+        ends = []
+        for layer in range(self.num_layers):
+            first = [s[layer * count : (layer + 1) * count] for s in states]
+            y, *last = cell(x, *self._weights(layer), *first, **options)
+            time, _, batch, hidden = y.shape
+            x = y.permute(0, 2, 1, 3).reshape(time, batch, count * hidden)
+            ends.append(last)
+        found = [ops.concat(list(parts)) for parts in zip(*ends, strict=True)]
+        return (x.transpose(0, 1) if self.batch_first else x, *found)
+
+    def describe(self) -> str:
+        shown = [str(self.input_size), str(self.hidden_size)]
+        if self.num_layers != 1:
+            shown.append(f"num_layers={self.num_layers}")
+        for name, usual in (
+            ("bias", True),
+            ("batch_first", False),
+            ("bidirectional", False),
+        ):
+            if getattr(self, name) != usual:
+                shown.append(f"{name}={not usual}")
+        return ", ".join(shown)
+
+
+class LSTM(Recurrent):
+    """Long short-term memory (S. Hochreiter and J. Schmidhuber, 1997).
+
+    Called with ``[time, batch, input]`` (``[batch, time, input]`` with ``batch_first``)
+    and perhaps ``(h, c)``, each ``[layers directions, batch, hidden]``, it returns
+    ``(output, (h, c))``; output is ``[time, batch, directions hidden]``.
+    """
+
+    gates = (0, 3, 1, 2)
+
+    def __call__(
+        self, x: Tensor, state: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        y, h, c = self._run(ops.lstm, x, () if state is None else state)
+        return y, (h, c)
+
+
+class GRU(Recurrent):
+    """Gated recurrent units (K. Cho et al., 2014).
+
+    Called with ``[time, batch, input]`` (``[batch, time, input]`` with ``batch_first``)
+    and perhaps ``h`` ``[layers directions, batch, hidden]``, it returns ``(output,
+    h)``; output is ``[time, batch, directions hidden]``.
+    """
+
+    gates = (1, 0, 2)
+
+    def __call__(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        states = () if state is None else (state,)
+        y, h = self._run(ops.gru, x, states, linear_before_reset=True)
+        return y, h
+
+
+class RNN(Recurrent):
+    """Plain recurrent layers (J. Elman, 1990), called and answering as :class:`GRU`.
+
+    ``nonlinearity`` is ``"tanh"`` or ``"relu"``.
+    """
+
+    gates = (0,)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        bidirectional: bool = False,
+    ) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"expected tanh or relu, got {nonlinearity!r}")
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, bidirectional
+        )
+        self.nonlinearity = nonlinearity
+
+    def __call__(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        states = () if state is None else (state,)
+        names = (self.nonlinearity,) * len(self._suffixes)
+        y, h = self._run(ops.rnn, x, states, activations=names)
+        return y, h

@@ -1,0 +1,130 @@
+"""Trigonometric and hyperbolic functions and their inverses."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.ops.elementwise import sqrt
+from burn.ops.support import Array
+from burn.primitive import primitive
+
+
+@primitive
+def sin(x: Array) -> Array:
+    """The sine; radians."""
+    return np.sin(x)
+
+
+@sin.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad * cos(x)
+
+
+@primitive
+def cos(x: Array) -> Array:
+    """The cosine; radians."""
+    return np.cos(x)
+
+
+@cos.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return -grad * sin(x)
+
+
+@primitive
+def tan(x: Array) -> Array:
+    """The tangent; radians."""
+    return np.tan(x)
+
+
+@tan.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad * (1.0 + out * out)
+
+
+@primitive
+def asin(x: Array) -> Array:
+    """The angle in [-pi/2, pi/2] whose sine is ``x``."""
+    return np.arcsin(x)
+
+
+@asin.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / sqrt((1.0 - x) * (1.0 + x))
+
+
+@primitive
+def acos(x: Array) -> Array:
+    """The angle in [0, pi] whose cosine is ``x``."""
+    return np.arccos(x)
+
+
+@acos.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return -grad / sqrt((1.0 - x) * (1.0 + x))
+
+
+@primitive
+def atan(x: Array) -> Array:
+    """The angle in (-pi/2, pi/2) whose tangent is ``x``."""
+    return np.arctan(x)
+
+
+@atan.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / (1.0 + x * x)
+
+
+@primitive
+def sinh(x: Array) -> Array:
+    """The hyperbolic sine."""
+    return np.sinh(x)
+
+
+@sinh.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad * cosh(x)
+
+
+@primitive
+def cosh(x: Array) -> Array:
+    """The hyperbolic cosine."""
+    return np.cosh(x)
+
+
+@cosh.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad * sinh(x)
+
+
+@primitive
+def asinh(x: Array) -> Array:
+    """The number whose hyperbolic sine is ``x``."""
+    return np.arcsinh(x)
+
+
+@asinh.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / sqrt(x * x + 1.0)
+
+
+@primitive
+def acosh(x: Array) -> Array:
+    """The number of at least 0 whose hyperbolic cosine is ``x``."""
+    return np.arccosh(x)
+
+
+@acosh.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / sqrt((x - 1.0) * (x + 1.0))
+
+
+@primitive
+def atanh(x: Array) -> Array:
+    """The number whose hyperbolic tangent is ``x``."""
+    return np.arctanh(x)
+
+
+@atanh.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / ((1.0 - x) * (1.0 + x))

@@ -1,0 +1,87 @@
+"""Declarations against the schemas of the installed onnx."""
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from burn_ir import operators
+from burn_ir.survey import OPSETS
+from tests.ir.pending import PENDING
+
+Key = tuple[str, str]
+
+#: Operators that the graph has no node for.
+NOT_DECLARED = {("", "Constant"): "it is stored when the graph is built"}
+
+
+def history() -> dict[Key, dict[int, Any]]:
+    """The schemas of every operator by version, without deprecated ones."""
+    found: dict[Key, dict[int, Any]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain in OPSETS and not schema.deprecated:
+            key = (schema.domain, schema.name)
+            found.setdefault(key, {})[schema.since_version] = schema
+    return found
+
+
+HISTORY = history()
+DECLARED = sorted(key for key in operators() if key in HISTORY)
+
+
+@pytest.mark.parametrize("key", DECLARED, ids=lambda key: key[1])
+def test_versions_are_the_whole_history(key: Key) -> None:
+    assert operators()[key].versions == tuple(sorted(HISTORY[key]))
+
+
+@pytest.mark.parametrize("key", DECLARED, ids=lambda key: key[1])
+def test_fields_are_the_newest_attributes(key: Key) -> None:
+    schema = HISTORY[key][max(HISTORY[key])]
+    declared = {
+        f.name: f.default
+        for f in fields(operators()[key])  # type: ignore[arg-type]
+        if f.name != "results"
+    }
+    expected = {name: default(a) for name, a in schema.attributes.items()}
+    assert declared.keys() == expected.keys()
+    different = {
+        name: (declared[name], expected[name])
+        for name in declared
+        if not equal(declared[name], expected[name])
+    }
+    assert not different, "(declared, expected)"
+
+
+def default(attribute: Any) -> Any:
+    """An attribute's default: MISSING if it is required, None if it may be absent."""
+    if attribute.required:
+        return MISSING
+    if attribute.default_value.type == onnx.AttributeProto.UNDEFINED:
+        return None
+    value = helper.get_attribute_value(attribute.default_value)
+    if isinstance(value, list):
+        return tuple(v.decode() if isinstance(v, bytes) else v for v in value)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def equal(declared: Any, expected: Any) -> bool:
+    if isinstance(expected, float):
+        return bool(np.float32(declared) == np.float32(expected))
+    return type(declared) is type(expected) and bool(declared == expected)
+
+
+def test_every_operator_of_onnx_is_declared_or_pending() -> None:
+    names = {f"{domain}:{name}" if domain else name for domain, name in HISTORY}
+    declared = {f"{d}:{name}" if d else name for d, name in DECLARED}
+    absent = {name for _, name in NOT_DECLARED}
+    assert len(set(PENDING)) == len(PENDING)
+    assert not set(PENDING) & declared, "declared, so no longer pending"
+    assert names - declared - absent == set(PENDING)
+
+
+def test_every_upgrade_is_of_an_old_version() -> None:
+    wrong = [op.onnx for op in operators().values() if op.versions[-1] in op.upgrades]
+    assert not wrong

@@ -1,0 +1,247 @@
+"""The laws of operators, over every declared operator at every version."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from burn import Tensor, dtypes
+from burn.backend.autodiff import Autodiff
+from burn.backend.cpu import Cpu
+from burn_ir import evaluate, operators
+from tests.laws import compare, emitted, models, opaque, oracle
+from tests.strategies import Example, cases, examples
+from tests.strategies.registry import Array, Key
+
+#: Operators whose examples are tested elsewhere, with the reason.
+WITHOUT_STRATEGY: dict[str, str] = {}
+
+#: Operators whose results' rank may be unknown before they run, with the reason.
+HIDES_RANK: dict[str, str] = {}
+
+#: Operators without a gradient anywhere, with the reason.
+NO_GRADIENT: dict[str, str] = {
+    "Mod": "the divisor's gradient jumps; the law of `%` is that of the primitive",
+}
+
+#: (operator, version) where onnxruntime contradicts the specification, which is cited.
+DISAGREES: dict[tuple[str, int], str] = {}
+
+#: (operator, version) that neither onnxruntime nor the reference runs.
+NOBODY_RUNS: dict[tuple[str, int], str] = {}
+
+EVERY = [
+    pytest.param(key, version, id=f"{key[1]}-{version}")
+    for key, op in sorted(operators().items())
+    for version in op.versions
+    if key[1] not in WITHOUT_STRATEGY
+]
+NEWEST = [
+    pytest.param(key, op.versions[-1], id=key[1])
+    for key, op in sorted(operators().items())
+    if key[1] not in WITHOUT_STRATEGY
+]
+every_version = pytest.mark.parametrize(("key", "version"), EVERY)
+newest_version = pytest.mark.parametrize(("key", "version"), NEWEST)
+few = settings(max_examples=max(10, settings().max_examples // 3))
+
+
+@pytest.mark.parametrize("key", sorted(operators()), ids=lambda key: key[1])
+def test_every_operator_has_a_strategy(key: Key) -> None:
+    assert (key in cases()) != (key[1] in WITHOUT_STRATEGY)
+
+
+def computed(key: Key, version: int, example: Example, stored: bool) -> list[Array]:
+    graph = models.built(key, version, example, stored)
+    return [y.numpy() for y in evaluate(graph, models.operands(example, stored))]
+
+
+@every_version
+@few
+@given(data=st.data(), stored=st.booleans())
+def test_value_is_that_of_onnxruntime(
+    key: Key, version: int, data: st.DataObject, stored: bool
+) -> None:
+    example = data.draw(examples(key, version))
+    got = computed(key, version, example, stored)
+    if (key[1], version) in DISAGREES and example.expected is not None:
+        compare.assert_close(got, example.expected, example)
+        return
+    model = models.onnx_model(key, version, example, stored)
+    feeds = models.by_name(example, stored)
+    expected = oracle.judged(key, version, model, feeds, example)
+    if expected is None:
+        assert (key[1], version) in NOBODY_RUNS, "nobody runs it: give `expected`"
+        return
+    compare.assert_close(got, expected, example)
+
+
+@every_version
+@few
+@given(data=st.data(), stored=st.booleans())
+def test_inferred_type_is_that_of_the_value(
+    key: Key, version: int, data: st.DataObject, stored: bool
+) -> None:
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored)
+    values = evaluate(graph, models.operands(example, stored))
+    check_types(graph, key, values, {})
+
+
+@newest_version
+@few
+@given(data=st.data(), stored=st.booleans())
+def test_inferred_type_holds_for_every_size(
+    key: Key, version: int, data: st.DataObject, stored: bool
+) -> None:
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored, symbolic=True)
+    positions = models.run_time(example, stored)
+    names = [models.axis_names(example, i) for i in positions]
+    for grown in (False, True) if example.resizable else (False,):
+        given_now = grow(example, positions, stored) if grown else example
+        inputs = models.operands(given_now, stored)
+        symbols = compare.bound(names, [x.numpy() for x in inputs])
+        check_types(graph, key, evaluate(graph, inputs), symbols)
+
+
+def check_types(
+    graph: Any, key: Key, values: list[Tensor], symbols: dict[str, int]
+) -> None:
+    for name, value in zip(graph.outputs, values, strict=True):
+        hides_rank = key[1] in HIDES_RANK
+        inferred = graph.type(name)
+        compare.assert_type(inferred, value.numpy(), symbols, hides_rank)
+
+
+def grow(example: Example, positions: list[int], stored: bool) -> Example:
+    """The example with every named extent larger by one, unless a constant has it."""
+    fixed = {
+        name
+        for i in example.constants(stored)
+        if example.inputs[i] is not None
+        for name in models.axis_names(example, i)
+    }
+    inputs = list(example.inputs)
+    for i in positions:
+        array = inputs[i]
+        assert array is not None
+        names = models.axis_names(example, i)
+        shape = [
+            n + (isinstance(name, str) and name not in fixed)
+            for n, name in zip(array.shape, names, strict=True)
+        ]
+        inputs[i] = np.resize(array, shape)
+    return replace(example, inputs=inputs)
+
+
+@newest_version
+@few
+@given(data=st.data(), stored=st.booleans())
+def test_lower_looks_at_nothing_it_may_not(
+    key: Key, version: int, data: st.DataObject, stored: bool
+) -> None:
+    """Contents that nobody knows beforehand lead to the same values."""
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored)
+    inputs = models.operands(example, stored)
+    expected = evaluate(graph, inputs)
+    got = evaluate(graph, [opaque.hide(x) for x in inputs])
+    compare.assert_same(
+        [opaque.reveal(y).numpy() for y in got], [y.numpy() for y in expected]
+    )
+
+
+@newest_version
+@few
+@given(data=st.data(), stored=st.booleans())
+def test_printed_source_computes_the_same_bits(
+    key: Key, version: int, data: st.DataObject, stored: bool
+) -> None:
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored)
+    inputs = models.operands(example, stored)
+    got = emitted.run_printed(graph, inputs)
+    expected = evaluate(graph, inputs)
+    compare.assert_same([y.numpy() for y in got], [y.numpy() for y in expected])
+
+
+@newest_version
+@few
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_gradient_is_the_directional_derivative(
+    key: Key, version: int, data: st.DataObject, seed: int
+) -> None:
+    if key[1] in NO_GRADIENT:
+        pytest.skip(NO_GRADIENT[key[1]])
+    example = in_float64(data.draw(examples(key, version)))
+    graph = models.built(key, version, example, stored=False)
+    arrays = [x.numpy() for x in models.operands(example, stored=False)]
+    where = [i for i, x in enumerate(arrays) if x.dtype == np.float64]
+    floating = [
+        graph.types[y].dtype == np.float64 if y in graph.types else False
+        for y in graph.outputs
+    ]
+    assume(where and any(floating) and example.smooth)
+    rng = np.random.default_rng(seed)
+    directions = {i: rng.standard_normal(arrays[i].shape) for i in where}
+    got = slope_by_tape(graph, arrays, directions, seed)
+    expected = slope_by_difference(graph, arrays, directions, seed)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def in_float64(example: Example) -> Example:
+    inputs = [
+        x.astype(np.float64) if x is not None and dtypes.is_float(x.dtype) else x
+        for x in example.inputs
+    ]
+    return replace(example, inputs=inputs)
+
+
+def loss(graph: Any, inputs: list[Tensor], seed: int) -> Any:
+    """One number of all floating results."""
+    rng = np.random.default_rng(seed)
+    total: Any = 0.0
+    for y in evaluate(graph, inputs):
+        if dtypes.is_float(y.dtype):
+            total = total + (y * rng.standard_normal(y.shape)).sum()
+    return total
+
+
+def slope_by_tape(
+    graph: Any, arrays: list[Array], directions: dict[int, Array], seed: int
+) -> float:
+    tape = Autodiff(Cpu())
+    inputs = [Tensor(tape.from_numpy(x), tape) for x in arrays]
+    for i in directions:
+        inputs[i] = inputs[i].require_grad()
+    grads = loss(graph, inputs, seed).backward()
+    return sum(
+        float(np.vdot(grads[inputs[i]].numpy(), d))
+        for i, d in directions.items()
+        if inputs[i] in grads
+    )
+
+
+def slope_by_difference(
+    graph: Any, arrays: list[Array], directions: dict[int, Array], seed: int
+) -> float:
+    step = 1e-6
+    ends = []
+    for sign in (1, -1):
+        moved = [
+            x + sign * step * directions[i] if i in directions else x
+            for i, x in enumerate(arrays)
+        ]
+        ends.append(loss(graph, [Tensor(x, Cpu()) for x in moved], seed).item())
+    return float(ends[0] - ends[1]) / (2 * step)
+
+
+def test_who_judged() -> None:
+    """Shows which versions onnxruntime could not judge; run with ``-s``."""
+    for (domain, name, version), judges in sorted(oracle.JUDGES.items()):
+        if judges != {"onnxruntime"}:
+            print(f"{domain}{name}-{version}: {', '.join(sorted(judges))}")

@@ -1,0 +1,1 @@
+"""How examples of operators are run: by us, by onnxruntime, by printed source."""

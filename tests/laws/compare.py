@@ -1,0 +1,80 @@
+"""Comparing types and values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn_ir import Type
+from burn_ir.dim import Dim, bind
+from burn_ir.dim import symbols as symbols_of
+from burn_ir.types import is_unnamed
+from tests.strategies.registry import Array, Example
+
+#: Digits that a half type has to offer.
+COARSE = {dtypes.float16: 2e-3, dtypes.bfloat16: 2e-2}
+
+
+def assert_close(
+    got: Sequence[Array], expected: Sequence[Array], example: Example
+) -> None:
+    """Fail unless dtypes, shapes and values agree; floats within a tolerance."""
+    assert len(got) == len(expected)
+    for y, z in zip(got, expected, strict=True):
+        assert (y.dtype, y.shape) == (z.dtype, z.shape)
+        if not dtypes.is_float(y.dtype) and not dtypes.is_complex(y.dtype):
+            np.testing.assert_array_equal(y, z)
+            continue
+        rtol = max(example.rtol, COARSE.get(y.dtype, 0.0))
+        wide = np.complex128 if dtypes.is_complex(y.dtype) else np.float64
+        np.testing.assert_allclose(
+            y.astype(wide), z.astype(wide), rtol=rtol, atol=max(example.atol, rtol / 10)
+        )
+
+
+def assert_same(got: Sequence[Array], expected: Sequence[Array]) -> None:
+    """Fail unless dtypes, shapes and values agree to the bit."""
+    for y, z in zip(got, expected, strict=True):
+        assert (y.dtype, y.shape) == (z.dtype, z.shape)
+        np.testing.assert_array_equal(y, z)
+
+
+def assert_type(
+    inferred: Type, array: Array, symbols: dict[str, int], hides_rank: bool
+) -> None:
+    """Fail unless ``array`` is of the inferred type; symbols stand for their values.
+
+    A symbol that no input carries takes the extent where it is first met.
+    """
+    assert inferred.dtype == array.dtype
+    if inferred.shape is None:
+        assert hides_rank, "expected a known rank"
+        return
+    assert len(inferred.shape) == array.ndim, inferred.name
+    for dim, extent in zip(inferred.shape, array.shape, strict=True):
+        if is_unnamed(dim):
+            if str(dim).startswith("?"):
+                symbols.setdefault(str(dim), extent)
+            if any(str(s) not in symbols for s in _unnamed(dim)):
+                continue
+        assert bind(dim, symbols) == extent, f"{inferred.name} of {array.shape}"
+    if inferred.known is not None:
+        items = [bind(item, symbols) for item in inferred.known.ravel().tolist()]
+        np.testing.assert_array_equal(
+            np.array(items, array.dtype).reshape(array.shape), array
+        )
+
+
+def _unnamed(dim: Dim) -> list[str]:
+    return [name for name in symbols_of(dim) if name.startswith("?")]
+
+
+def bound(names: Sequence[tuple[str | int, ...]], arrays: Sequence[Array]) -> Any:
+    """The extent that each symbol stands for."""
+    return {
+        name: extent
+        for axes, array in zip(names, arrays, strict=True)
+        for name, extent in zip(axes, array.shape, strict=True)
+        if isinstance(name, str)
+    }

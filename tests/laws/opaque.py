@@ -1,0 +1,75 @@
+"""Tensors whose contents nobody may see before they are computed, as when printing."""
+
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor
+from burn.backend.base import Backend, map_structure
+from burn.backend.cpu import Cpu
+from burn_ir import Undecided
+
+
+class Hidden:
+    """A tensor that shows its type only if it is an operand."""
+
+    def __init__(self, tensor: Tensor, shows_type: bool) -> None:
+        self.tensor = tensor
+        self.shows_type = shows_type
+        self.known = None
+
+    def _shown(self) -> Tensor:
+        if not self.shows_type:
+            raise AssertionError("a lower asked for the type of an intermediate")
+        return self.tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shown().shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._shown().dtype
+
+
+class Opaque(Backend):
+    """Runs on ``Cpu()``, but keeps what it computes to itself."""
+
+    level = 2
+
+    def call(self, primitive: Any, args: Any, static: Any) -> Any:
+        inner = [map_structure(_tensor, arg) for arg in args]
+        return map_structure(_hide, primitive(*inner, **static))
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
+        raise Undecided("nothing can be stored here")
+
+    def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
+        raise Undecided("the contents are known only when the model runs")
+
+    @property
+    def inner(self) -> Backend:
+        return Cpu()
+
+
+OPAQUE = Opaque()
+
+
+def hide(tensor: Tensor) -> Tensor:
+    """``tensor`` as an operand that shows its type and nothing else."""
+    return Tensor(Hidden(tensor, True), OPAQUE)
+
+
+def reveal(tensor: Tensor) -> Tensor:
+    """What was computed."""
+    return _tensor(tensor) if isinstance(tensor, Tensor) else tensor
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, Tensor) and isinstance(value.data, Hidden):
+        return value.data.tensor
+    return value
+
+
+def _hide(value: Any) -> Any:
+    return Tensor(Hidden(value, False), OPAQUE) if isinstance(value, Tensor) else value
