@@ -1,6 +1,36 @@
 """Hypothesis strategies for every operator, by family. Importing this declares them."""
 
-from tests.strategies import elementwise
+from tests.strategies import (
+    activation,
+    bits,
+    conv,
+    elementwise,
+    functions,
+    indexing,
+    logic,
+    matmul,
+    ordering,
+    pool,
+    reduction,
+    shape,
+)
 from tests.strategies.registry import Example, case, cases, examples
 
-__all__ = ["Example", "case", "cases", "elementwise", "examples"]
+__all__ = [
+    "Example",
+    "activation",
+    "bits",
+    "case",
+    "cases",
+    "conv",
+    "elementwise",
+    "examples",
+    "functions",
+    "indexing",
+    "logic",
+    "matmul",
+    "ordering",
+    "pool",
+    "reduction",
+    "shape",
+]

@@ -5,15 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float, name_of
-from burn_ir.graph import Graph
-from burn_ir.op import Layer
-
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
-from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
+from burn_import.compiler.loops import roll_up
+from burn_import.compiler.naming import meaningful
+from burn_import.compiler.names import (
+    Namespace,
+    camel,
+    comment,
+    identifier,
+    literal,
+    snake,
+)
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
+from burn_import.structure.sequences import function_name
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 
 
 @dataclass
@@ -26,6 +35,7 @@ class ClassText:
     signature: str
     result: str
     body: list[str]
+    root: bool
     modules: set[str] = field(default_factory=set)
 
 
@@ -38,13 +48,16 @@ class ClassWriter:
         self.trace: FunctionTrace = trace_part(part, graph)
         part.layers = self.trace.layers
         self.containers = Containers(self.modules())
+        roll_up(self.trace.body, self.containers)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
         entries: dict[Path, str] = {}
         for item in self.part.items:
-            if isinstance(item, Call):
+            if isinstance(item, Call) and item.part.sequence:
+                entries[item.path] = sequence_text(item.part, self.graph)
+            elif isinstance(item, Call):
                 entries[item.path] = f"{item.part.class_name}()"
             else:
                 for node in with_bodies(item):
@@ -68,6 +81,7 @@ class ClassWriter:
             self.signature(parameters),
             "Tensor" if single else several,
             body,
+            not self.part.path,
             writer.render.modules,
         )
 
@@ -92,7 +106,9 @@ class ClassWriter:
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
             optional = value in self.graph.defaults
-            shown.append(f"{name}: Tensor | None = None" if optional else f"{name}: Tensor")
+            shown.append(
+                f"{name}: Tensor | None = None" if optional else f"{name}: Tensor"
+            )
         return "".join(f", {text}" for text in shown)
 
     def defaults(self, parameters: list[str]) -> list[str]:
@@ -101,7 +117,10 @@ class ClassWriter:
         for name, value in zip(parameters, self.part.inputs, strict=True):
             if value in self.graph.defaults:
                 path = self.attribute(self.graph.defaults[value])
-                lines += [f"        if {name} is None:", f"            {name} = self.{path}.value"]
+                lines += [
+                    f"        if {name} is None:",
+                    f"            {name} = self.{path}.value",
+                ]
         return lines
 
     def fields(self) -> list[str]:
@@ -125,6 +144,23 @@ class ClassWriter:
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
 
 
+def sequence_text(part: Part, graph: Graph) -> str:
+    """``nn.Sequential(...)``: a layer's place is its number, functions stand between."""
+    steps: list[str] = []
+    for node in part.items:
+        assert isinstance(node, Node)
+        path = part.layer_paths.get(id(node))
+        if path is None:
+            steps.append(f"ops.{function_name(node)}")
+            continue
+        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        assert layer is not None
+        part.layers[path] = layer
+        steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
+        steps.append(layer_text(layer))
+    return f"nn.Sequential({', '.join(steps)})"
+
+
 def layer_text(layer: Layer) -> str:
     """``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
@@ -132,12 +168,32 @@ def layer_text(layer: Layer) -> str:
     return f"nn.{layer.name}({', '.join(args)})"
 
 
-def parameter_names(part: Part, root: bool) -> list[str]:
-    """What the parameters of ``__call__`` are called."""
+def parameter_names(part: Part, graph: Graph) -> list[str]:
+    """What the parameters of ``__call__`` are called.
+
+    Those of the model have the file's names. In a module the main stream is ``x``, and
+    what else comes in is called what the file calls it, if that says anything.
+    """
     names = Namespace()
-    if root:
+    if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
-    return [names.unique("x" if i == 0 else "y") for i in range(len(part.inputs))]
+    given = ["x", *(meaningful(name) or "y" for name in part.inputs[1:])]
+    return [names.unique(name) for name in given[: len(part.inputs)]]
+
+
+def part_doc(part: Part, graph: Graph, paths: list[Path]) -> str:
+    """Where a module stands in the model, and what it makes of which shape."""
+    if not part.path or not part.inputs or not part.outputs:
+        return ""
+    first = ".".join(paths[0])
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    shapes = [
+        graph.types[name].name.partition("[")[2]
+        for name in (part.inputs[0], part.outputs[0])
+    ]
+    result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
+    doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
+    return comment(doc if len(doc) <= 78 else f"``{first}``{more}.", 78)
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:

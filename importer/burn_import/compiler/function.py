@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn import Tensor
+from burn_import.compiler.extents import bindable
+from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.structure.parts import Call, Item, Part, Path
 from burn_ir.dim import Dim, Poly
 from burn_ir.errors import InvalidModel, Problem, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
-
-from burn_import.compiler.extents import bindable
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
-from burn_import.structure.parts import Call, Item, Part, Path
 
 
 @dataclass
@@ -91,7 +90,7 @@ class _Run:
         self.tracer.append(ModuleCall(call.path, args, targets))
 
     def node(self, node: Node, graph: Graph) -> None:
-        """Trace one node, unless its results are known and can be written where used."""
+        """Trace one node, unless its results are known and written where used."""
         if self.folded(node, graph):
             return
         operands = [self.read(name, graph) for name in node.inputs]
@@ -144,7 +143,10 @@ class _Run:
         outer, extents = dict(self.values), set(self.extents)
         blocks = []
         for body in (branch.then, branch.orelse):
-            self.values = {**outer, **dict(zip(body.inputs, branch.operands, strict=True))}
+            self.values = {
+                **outer,
+                **dict(zip(body.inputs, branch.operands, strict=True)),
+            }
             self.extents = set(extents)
             blocks.append(self.body(body))
         self.values, self.extents = outer, extents

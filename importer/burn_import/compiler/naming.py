@@ -38,11 +38,19 @@ _MADE_UP = re.compile(
 )
 
 
+def meaningful(name: str) -> str:
+    """An identifier for a value whose name in the file says something, else ""."""
+    leaf = name.rpartition("/")[2]
+    if not leaf or _MADE_UP.match(leaf) or len(leaf) > 24:
+        return ""
+    return snake(leaf)
+
+
 def role(symbol: Symbol, statement: Statement) -> str:
     """A name for the result of ``statement``; "" if nothing better than x is known."""
-    leaf = symbol.name.rpartition("/")[2]
-    if leaf and not _MADE_UP.match(leaf) and len(leaf) <= 24:
-        return snake(leaf)
+    name = meaningful(symbol.name)
+    if name:
+        return name
     if isinstance(statement, ModuleCall):
         return _module_role(statement)
     if isinstance(statement, Apply):

@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from burn_ir.graph import Graph, Node
-from burn_ir.op import Op
-from burn_ir.types import Array
 
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.types import Array
 
 #: Stored arrays of at most this many elements may be written into the source.
 _INLINE = 8
@@ -22,7 +22,7 @@ def share_classes(root: Part, graph: Graph) -> Tree:
     run = _Sharing(graph)
     run.names.unique(root.class_name)
     run.visit(root)
-    return Tree(root, run.classes, run.model)
+    return Tree(root, run.classes, run.model, run.parts)
 
 
 class _Sharing:
@@ -32,17 +32,20 @@ class _Sharing:
         self.first: dict[Hashable, Part] = {}
         self.model: dict[int, Part] = {}
         self.classes: list[Part] = []
+        self.parts: list[Part] = []
 
     def visit(self, part: Part) -> None:
         """Give ``part`` its class: that of an equal one before, or a new name."""
         key = signature(part, self.graph)
         known = self.first.get(key)
         self.model[id(part)] = known or part
+        self.parts.append(part)
         if known is None:
             self.first[key] = part
-            if part.path:
-                part.class_name = self.class_name(part)
-            self.classes.append(part)
+            if not part.sequence:
+                if part.path:
+                    part.class_name = self.class_name(part)
+                self.classes.append(part)
         else:
             part.class_name = known.class_name
         for item in part.items:
@@ -83,7 +86,10 @@ def _shape(graph: Graph, name: str) -> str:
 
 
 def _item(
-    item: Node | Call, part: Part, graph: Graph, number: Callable[[str | None], Hashable]
+    item: Node | Call,
+    part: Part,
+    graph: Graph,
+    number: Callable[[str | None], Hashable],
 ) -> Hashable:
     names = (*item.inputs, *item.outputs)
     values = tuple(number(name) for name in names)

@@ -1,5 +1,39 @@
 """The declarations of all operators, by family. Importing this declares them."""
 
-from burn_ir.ops import bits, elementwise, functions, logic, shape
+from burn_ir.ops import (
+    activation,
+    bits,
+    conv,
+    elementwise,
+    functions,
+    indexing,
+    logic,
+    matmul,
+    options,
+    ordering,
+    padding,
+    pool,
+    reduction,
+    scatter,
+    shape,
+    window,
+)
 
-__all__ = ["bits", "elementwise", "functions", "logic", "shape"]
+__all__ = [
+    "activation",
+    "bits",
+    "conv",
+    "elementwise",
+    "functions",
+    "indexing",
+    "logic",
+    "matmul",
+    "options",
+    "ordering",
+    "padding",
+    "pool",
+    "reduction",
+    "scatter",
+    "shape",
+    "window",
+]

@@ -11,7 +11,7 @@ import numpy as np
 
 from burn import ops
 from burn.dtypes import int64
-from burn_ir.dim import Dim, Poly, exact_div, floor_div, same,
+from burn_ir.dim import Dim, Poly, exact_div, floor_div, same
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.support import (

@@ -107,11 +107,15 @@ def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ..
     total, rest = _cancel(data.shape, [d for d in dims if d != -1])
     if -1 in dims:
         dims[dims.index(-1)] = _quotient(total, rest, data, shape)
-    elif isinstance(total, int) and isinstance(rest, int) and total != rest:
+    elif _unequal(total, rest) and not {0} & {*dims, *data.shape}:
         raise InvalidOperand(
             f"expected as many elements as {data.name} has, got {shown(shape)}"
         )
     return tuple(dims)
+
+
+def _unequal(total: Dim, rest: Dim) -> bool:
+    return isinstance(total, int) and isinstance(rest, int) and total != rest
 
 
 def _kept(data: Type, axis: int) -> Dim:

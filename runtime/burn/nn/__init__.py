@@ -2,19 +2,22 @@
 
 from burn.box import (
     Buffer as Buffer,
+)
+from burn.box import (
     Parameter as Parameter,
 )
 from burn.nn import (
     init as init,
 )
 from burn.nn.activation import (
+    Identity as Identity,
     ELU as ELU,
     GELU as GELU,
     LeakyReLU as LeakyReLU,
     PReLU as PReLU,
     ReLU as ReLU,
-    Sigmoid as Sigmoid,
     SiLU as SiLU,
+    Sigmoid as Sigmoid,
     Softmax as Softmax,
     Tanh as Tanh,
 )
@@ -34,6 +37,8 @@ from burn.nn.embedding import (
 )
 from burn.nn.init import (
     buffer as buffer,
+)
+from burn.nn.init import (
     parameter as parameter,
 )
 from burn.nn.linear import (
@@ -41,9 +46,17 @@ from burn.nn.linear import (
 )
 from burn.nn.module import (
     Module as Module,
+)
+from burn.nn.module import (
     ModuleDict as ModuleDict,
+)
+from burn.nn.module import (
     ModuleList as ModuleList,
+)
+from burn.nn.module import (
     Sequential as Sequential,
+)
+from burn.nn.module import (
     WeightsError as WeightsError,
 )
 from burn.nn.norm import (
@@ -72,6 +85,10 @@ from burn.nn.pool import (
 )
 from burn.nn.rnn import (
     GRU as GRU,
+)
+from burn.nn.rnn import (
     LSTM as LSTM,
+)
+from burn.nn.rnn import (
     RNN as RNN,
 )

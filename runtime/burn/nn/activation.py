@@ -109,3 +109,10 @@ class Softmax(Module):
 
     def describe(self) -> str:
         return f"axis={self.axis}"
+
+
+class Identity(Module):
+    """What it is given: a place in an ``nn.Sequential`` that does nothing."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x

@@ -55,7 +55,9 @@ class Recurrent(Module):
         """W, R and B of one layer in ONNX's layout."""
         parts = []
         for name in _NAMES[:2]:
-            parts.append(ops.stack([self._gated(name, layer, s) for s in self._suffixes]))
+            parts.append(
+                ops.stack([self._gated(name, layer, s) for s in self._suffixes])
+            )
         if not self.bias:
             return [*parts, None]
         both = [

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-
 from burn.ops.creation import full_like, ones_like
 from burn.ops.elementwise import cast
 from burn.ops.indexing import along, gather_elements, gather_nd, nd_key

@@ -67,6 +67,5 @@ def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
         largest = np.sum(x, axis=axes, keepdims=True)
     # A row of minus infinity has no finite element to subtract: its sum is 0.
     largest = np.where(np.isfinite(largest), largest, x.dtype.type(0))
-    out = np.asanyarray(x - largest)
-    np.exp(out, out=out)
+    out = np.exp(x - largest)
     return out, np.sum(out, axis=axes, keepdims=True), largest

@@ -1,0 +1,236 @@
+"""Activations, softmax among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.functions import Floating, Unary, expect_float
+from burn_ir.ops.options import changed
+from burn_ir.types import broadcast
+from burn_ir.upgrade import Draft
+
+
+@dataclass(frozen=True)
+class Relu(Unary, Op, onnx="Relu", versions=(1, 6, 13, 14)):
+    def lower(self, x: Value) -> Value:
+        return ops.relu(x)
+
+
+@dataclass(frozen=True)
+class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
+    alpha: float = 0.01
+
+    def lower(self, x: Value) -> Value:
+        return ops.leaky_relu(x, **changed(alpha=(self.alpha, 0.01)))
+
+
+@dataclass(frozen=True)
+class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
+    def infer(self, x: Type, slope: Type) -> Type:
+        shape = broadcast(x, slope)
+        if shape is not None and len(shape) != x.rank:
+            raise InvalidOperand(
+                f"expected a slope that broadcasts to {x.name}, got {slope.name}"
+            )
+        return Type(same_dtype(x, slope), x.shape)
+
+    def lower(self, x: Value, slope: Value) -> Value:
+        return ops.prelu(x, slope)
+
+
+@PRelu.upgrade(1, 6)
+def slope_of_channels(draft: Draft) -> Draft:
+    """Before 7, nothing was broadcast but one slope, or one for each channel."""
+    if draft.rank(1) != 1 or draft.type(1).dims == (1,) or draft.rank(0) < 3:
+        return draft
+    axes = draft.constant("axes", np.arange(1, draft.rank(0) - 1))
+    return draft.with_input(1, draft.before("Unsqueeze", [draft.node.inputs[1], axes]))
+
+
+@dataclass(frozen=True)
+class ThresholdedRelu(Floating, Op, onnx="ThresholdedRelu", versions=(10, 22)):
+    alpha: float = 1.0
+
+    def lower(self, x: Value) -> Value:
+        return ops.thresholded_relu(x, **changed(alpha=(self.alpha, 1.0)))
+
+
+@dataclass(frozen=True)
+class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
+    alpha: float = 1.0
+
+    def lower(self, x: Value) -> Value:
+        return ops.elu(x, **changed(alpha=(self.alpha, 1.0)))
+
+
+@dataclass(frozen=True)
+class Selu(Floating, Op, onnx="Selu", versions=(1, 6, 22)):
+    alpha: float = 1.6732632
+    gamma: float = 1.0507010
+
+    def lower(self, x: Value) -> Value:
+        options = changed(alpha=(self.alpha, 1.6732632), gamma=(self.gamma, 1.0507010))
+        return ops.selu(x, **options)
+
+
+@Selu.upgrade(1)
+def shorter_constants(draft: Draft) -> Draft:
+    """Version 1 had fewer digits in its defaults."""
+    return draft.with_attrs(**{"alpha": 1.6732, "gamma": 1.0507, **draft.attrs})
+
+
+@dataclass(frozen=True)
+class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
+    alpha: float = 1.0
+
+    def lower(self, x: Value) -> Value:
+        return ops.celu(x, **changed(alpha=(self.alpha, 1.0)))
+
+
+@dataclass(frozen=True)
+class Sigmoid(Floating, Op, onnx="Sigmoid", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.sigmoid(x)
+
+
+@dataclass(frozen=True)
+class Tanh(Floating, Op, onnx="Tanh", versions=(1, 6, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.tanh(x)
+
+
+@dataclass(frozen=True)
+class Softplus(Floating, Op, onnx="Softplus", versions=(1, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.softplus(x)
+
+
+@dataclass(frozen=True)
+class Softsign(Floating, Op, onnx="Softsign", versions=(1, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.softsign(x)
+
+
+@dataclass(frozen=True)
+class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def lower(self, x: Value) -> Value:
+        options = changed(alpha=(self.alpha, 0.2), beta=(self.beta, 0.5))
+        return ops.hard_sigmoid(x, **options)
+
+
+@dataclass(frozen=True)
+class HardSwish(Floating, Op, onnx="HardSwish", versions=(14, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.hard_swish(x)
+
+
+@dataclass(frozen=True)
+class Mish(Floating, Op, onnx="Mish", versions=(18, 22)):
+    def lower(self, x: Value) -> Value:
+        return ops.mish(x)
+
+
+@dataclass(frozen=True)
+class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
+    approximate: str = "none"
+
+    def __post_init__(self) -> None:
+        if self.approximate not in ("none", "tanh"):
+            raise InvalidOperand(
+                f"expected approximate 'none' or 'tanh', got {self.approximate!r}"
+            )
+
+    def lower(self, x: Value) -> Value:
+        return ops.gelu(x, **changed(approximate=(self.approximate, "none")))
+
+
+@dataclass(frozen=True)
+class Swish(Floating, Op, onnx="Swish", versions=(24,)):
+    alpha: float = 1.0
+
+    def lower(self, x: Value) -> Value:
+        if self.alpha == 1.0:
+            return ops.silu(x)
+        return x * ops.sigmoid(x * self.alpha)
+
+
+@dataclass(frozen=True)
+class Shrink(Unary, Op, onnx="Shrink", versions=(9,)):
+    bias: float = 0.0
+    lambd: float = 0.5
+
+    def lower(self, x: Value) -> Value:
+        options = changed(bias=(self.bias, 0.0), lambd=(self.lambd, 0.5))
+        if dtypes.is_float(x.dtype):
+            return ops.shrink(x, **options)
+        return ops.shrink(x.cast(dtypes.float64), **options).cast(x.dtype)
+
+
+class AlongAxis:
+    """Operators that look at one axis, or at several as if they were one.
+
+    A tuple stands for the flattened axes of old versions: up to the last, in order.
+    """
+
+    axis: int | tuple[int, ...]
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return expect_float(x).forget()
+
+
+@dataclass(frozen=True)
+class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
+    axis: int | tuple[int, ...] = -1
+
+    def lower(self, x: Value) -> Value:
+        return ops.softmax(x, **changed(axis=(self.axis, -1)))
+
+
+@dataclass(frozen=True)
+class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
+    axis: int | tuple[int, ...] = -1
+
+    def lower(self, x: Value) -> Value:
+        return ops.log_softmax(x, **changed(axis=(self.axis, -1)))
+
+
+@dataclass(frozen=True)
+class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
+    axis: int | tuple[int, ...] = -1
+
+    def lower(self, x: Value) -> Value:
+        if isinstance(self.axis, int):
+            return _hardmax(x, x.shape[self.axis], self.axis, x.dtype)
+        extent = 1
+        for axis in self.axis:
+            extent = extent * x.shape[axis]
+        flat = _hardmax(x.flatten(self.axis[0]), extent, -1, x.dtype)
+        return flat.reshape(*x.shape)
+
+
+def _hardmax(x: Value, extent: Value, axis: int, dtype: dtypes.DType) -> Value:
+    first = ops.argmax(x, axis)
+    return ops.one_hot_mask(first, extent, **changed(axis=(axis, -1))).cast(dtype)
+
+
+@Softmax.upgrade(1, 11)
+@LogSoftmax.upgrade(1, 11)
+@Hardmax.upgrade(1, 11)
+def axes_to_the_end(draft: Draft) -> Draft:
+    """Before 13, all axes from ``axis`` (1 if absent) on were one."""
+    given = int(draft.attrs.get("axis", 1))
+    rank = draft.rank(0)
+    first = rank if given == rank else draft.type(0).axes(given)[0]
+    axes = tuple(range(first, rank))
+    return draft.with_attrs(axis=-1 if axes == (rank - 1,) else axes)

@@ -1,0 +1,31 @@
+"""Arguments as a person would write them: none that is the default, no equal tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def changed(**arguments: tuple[Any, Any]) -> dict[str, Any]:
+    """The arguments ``name=(value, default)`` whose value is not the default.
+
+    Floats are compared in float32, as files hold them.
+    """
+    return {
+        name: value
+        for name, (value, default) in arguments.items()
+        if not _equal(value, default)
+    }
+
+
+def _equal(value: Any, default: Any) -> bool:
+    if isinstance(value, float) and isinstance(default, float):
+        return bool(np.float32(value) == np.float32(default))
+    return bool(value == default)
+
+
+def one(values: Sequence[Any]) -> Any:
+    """The value that all of ``values`` are, else a tuple of them."""
+    return values[0] if values and len(set(values)) == 1 else tuple(values)

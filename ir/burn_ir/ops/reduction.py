@@ -1,0 +1,210 @@
+"""Sums, means, norms and extremes over axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.options import changed
+from burn_ir.static import static_ints
+from burn_ir.upgrade import Draft
+
+#: How the axes of a reduction are given to an operation: all of them, some, or a
+#: tensor of them that is known only when the model runs.
+Axes = Any
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Operators that reduce axes which are an operand; without it, all of them."""
+
+    keepdims: Literal[0, 1] = 1
+    noop_with_empty_axes: Literal[0, 1] = 0
+
+    def infer(self, x: Type, axes: Type | None = None) -> Type:
+        return x.with_shape(self._shape(x, axes))
+
+    def _shape(self, x: Type, axes: Type | None) -> tuple[Dim, ...] | None:
+        if axes is not None and axes.known is None and axes.shape != (0,):
+            return self._shape_of_some(x, axes)
+        if x.shape is None:
+            return None
+        given = () if axes is None or axes.known is None else axes.known.ravel()
+        reduced = x.axes([int(a) for a in given])
+        if not reduced:
+            reduced = () if self.noop_with_empty_axes else tuple(range(x.rank))
+        return without(x.shape, reduced, bool(self.keepdims))
+
+    def _shape_of_some(self, x: Type, axes: Type) -> tuple[Dim, ...] | None:
+        """The shape of the result where the axes are known only at run time."""
+        count = axes.dims[0] if axes.shape else None
+        if not isinstance(count, int) and not self.noop_with_empty_axes:
+            raise InvalidOperand(f"expected a known number of axes, got {axes.name}")
+        if x.shape is None:
+            return None
+        if self.keepdims:
+            return tuple(unnamed() for _ in x.shape)
+        if not isinstance(count, int):
+            return None
+        return tuple(unnamed() for _ in range(x.rank - count))
+
+    def axes(self, axes: Value) -> Axes:
+        """What to give to an operation as its ``axis``."""
+        if axes is None:
+            return () if self.noop_with_empty_axes else None
+        try:
+            given = static_ints(axes)
+        except Undecided:
+            if axes.shape != (0,):
+                return axes
+            given = ()
+        if given:
+            return given[0] if len(given) == 1 else given
+        return () if self.noop_with_empty_axes else None
+
+    def over(self, axes: Value) -> tuple[tuple[Axes, ...], dict[str, bool]]:
+        """The arguments of an operation that reduces."""
+        axis = self.axes(axes)
+        position = () if axis is None else (axis,)
+        return position, {"keepdims": True} if self.keepdims else {}
+
+
+def without(
+    shape: tuple[Dim, ...], reduced: tuple[int, ...], keepdims: bool
+) -> tuple[Dim, ...]:
+    """``shape`` with the extents of some axes 1, or gone."""
+    if keepdims:
+        return tuple(1 if a in reduced else n for a, n in enumerate(shape))
+    return tuple(n for a, n in enumerate(shape) if a not in reduced)
+
+
+@dataclass(frozen=True)
+class ReduceSum(Reduction, Op, onnx="ReduceSum", versions=(1, 11, 13)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return x.sum(*axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return x.mean(*axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceMax(Reduction, Op, onnx="ReduceMax", versions=(1, 11, 12, 13, 18, 20)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return x.max(*axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceMin(Reduction, Op, onnx="ReduceMin", versions=(1, 11, 12, 13, 18, 20)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return x.min(*axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceProd(Reduction, Op, onnx="ReduceProd", versions=(1, 11, 13, 18)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return ops.prod(x, *axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceL1(Reduction, Op, onnx="ReduceL1", versions=(1, 11, 13, 18)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return ops.reduce_l1(x, *axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13, 18)):
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        return (x * x).sum(*axis, **kept)
+
+
+class Rooted(Reduction):
+    """Reductions that end in a root or logarithm, which integers have in float64."""
+
+    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
+        raise NotImplementedError
+
+    def lower(self, x: Value, axes: Value = None) -> Value:
+        axis, kept = self.over(axes)
+        if dtypes.is_float(x.dtype):
+            return self.reduced(x, axis, kept)
+        return self.reduced(x.cast(dtypes.float64), axis, kept).cast(x.dtype)
+
+
+@dataclass(frozen=True)
+class ReduceL2(Rooted, Op, onnx="ReduceL2", versions=(1, 11, 13, 18)):
+    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
+        return ops.reduce_l2(x, *axis, **kept)
+
+
+@dataclass(frozen=True)
+class ReduceLogSum(Rooted, Op, onnx="ReduceLogSum", versions=(1, 11, 13, 18, 28)):
+    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
+        return ops.log(x.sum(*axis, **kept))
+
+
+@dataclass(frozen=True)
+class ReduceLogSumExp(Rooted, Op, onnx="ReduceLogSumExp", versions=(1, 11, 13, 18, 28)):
+    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
+        return ops.logsumexp(x, *axis, **kept)
+
+
+def axes_to_input(draft: Draft) -> Draft:
+    """The axes were an attribute before they became an operand."""
+    return draft.attr_to_input("axes", 1)
+
+
+ReduceSum.upgrade(1, 11)(axes_to_input)
+for _declared in (ReduceMax, ReduceMin):
+    _declared.upgrade(1, 11, 12, 13)(axes_to_input)
+for _other in (ReduceMean, ReduceProd, ReduceL1, ReduceL2):
+    _other.upgrade(1, 11, 13)(axes_to_input)
+for _last in (ReduceSumSquare, ReduceLogSum, ReduceLogSumExp):
+    _last.upgrade(1, 11, 13)(axes_to_input)
+
+
+@dataclass(frozen=True)
+class Position:
+    """Operators that say where along an axis something is."""
+
+    axis: int = 0
+    keepdims: Literal[0, 1] = 1
+    select_last_index: Literal[0, 1] = 0
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return Type(dtypes.int64, None)
+        axes = x.axes(self.axis)
+        return Type(dtypes.int64, without(x.shape, axes, bool(self.keepdims)))
+
+    def options(self) -> dict[str, bool]:
+        """The arguments of the operation beside the axis."""
+        return changed(
+            keepdims=(bool(self.keepdims), False),
+            select_last=(bool(self.select_last_index), False),
+        )
+
+
+@dataclass(frozen=True)
+class ArgMax(Position, Op, onnx="ArgMax", versions=(1, 11, 12, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.argmax(x, self.axis, **self.options())
+
+
+@dataclass(frozen=True)
+class ArgMin(Position, Op, onnx="ArgMin", versions=(1, 11, 12, 13)):
+    def lower(self, x: Value) -> Value:
+        return ops.argmin(x, self.axis, **self.options())
