@@ -8,6 +8,7 @@ from tests.strategies import (
     functions,
     logic,
     matmul,
+    norm,
     pool,
     reduction,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "case",
     "cases",
     "conv",
+    "norm",
     "pool",
     "elementwise",
     "examples",
