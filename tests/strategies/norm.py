@@ -90,7 +90,9 @@ def layer(draw: Draw, version: int) -> Example:
     weights = [floats(draw, inner) for _ in range(draw(st.integers(1, 2)))]
     outputs = draw(st.integers(1, 3))
     x = floats(draw, shape)
-    return Example(attrs, [x, *weights], outputs, rtol=1e-4, atol=1e-5)
+    # The statistics are float32 whatever the data are, too coarse to differentiate.
+    smooth = outputs == 1
+    return Example(attrs, [x, *weights], outputs, smooth=smooth, rtol=1e-4, atol=1e-5)
 
 
 @case("RMSNormalization")
