@@ -3,6 +3,7 @@
 from tests.strategies import (
     activation,
     bits,
+    creation,
     elementwise,
     functions,
     indexing,
@@ -10,6 +11,7 @@ from tests.strategies import (
     matmul,
     ordering,
     reduction,
+    rnn,
     shape,
 )
 from tests.strategies.registry import Example, case, cases, examples
@@ -20,6 +22,7 @@ __all__ = [
     "bits",
     "case",
     "cases",
+    "creation",
     "elementwise",
     "examples",
     "functions",
@@ -28,5 +31,6 @@ __all__ = [
     "matmul",
     "ordering",
     "reduction",
+    "rnn",
     "shape",
 ]
