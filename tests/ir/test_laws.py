@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from burn import Tensor, dtypes
 from burn.backend.autodiff import Autodiff
 from burn.backend.cpu import Cpu
+from burn.primitive import recording
 from burn_ir import evaluate, operators
 from tests.laws import compare, emitted, models, opaque, oracle
 from tests.strategies import Example, cases, examples
@@ -20,7 +21,9 @@ from tests.strategies.registry import Array, Key
 WITHOUT_STRATEGY: dict[str, str] = {}
 
 #: Operators whose results' rank may be unknown before they run, with the reason.
-HIDES_RANK: dict[str, str] = {}
+HIDES_RANK: dict[str, str] = {
+    "Squeeze": "without axes, a symbolic extent of 1 would go",
+}
 
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
@@ -151,7 +154,8 @@ def test_lower_looks_at_nothing_it_may_not(
     graph = models.built(key, version, example, stored)
     inputs = models.operands(example, stored)
     expected = evaluate(graph, inputs)
-    got = evaluate(graph, [opaque.hide(x) for x in inputs])
+    with recording(opaque.OPAQUE):
+        got = evaluate(graph, [opaque.hide(x) for x in inputs])
     compare.assert_same(
         [opaque.reveal(y).numpy() for y in got], [y.numpy() for y in expected]
     )
@@ -187,7 +191,8 @@ def test_gradient_is_the_directional_derivative(
         graph.types[y].dtype == np.float64 if y in graph.types else False
         for y in graph.outputs
     ]
-    assume(where and any(floating) and example.smooth)
+    if not (where and any(floating) and example.smooth):
+        return  # nothing to differentiate
     rng = np.random.default_rng(seed)
     directions = {i: rng.standard_normal(arrays[i].shape) for i in where}
     got = slope_by_tape(graph, arrays, directions, seed)

@@ -1,5 +1,7 @@
 """Matrix products by value and by gradient."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def test_matmul_of_integers_and_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_halves_accumulate_in_float32(dtype: type) -> None:
+def test_halves_accumulate_in_float32(dtype: Any) -> None:
     x = np.full((1, 4096), 0.5, dtype)
     weight = np.ones((2, 4096), dtype)
     for out in (

@@ -48,7 +48,9 @@ def naive(layer: Any, x: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         outs = []
         for side, suffix in enumerate(suffixes):
             path = f"_l{depth}{suffix}"
-            pair = [getattr(layer, n + path).numpy() for n in ("weight_ih", "weight_hh")]
+            pair = [
+                getattr(layer, n + path).numpy() for n in ("weight_ih", "weight_hh")
+            ]
             for n in ("bias_ih", "bias_hh"):
                 pair.append(getattr(layer, n + path).numpy() if layer.bias else zero)
             state = tuple(s[depth * len(suffixes) + side] for s in states)

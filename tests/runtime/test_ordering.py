@@ -1,12 +1,16 @@
 """Orders and running totals by value and by gradient."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(9)
 X = RNG.standard_normal((4, 5, 6)).astype(np.float32)
@@ -18,11 +22,9 @@ TIES = RNG.integers(0, 3, (4, 5, 6)).astype(np.float32)
 def test_topk(axis: int, largest: bool) -> None:
     for x in (X, TIES):
         expected = run_node(
-            "TopK", [x, np.array([3])], outputs=2, axis=axis, largest=int(largest)
+            "TopK", x, np.array([3]), outputs=2, axis=axis, largest=int(largest)
         )
-        found = ops.topk(
-            burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest
-        )
+        found = ops.topk(burn.tensor(x), burn.tensor([3]), axis=axis, largest=largest)
         for got, want in zip(found, expected, strict=True):
             np.testing.assert_array_equal(got.numpy(), want)
     check_gradient(lambda x: ops.topk(x, 2, axis=axis, largest=largest), X)
@@ -47,7 +49,7 @@ def test_extreme_places(
     attrs = {"axis": axis, "keepdims": int(keepdims)}
     (expected,) = run_node(
         {"argmax": "ArgMax", "argmin": "ArgMin"}[name],
-        [TIES],
+        *[TIES],
         select_last_index=int(select_last),
         **attrs,
     )
@@ -79,7 +81,7 @@ def test_sort(descending: bool) -> None:
 def test_running_totals(axis: int, exclusive: bool, reverse: bool) -> None:
     options = {"exclusive": exclusive, "reverse": reverse}
     (expected,) = run_node(
-        "CumSum", [X, np.array(axis)], exclusive=int(exclusive), reverse=int(reverse)
+        "CumSum", X, np.array(axis), exclusive=int(exclusive), reverse=int(reverse)
     )
     found = ops.cumsum(burn.tensor(X), burn.tensor(axis), **options)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)

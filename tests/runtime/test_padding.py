@@ -1,5 +1,6 @@
 """Padding, tiling, stacking and turning round by value and by gradient."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(4)
 X = RNG.standard_normal((4, 5, 6)).astype(np.float32)
@@ -23,9 +26,13 @@ def test_pad(mode: str, pads: list[int], axes: list[int] | None) -> None:
     value = np.array(1.5, np.float32) if mode == "constant" else None
     given = None if axes is None else np.array(axes)
     inputs = [X, np.array(pads), value, given]
-    (expected,) = run_node("Pad", inputs, mode=mode)
+    (expected,) = run_node("Pad", *inputs, mode=mode)
     found = ops.pad(
-        burn.tensor(X), burn.tensor(pads), 1.5, None if axes is None else axes, mode=mode
+        burn.tensor(X),
+        burn.tensor(pads),
+        1.5,
+        None if axes is None else axes,
+        mode=mode,
     )
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.pad(x, pads, 0.0, axes, mode=mode), X)
@@ -63,7 +70,7 @@ def test_pad_says_what_is_wrong() -> None:
 
 
 def test_tile() -> None:
-    (expected,) = run_node("Tile", [X, np.array([2, 1, 3])])
+    (expected,) = run_node("Tile", X, np.array([2, 1, 3]))
     found = ops.tile(burn.tensor(X), burn.tensor([2, 1, 3]))
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.tile(x, (2, 1, 3)), X)
@@ -91,7 +98,7 @@ def test_flip_and_roll() -> None:
 @pytest.mark.parametrize("k", [-2, 0, 3])
 @pytest.mark.parametrize("upper", [True, False])
 def test_trilu(k: int, upper: bool) -> None:
-    (expected,) = run_node("Trilu", [X, np.array(k)], upper=int(upper))
+    (expected,) = run_node("Trilu", X, np.array(k), upper=int(upper))
     found = ops.trilu(burn.tensor(X), burn.tensor(k), upper=upper)
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.trilu(x, k, upper=upper), X)
@@ -101,7 +108,7 @@ def test_trilu(k: int, upper: bool) -> None:
 def test_reverse_sequence(batch_axis: int) -> None:
     axes = {"batch_axis": batch_axis, "time_axis": 1 - batch_axis}
     lengths = np.array([1, 3, 0, 4, 2])[: X.shape[batch_axis]]
-    (expected,) = run_node("ReverseSequence", [X, np.maximum(lengths, 1)], **axes)
+    (expected,) = run_node("ReverseSequence", X, np.maximum(lengths, 1), **axes)
     found = ops.reverse_sequence(burn.tensor(X), np.maximum(lengths, 1), **axes)
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.reverse_sequence(x, lengths, **axes), X)

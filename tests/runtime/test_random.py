@@ -73,9 +73,7 @@ def test_normal(dtype: burn.dtypes.DType) -> None:
 def test_bernoulli() -> None:
     p = burn.tensor(np.tile(np.array([0.0, 0.25, 1.0], np.float32), (2, 20000, 1)))
     drawn, after = ops.bernoulli(state(), p)
-    np.testing.assert_allclose(
-        drawn.numpy().mean((0, 1)), [0.0, 0.25, 1.0], atol=0.01
-    )
+    np.testing.assert_allclose(drawn.numpy().mean((0, 1)), [0.0, 0.25, 1.0], atol=0.01)
     assert after.tolist() == [42, 30000]
     assert ops.bernoulli(state(), p, dtype=burn.bool_)[0].dtype == burn.bool_
 

@@ -1,5 +1,6 @@
 """Resampling against ONNX Runtime over its attributes, and its gradient."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(21)
 X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
@@ -24,7 +27,7 @@ MIXED = np.array([2, 3, 8, 2])
 
 def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) -> None:
     options = {k: int(v) if isinstance(v, bool) else v for k, v in attrs.items()}
-    (expected,) = run_node("Resize", [x, roi, scales, sizes], opset=19, **options)
+    (expected,) = run_node("Resize", x, roi, scales, sizes, opset=19, **options)
     found = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
     assert found.dtype == x.dtype
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
@@ -98,7 +101,7 @@ def test_volumes_and_halves() -> None:
     assert found.dtype == burn.float16
     np.testing.assert_allclose(found.numpy(), exact.numpy(), atol=4e-3)
     (expected,) = run_node(
-        "Resize", [x.astype(np.float32), None, None, np.array(sizes)], mode="linear"
+        "Resize", x.astype(np.float32), None, None, np.array(sizes), mode="linear"
     )
     np.testing.assert_allclose(exact.numpy(), expected, atol=1e-5)
 

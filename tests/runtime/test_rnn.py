@@ -1,5 +1,6 @@
 """Recurrent layers against ONNX Runtime over their attributes, and their gradients."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(8)
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 2
@@ -49,7 +52,7 @@ def check(op: str, inputs: list[Any], attrs: dict[str, Any], **flags: bool) -> N
     ]
     onnx = {**attrs, **{k: int(v) for k, v in flags.items()}}
     count = 3 if op == "LSTM" else 2
-    expected = run_node(op, narrow, outputs=count, hidden_size=HIDDEN, **onnx)
+    expected = run_node(op, *narrow, outputs=count, hidden_size=HIDDEN, **onnx)
     tensors = [None if i is None else burn.tensor(i) for i in narrow]
     found = ours(op, tensors, hidden_size=HIDDEN, **attrs, **flags)
     for got, want in zip(found, expected, strict=True):
@@ -110,9 +113,7 @@ def test_activations(name: str, alpha: list[float], beta: list[float]) -> None:
     inputs = weights("LSTM", "bidirectional")
     check("LSTM", inputs, {"direction": "bidirectional", **attrs})
     check_gradient(
-        lambda x: ours(
-            "LSTM", [x, *inputs[1:]], direction="bidirectional", **attrs
-        )[0],
+        lambda x: ours("LSTM", [x, *inputs[1:]], direction="bidirectional", **attrs)[0],
         inputs[0],
     )
 
@@ -150,9 +151,7 @@ def test_halves_are_computed_in_float32() -> None:
     wide = [None if i is None else i.astype(np.float32) for i in half]
     found, expected = ours("GRU", half)[0], ours("GRU", wide)[0]
     assert found.dtype == burn.float16
-    np.testing.assert_array_equal(
-        found.numpy(), expected.numpy().astype(np.float16)
-    )
+    np.testing.assert_array_equal(found.numpy(), expected.numpy().astype(np.float16))
 
 
 def test_errors_say_what_was_expected() -> None:

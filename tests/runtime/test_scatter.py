@@ -1,5 +1,6 @@
 """Scatters by value and by gradient."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.one_node import run_node
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=21)
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((4, 5, 6)).astype(np.float32)
@@ -30,8 +33,8 @@ def test_scatter_elements(axis: int, reduction: str) -> None:
     else:
         indices = RNG.integers(-4, 4, shape)
     updates = RNG.standard_normal(shape).astype(np.float32)
-    inputs = [X, indices, updates]
-    expected = run_node("ScatterElements", inputs, axis=axis, reduction=reduction)[0]
+    inputs: list[Any] = [X, indices, updates]
+    expected = run_node("ScatterElements", *inputs, axis=axis, reduction=reduction)[0]
     found = ops.scatter_elements(
         *map(burn.tensor, inputs), axis=axis, reduction=reduction
     )
@@ -54,8 +57,8 @@ def test_scatter_nd(depth: int, reduction: str) -> None:
     else:
         indices = RNG.integers(-2, 2, (2, 3, depth))
     updates = RNG.standard_normal(indices.shape[:-1] + X.shape[depth:])
-    inputs = [X, indices, updates.astype(np.float32)]
-    expected = run_node("ScatterND", inputs, reduction=reduction)[0]
+    inputs: list[Any] = [X, indices, updates.astype(np.float32)]
+    expected = run_node("ScatterND", *inputs, reduction=reduction)[0]
     found = ops.scatter_nd(*map(burn.tensor, inputs), reduction=reduction)
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
     check_gradient(

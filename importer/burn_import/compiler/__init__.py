@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from burn_ir.graph import Graph
+from typing import TYPE_CHECKING
 
 from burn_import.compiler.emit import Source, emit
-from burn_import.compiler.structure import recover
-from burn_import.options import Options
 from burn_import.passes import simplify
+from burn_import.structure import recover
+from burn_ir.graph import Graph
+
+if TYPE_CHECKING:
+    from burn_import.options import Options
 
 __all__ = ["Source", "compile_graph"]
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float, name_of
-from burn_ir.graph import Graph
-from burn_ir.op import Layer
-
+from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
-from burn_import.compiler.names import Namespace, camel, comment, identifier, literal, snake
-from burn_import.compiler.parts import Call, Part
+from burn_import.compiler.loops import roll_up
+from burn_import.compiler.names import (
+    Namespace,
+    camel,
+    comment,
+    identifier,
+    literal,
+    snake,
+)
 from burn_import.compiler.writer import Writer
+from burn_import.structure import Call, Part, Path
+from burn_import.structure.parts import with_bodies
+from burn_import.structure.sequences import function_name
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 
 
 @dataclass
@@ -25,25 +34,42 @@ class ClassText:
     signature: str
     result: str
     body: list[str]
+    root: bool
     modules: set[str] = field(default_factory=set)
 
 
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, graph: Graph, class_names: Mapping[int, str]) -> None:
+    def __init__(self, part: Part, graph: Graph) -> None:
         self.part = part
         self.graph = graph
-        self.class_names = class_names
         self.trace: FunctionTrace = trace_part(part, graph)
-        self.taken = Namespace(
-            {path.split(".")[0] for path in part.layer_paths.values()}
-            | {item.path.split(".")[0] for item in part.items if isinstance(item, Call)}
-        )
+        part.layers = self.trace.layers
+        self.containers = Containers(self.modules())
+        roll_up(self.trace.body, self.containers)
+        self.taken = Namespace(path[0] for path in self.containers.entries)
+
+    def modules(self) -> dict[Path, str]:
+        """The source of every module the class holds, by path, in the order of use."""
+        entries: dict[Path, str] = {}
+        for item in self.part.items:
+            if isinstance(item, Call) and item.part.sequence:
+                entries[item.path] = sequence_text(item.part, self.graph)
+            elif isinstance(item, Call):
+                entries[item.path] = f"{item.part.class_name}()"
+            else:
+                for node in with_bodies(item):
+                    path = self.part.layer_paths.get(id(node))
+                    if path is not None and path in self.trace.layers:
+                        entries[path] = layer_text(self.trace.layers[path])
+        return entries
 
     def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
-        writer = Writer(self.trace, parameters, self.attribute, wrap)
+        writer = Writer(
+            self.trace, parameters, self.attribute, self.containers.access, wrap
+        )
         body = self.defaults(parameters) + writer.write()
         single = len(self.part.outputs) == 1
         several = wrap or f"tuple[{', '.join(['Tensor'] * len(self.part.outputs))}]"
@@ -54,6 +80,7 @@ class ClassWriter:
             self.signature(parameters),
             "Tensor" if single else several,
             body,
+            not self.part.path,
             writer.render.modules,
         )
 
@@ -78,7 +105,9 @@ class ClassWriter:
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
             optional = value in self.graph.defaults
-            shown.append(f"{name}: Tensor | None = None" if optional else f"{name}: Tensor")
+            shown.append(
+                f"{name}: Tensor | None = None" if optional else f"{name}: Tensor"
+            )
         return "".join(f", {text}" for text in shown)
 
     def defaults(self, parameters: list[str]) -> list[str]:
@@ -87,20 +116,19 @@ class ClassWriter:
         for name, value in zip(parameters, self.part.inputs, strict=True):
             if value in self.graph.defaults:
                 path = self.attribute(self.graph.defaults[value])
-                lines += [f"        if {name} is None:", f"            {name} = self.{path}.value"]
+                lines += [
+                    f"        if {name} is None:",
+                    f"            {name} = self.{path}.value",
+                ]
         return lines
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__``, in the order of use."""
-        entries: dict[str, str] = {}
-        for item in self.part.items:
-            if isinstance(item, Call):
-                entries.setdefault(item.path, f"{self.class_names[id(item.part)]}()")
-        for path, layer in self.trace.layers.items():
-            entries[path] = layer_text(layer)
-        for constant, path in self.part.tensors.items():
-            entries[path] = self.tensor_text(constant)
-        return container_fields(entries)
+        """The assignments of ``__init__``: modules, then stored arrays."""
+        tensors = [
+            f"self.{name} = {self.tensor_text(constant)}"
+            for constant, name in self.part.tensors.items()
+        ]
+        return self.containers.fields() + tensors
 
     def tensor_text(self, constant: str) -> str:
         """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
@@ -115,44 +143,28 @@ class ClassWriter:
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
 
 
+def sequence_text(part: Part, graph: Graph) -> str:
+    """``nn.Sequential(...)``: a layer's place is its number, functions stand between."""
+    steps: list[str] = []
+    for node in part.items:
+        assert isinstance(node, Node)
+        path = part.layer_paths.get(id(node))
+        if path is None:
+            steps.append(f"ops.{function_name(node)}")
+            continue
+        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        assert layer is not None
+        part.layers[path] = layer
+        steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
+        steps.append(layer_text(layer))
+    return f"nn.Sequential({', '.join(steps)})"
+
+
 def layer_text(layer: Layer) -> str:
     """``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
     args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
-
-
-def container_fields(entries: Mapping[str, str]) -> list[str]:
-    """One assignment for each attribute; numbered children make a ``ModuleList``.
-
-    Numbers with gaps make a ``ModuleDict``, so that keys stay what they were.
-    """
-    grouped: dict[str, dict[str, str]] = {}
-    for path, text in entries.items():
-        head, _, rest = path.partition(".")
-        grouped.setdefault(head, {})[rest] = text
-    return [f"self.{head} = {container(items)}" for head, items in grouped.items()]
-
-
-def container(items: Mapping[str, str]) -> str:
-    """The source of one attribute: a module, or a container of modules."""
-    if "" in items:
-        return items[""]
-    groups: dict[str, dict[str, str]] = {}
-    for path, text in items.items():
-        head, _, rest = path.partition(".")
-        groups.setdefault(head, {})[rest] = text
-    texts = {head: container(group) for head, group in groups.items()}
-    if all(head.isdigit() for head in texts):
-        order = sorted(texts, key=int)
-        values = [texts[head] for head in order]
-        if order == [str(i) for i in range(len(order))]:
-            if len(values) > 1 and len(set(values)) == 1:
-                return f"nn.ModuleList({values[0]} for _ in range({len(values)}))"
-            return f"nn.ModuleList([{', '.join(values)}])"
-        texts = {head: texts[head] for head in order}
-    pairs = ", ".join(f"{literal(head)}: {text}" for head, text in texts.items())
-    return f"nn.ModuleDict({{{pairs}}})"
 
 
 def parameter_names(part: Part, root: bool) -> list[str]:

@@ -9,7 +9,7 @@ from burn_import.structure import Path
 
 
 class Containers:
-    """The fields of one class by path, as ``__init__`` makes and ``__call__`` reads them.
+    """The fields of one class, as ``__init__`` makes and ``__call__`` reads them.
 
     Children numbered from 0 without a gap are an ``nn.ModuleList``; with gaps, or with
     names, an ``nn.ModuleDict``: keys of the record stay what they were.
@@ -24,14 +24,18 @@ class Containers:
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``."""
-        return [f"self.{name} = {self.text((name,))}" for name in self.children.get((), ())]
+        return [
+            f"self.{name} = {self.text((name,))}" for name in self.children.get((), ())
+        ]
 
     def text(self, path: Path) -> str:
         """The source that makes what stands at ``path``."""
         if path in self.entries:
             return self.entries[path]
         if self.is_list(path):
-            texts = [self.text((*path, str(i))) for i in range(len(self.children[path]))]
+            texts = [
+                self.text((*path, str(i))) for i in range(len(self.children[path]))
+            ]
             if len(texts) > 1 and len(set(texts)) == 1:
                 return f"nn.ModuleList({texts[0]} for _ in range({len(texts)}))"
             return f"nn.ModuleList([{', '.join(texts)}])"
@@ -43,6 +47,10 @@ class Containers:
         """Whether the children at ``path`` are numbered without a gap."""
         names = self.children[path]
         return set(names) == {str(i) for i in range(len(names))}
+
+    def is_uniform(self, path: Path) -> bool:
+        """Whether all children at ``path`` are made by the same source."""
+        return len({self.text((*path, name)) for name in self.children[path]}) == 1
 
     def access(self, path: Path) -> str:
         """The source that reads what stands at ``path``: ``self.layer[0]``."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from burn_ir.graph import Graph
-from burn_ir.types import Array
-from burn_templates import render
 
 from burn_import.compiler.classes import (
     ClassText,
@@ -17,7 +14,10 @@ from burn_import.compiler.classes import (
     parameter_names,
 )
 from burn_import.compiler.names import comment, literal
-from burn_import.compiler.structure import Tree
+from burn_import.structure import Tree
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+from burn_templates import render
 
 PLACEHOLDER = "weights.safetensors"
 
@@ -34,14 +34,12 @@ class Source:
 def emit(tree: Tree, graph: Graph, record: str) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights."""
     texts: list[ClassText] = []
-    for part in tree.parts:
+    for part in tree.classes:
         root = part is tree.root
-        writer = ClassWriter(part, graph, tree.class_names)
+        writer = ClassWriter(part, graph)
         wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        texts.append(
-            writer.write(parameter_names(part, root), wrap, comment(part.origin))
-        )
-        tree.layers[id(part)] = writer.trace.layers
+        doc = comment(".".join(part.path))
+        texts.append(writer.write(parameter_names(part, root), wrap, doc))
     weights = tree.weights(graph)
     text = _module(tree, graph, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)

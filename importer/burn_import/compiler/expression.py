@@ -26,7 +26,7 @@ class Expression:
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     def infix(self, operator: str, other: Expression, precedence: int) -> Expression:
-        """``self operator other``; ``**`` binds to the right, comparisons not at all."""
+        """``self operator other``; ``**`` binds right, comparisons not at all."""
         left, right = precedence, precedence + 1
         if precedence == POWER:
             left, right = precedence + 1, precedence

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn import Tensor
+from burn_import.compiler.extents import bindable
+from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.structure.parts import Call, Item, Part, Path
 from burn_ir.dim import Dim, Poly
 from burn_ir.errors import InvalidModel, Problem, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
-
-from burn_import.compiler.extents import bindable
-from burn_import.compiler.parts import Call, Item, Part
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
 
 
 @dataclass
@@ -25,7 +24,7 @@ class FunctionTrace:
     parameters: list[Symbol]
     body: Block
     #: What each layer call of the body is, by its path.
-    layers: dict[str, Layer] = field(default_factory=dict)
+    layers: dict[Path, Layer] = field(default_factory=dict)
 
 
 def trace_part(part: Part, graph: Graph) -> FunctionTrace:
@@ -37,12 +36,12 @@ def trace_part(part: Part, graph: Graph) -> FunctionTrace:
 
 
 class _Run:
-    def __init__(self, graph: Graph, layer_paths: Mapping[int, str]) -> None:
+    def __init__(self, graph: Graph, layer_paths: Mapping[int, Path]) -> None:
         self.graph = graph
         self.layer_paths = layer_paths
         self.tracer = Tracer()
         self.values: dict[str, Any] = {}
-        self.layers: dict[str, Layer] = {}
+        self.layers: dict[Path, Layer] = {}
         self.extents: set[Dim] = set()
 
     def parameter(self, name: str) -> Symbol:
@@ -88,10 +87,10 @@ class _Run:
     def call(self, call: Call) -> None:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
-        self.tracer.append(ModuleCall(call.path, args, targets, call.hint))
+        self.tracer.append(ModuleCall(call.path, args, targets))
 
     def node(self, node: Node, graph: Graph) -> None:
-        """Trace one node, unless its results are known and can be written where used."""
+        """Trace one node, unless its results are known and written where used."""
         if self.folded(node, graph):
             return
         operands = [self.read(name, graph) for name in node.inputs]
@@ -128,7 +127,7 @@ class _Run:
         self.note(known)
 
     def layer(
-        self, node: Node, graph: Graph, path: str, operands: Sequence[Any]
+        self, node: Node, graph: Graph, path: Path, operands: Sequence[Any]
     ) -> None:
         layer = node.op.layer(*(graph.type(name) for name in node.inputs))
         assert layer is not None
@@ -138,13 +137,16 @@ class _Run:
             Symbol() if name is None else self.define(name, graph).data
             for name in node.outputs
         ]
-        self.tracer.append(ModuleCall(path, args, targets, path.rpartition(".")[2]))
+        self.tracer.append(ModuleCall(path, args, targets))
 
     def choice(self, branch: Branch, node: Node, graph: Graph) -> None:
         outer, extents = dict(self.values), set(self.extents)
         blocks = []
         for body in (branch.then, branch.orelse):
-            self.values = {**outer, **dict(zip(body.inputs, branch.operands, strict=True))}
+            self.values = {
+                **outer,
+                **dict(zip(body.inputs, branch.operands, strict=True)),
+            }
             self.extents = set(extents)
             blocks.append(self.body(body))
         self.values, self.extents = outer, extents

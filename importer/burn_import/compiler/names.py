@@ -1,4 +1,4 @@
-"""How strings of a model may enter source: as identifiers, literals and comments only."""
+"""How strings of a model enter source: as identifiers, literals and comments."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
     | {"WEIGHTS", "Backend", "math"}
 )
-_FORBIDDEN = RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
+_FORBIDDEN = (
+    RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
+)
 _MAX_LENGTH = 40
 
 
 def identifier(text: str, default: str = "value") -> str:
-    """``text`` as a Python identifier: ASCII, no keyword, builtin or leading underscore."""
+    """``text`` as an identifier: ASCII, no keyword, builtin or leading underscore."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     word = re.sub(r"[^0-9a-zA-Z]+", "_", plain).strip("_")[:_MAX_LENGTH].rstrip("_")
     if not word:
@@ -103,11 +105,13 @@ def _shortest(value: Any) -> str:
     return repr(float(value))
 
 
-_DIRECTIVES = re.compile(r"(?i)\b(coding|fmt|type|noqa|nosec|pylint|pragma|isort|ruff)\b")
+_DIRECTIVES = re.compile(
+    r"(?i)\b(coding|fmt|type|noqa|nosec|pylint|pragma|isort|ruff)\b"
+)
 
 
 def comment(text: str, limit: int = 100) -> str:
-    """``text`` as the inside of a comment or docstring: one ASCII line, no directive."""
+    """``text`` for a comment or docstring: one ASCII line without directives."""
     plain = text.encode("ascii", "replace").decode()
     plain = "".join(c if c.isprintable() else " " for c in plain)
     plain = plain.replace("\\", "/").replace('"', "'")

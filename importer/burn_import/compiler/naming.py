@@ -52,7 +52,5 @@ def role(symbol: Symbol, statement: Statement) -> str:
 
 
 def _module_role(statement: ModuleCall) -> str:
-    hint = statement.hint
-    if not hint or hint.isdigit() or re.match(r"^[a-z]+\d*$", hint) is None:
-        return "" if not hint or hint.isdigit() else snake(hint)
-    return snake(hint)
+    words = [segment for segment in statement.path if not segment.isdigit()]
+    return snake(words[-1]) if words else ""

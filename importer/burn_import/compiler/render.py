@@ -7,22 +7,23 @@ from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
+
 from burn import Tensor
 from burn.dtypes import is_float, is_integer, name_of
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Primitive
-from burn_ir.dim import Poly
-
 from burn_import.compiler.expression import ATOM, Expression, atom, merge
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.names import literal
 from burn_import.compiler.trace import Apply, ModuleCall, Symbol
+from burn_ir.dim import Poly
 
 #: Primitives in which a Python number beside a tensor takes the tensor's dtype.
 WEAK = frozenset(
-    "add sub mul div floor_div trunc_div remainder fmod pow maximum minimum equal "
-    "not_equal less less_equal greater greater_equal where clip".split()
+    {"add", "sub", "mul", "div", "floor_div", "trunc_div", "remainder", "fmod", "pow"}
+    | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
+    | {"less", "less_equal", "greater", "greater_equal"}
 )
 #: Primitives whose array operands may be a Python list of integers.
 LISTS = frozenset({"concat", "take"})
@@ -35,12 +36,19 @@ INLINE_LIMIT = 8
 class Renderer:
     """Writes operands and calls, given what the values are called by now.
 
-    ``attribute`` gives the path below ``self`` of a stored array, by its name.
+    ``attribute`` gives the attribute of a stored array by its name, ``access`` the
+    source that reads a module by its path.
     """
 
-    def __init__(self, extents: Extents, attribute: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        extents: Extents,
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+    ) -> None:
         self.extents = extents
         self.attribute = attribute
+        self.access = access
         self.names: dict[Symbol, str] = {}
         self.pending: dict[Symbol, Expression] = {}
         self.modules: set[str] = set()  # what the source must import
@@ -50,7 +58,8 @@ class Renderer:
         if isinstance(statement, ModuleCall):
             args = [self.data(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
-            return Expression(f"self.{statement.path}({text})", ATOM, merge(args))
+            module = self.access(statement.path)
+            return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
 
     def apply(self, call: Apply) -> Expression:
@@ -84,7 +93,9 @@ class Renderer:
     def key(self, key: Any) -> Expression:
         """One index: an integer, a slice, None, ``...`` or a tensor."""
         if isinstance(key, slice):
-            bounds = [None if b is None else self.host(b) for b in (key.start, key.stop)]
+            bounds = [
+                None if b is None else self.host(b) for b in (key.start, key.stop)
+            ]
             text = ":".join("" if b is None else b.text for b in bounds)
             if key.step is not None:
                 text += f":{self.host(key.step).text}"
@@ -153,7 +164,7 @@ class Renderer:
         return result
 
     def weak(self, arg: Any, call: Apply) -> Expression:
-        """An operand of an elementwise primitive: a constant of one element is a number."""
+        """An operand of an elementwise primitive: a constant of one element is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
             number = _number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
@@ -256,7 +267,9 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
     if known.ndim == 0:
         return bool(tensors)
     return any(
-        t.type is not None and t.type.shape is not None and len(t.type.shape) >= known.ndim
+        t.type is not None
+        and t.type.shape is not None
+        and len(t.type.shape) >= known.ndim
         for t in tensors
     )
 

@@ -1,4 +1,4 @@
-"""Tracing: running ``lower`` on symbols leaves one statement for each primitive call."""
+"""Tracing: ``lower``, run on symbols, leaves a statement for each primitive call."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from burn import Tensor
 from burn.backend import Backend
 from burn.dtypes import DType
@@ -67,10 +68,9 @@ class Apply:
 class ModuleCall:
     """``targets = self.path(*args)``: a layer or a module of ours."""
 
-    path: str
+    path: tuple[str, ...]
     args: tuple[Any, ...]
     targets: list[Symbol]
-    hint: str = ""
 
 
 @dataclass
@@ -83,7 +83,20 @@ class Choice:
     targets: list[Symbol]
 
 
-Statement = Apply | ModuleCall | Choice
+@dataclass
+class Loop:
+    """``for item in self.path: target = item(*args)``, from call to call.
+
+    ``args`` are those of the first call; the one at ``carried`` is each call's result.
+    """
+
+    path: tuple[str, ...]
+    args: tuple[Any, ...]
+    carried: int
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice | Loop
 
 
 @dataclass
@@ -138,8 +151,10 @@ class Tracer(Backend):
 
 
 def _pieces(args: tuple[Any, ...]) -> int:
-    """The number of results of a split: as many as there are sizes."""
+    """The number of results of a split (as many as sizes) or a chunk (as asked)."""
     sizes = args[1]
+    if isinstance(sizes, int):
+        return sizes
     if not isinstance(sizes, Tensor):
         return len(sizes)
     return int(sizes.shape[0])

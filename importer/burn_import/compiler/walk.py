@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from burn import Tensor
-
-from burn_import.compiler.trace import Apply, Block, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Apply,
+    Block,
+    Choice,
+    Loop,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:
     """What a statement reads at its top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
-    if isinstance(statement, ModuleCall):
+    if isinstance(statement, ModuleCall | Loop):
         return statement.args
     return (statement.condition,)
 

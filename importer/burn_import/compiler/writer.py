@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
-
 from burn_import.compiler.expression import Expression
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.function import FunctionTrace
-from burn_import.compiler.naming import role
 from burn_import.compiler.names import Namespace
+from burn_import.compiler.naming import role
 from burn_import.compiler.render import Renderer
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Block,
+    Choice,
+    Loop,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
 from burn_import.compiler.walk import count_uses, drop_dead
 
 WIDTH = 88
@@ -29,6 +35,7 @@ class Writer:
         trace: FunctionTrace,
         parameters: Sequence[str],
         attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
         wrap: str = "",
     ) -> None:
         """``wrap`` is the class that several results are returned in."""
@@ -38,7 +45,7 @@ class Writer:
         self.remaining = count_uses(trace.body)
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
-        self.render = Renderer(self.extents, attribute)
+        self.render = Renderer(self.extents, attribute, access)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
@@ -75,12 +82,12 @@ class Writer:
         for statement in block.statements:
             if isinstance(statement, Choice):
                 self.choice(statement, indent)
+            elif isinstance(statement, Loop):
+                self.loop(statement, indent)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
-    def assign(
-        self, statement: Statement, expression: Expression, indent: int
-    ) -> None:
+    def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Hold the expression back for its only reader, or give it a name."""
         if len(statement.targets) == 1 and not isinstance(statement, Choice):
             (target,) = statement.targets
@@ -156,7 +163,10 @@ class Writer:
             name = self.free(role(target, choice) or "y")
             names.append(name)
             self.claim(target, name)
-        for head, block in ((f"if {condition.text}:", choice.then), ("else:", choice.orelse)):
+        for head, block in (
+            (f"if {condition.text}:", choice.then),
+            ("else:", choice.orelse),
+        ):
             self.line(head, indent)
             live, start = dict(self.live), len(self.lines)
             self.block(block, indent + 1)
@@ -174,6 +184,26 @@ class Writer:
             }
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def loop(self, loop: Loop, indent: int) -> None:
+        """A ``for`` over a list of modules, through which one value is passed."""
+        args = [self.render.data(arg) for arg in loop.args]
+        start = args[loop.carried]
+        for arg in args:
+            self.spend(arg)
+        (target,) = loop.targets
+        name = start.text if start.text.isidentifier() else ""
+        if not name or name in self.live:
+            name = self.free(next((s for s in STREAMS if s not in self.live), "y"))
+            self.line(f"{name} = {start.text}", indent)
+        self.claim(target, name)
+        item = self.free(_singular(loop.path[-1]))
+        inner = ", ".join(
+            name if place == loop.carried else arg.text for place, arg in enumerate(args)
+        )
+        self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
+        self.line(f"{name} = {item}({inner})", indent + 1)
+        self.read_extents(target, indent)
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
         """Assign the extents that are read from ``symbol``, where it is available."""
@@ -211,6 +241,13 @@ class Writer:
             self.lines.append(whole)
         else:
             self.lines += [f"{space}# {comment}", space + text]
+
+
+def _singular(name: str) -> str:
+    """What one of several is called: ``blocks`` gives ``block``."""
+    if name.isdigit():
+        return "layer"
+    return name[:-1] if len(name) > 3 and name.endswith("s") else name
 
 
 def _several(statement: Statement) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from burn_import.compiler.extents import bindable
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
-
-from burn_import.compiler.extents import bindable
 
 
 def boundary(
@@ -31,7 +30,8 @@ def boundary(
     outputs = [
         name
         for name in made
-        if name in outside or any(id(user) not in inside for user in users.get(name, ()))
+        if name in outside
+        or any(id(user) not in inside for user in users.get(name, ()))
     ]
     return _main_first(graph, _needed(graph, list(read)), outputs), outputs
 

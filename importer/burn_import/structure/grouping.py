@@ -6,9 +6,8 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from burn_ir.graph import Node
-
 from burn_import.structure.parts import Path
+from burn_ir.graph import Node
 
 
 @dataclass(eq=False)

@@ -6,11 +6,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from burn_ir.graph import Graph, Node
-from burn_ir.types import Type
-
 from burn_import.compiler.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
+from burn_ir.graph import Graph, Node
+from burn_ir.types import Type
 
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
@@ -87,7 +86,10 @@ def clean(segments: Sequence[str]) -> Path:
     """Path segments as identifiers; numbers stay numbers."""
     path: list[str] = []
     for segment in segments:
-        for piece in re.split(r"[./]", segment):
+        pieces = re.split(r"[./]", segment)
+        if len(pieces) > 1 and path and identifier(pieces[0], "part") == path[-1]:
+            del pieces[0]  # TorchScript: /layer1/layer1.0 is layer1.0
+        for piece in pieces:
             if piece:
                 path.append(piece if piece.isdigit() else identifier(piece, "part"))
     while path and path[0].isdigit():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from burn_ir.graph import Graph, Node
-
 from burn_import.compiler.names import camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import Call, Item, Part, Path, Tree
 from burn_import.structure.paths import layer_paths, node_scopes
+from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
+from burn_ir.graph import Graph, Node
 
 
 def recover(graph: Graph, class_name: str) -> Tree:
@@ -40,6 +40,10 @@ class _Recovery:
         self.scopes = scopes
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users()
+        self.sequences = find_sequences(graph, layers, self.users)
+        self.member = {
+            id(node): path for path, nodes in self.sequences.items() for node in nodes
+        }
 
     def module_scopes(self) -> set[Path]:
         """The scopes that are worth a class: more than a layer and a few operations."""
@@ -76,8 +80,10 @@ class _Recovery:
         """What a module at ``scope`` runs: its own nodes, and calls of those inside."""
         groups: dict[Path, Group] = {}
         for node in nodes:
-            key = self._child(scope, node, modules)
-            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(node)
+            key = self._child(scope, node, modules) or self.member.get(id(node))
+            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(
+                node
+            )
         arranged = arrange(list(groups.values()), self.order)
         return [
             group.nodes[0] if group.key is None else self.call(scope, group, modules)
@@ -95,13 +101,19 @@ class _Recovery:
     def call(self, scope: Path, group: Group, modules: set[Path]) -> Call:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
+        sequence = group.key in self.sequences
         part = Part(
             group.key,
             self.class_name(group),
-            self.items(group.key, group.nodes, modules),
+            (
+                list(self.sequences[group.key])
+                if sequence
+                else self.items(group.key, group.nodes, modules)
+            ),
             inputs,
             outputs,
             self.relative(group.nodes, group.key),
+            sequence,
         )
         return Call(group.key[len(scope) :], part, inputs, outputs)
 

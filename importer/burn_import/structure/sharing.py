@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from burn_ir.graph import Graph, Node
-from burn_ir.op import Op
 
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.types import Array
 
 #: Stored arrays of at most this many elements may be written into the source.
 _INLINE = 8
@@ -39,9 +40,10 @@ class _Sharing:
         self.model[id(part)] = known or part
         if known is None:
             self.first[key] = part
-            if part.path:
-                part.class_name = self.class_name(part)
-            self.classes.append(part)
+            if not part.sequence:
+                if part.path:
+                    part.class_name = self.class_name(part)
+                self.classes.append(part)
         else:
             part.class_name = known.class_name
         for item in part.items:
@@ -82,13 +84,22 @@ def _shape(graph: Graph, name: str) -> str:
 
 
 def _item(
-    item: Node | Call, part: Part, graph: Graph, number: Callable[[str | None], Hashable]
+    item: Node | Call,
+    part: Part,
+    graph: Graph,
+    number: Callable[[str | None], Hashable],
 ) -> Hashable:
     names = (*item.inputs, *item.outputs)
     values = tuple(number(name) for name in names)
     if isinstance(item, Call):
         return item.path, signature(item.part, graph), values
     path = part.layer_paths.get(id(item))
+    if path is not None:  # the layer holds its weights: their values do not show
+        values = tuple(
+            _kind(graph.constants[n]) if n in graph.constants else number(n)
+            for n in names
+            if n is not None
+        )
     return path, _op(item.op), values, _inner_paths(item, part)
 
 
@@ -114,10 +125,14 @@ def _hashable(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else repr(value)
 
 
+def _kind(array: Array) -> Hashable:
+    return array.dtype.str, array.shape
+
+
 def _constant(graph: Graph, name: str) -> Hashable:
     """What of a stored array shows in the source: its type, and small contents."""
     array = graph.constants[name]
-    kind = (array.dtype.str, array.shape)
+    kind = _kind(array)
     if array.size > _INLINE:
         return kind
     return kind, array.tobytes() if array.dtype != object else repr(array.tolist())

@@ -9,6 +9,26 @@ from burn.box import (
 from burn.nn import (
     init as init,
 )
+from burn.nn.activation import (
+    Identity as Identity,
+    ELU as ELU,
+    GELU as GELU,
+    LeakyReLU as LeakyReLU,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    SiLU as SiLU,
+    Sigmoid as Sigmoid,
+    Softmax as Softmax,
+    Tanh as Tanh,
+)
+from burn.nn.conv import (
+    Conv1d as Conv1d,
+    Conv2d as Conv2d,
+    Conv3d as Conv3d,
+    ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
+)
 from burn.nn.dropout import (
     Dropout as Dropout,
 )
@@ -20,6 +40,9 @@ from burn.nn.init import (
 )
 from burn.nn.init import (
     parameter as parameter,
+)
+from burn.nn.linear import (
+    Linear as Linear,
 )
 from burn.nn.module import (
     Module as Module,
@@ -35,6 +58,30 @@ from burn.nn.module import (
 )
 from burn.nn.module import (
     WeightsError as WeightsError,
+)
+from burn.nn.norm import (
+    BatchNorm1d as BatchNorm1d,
+    BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d,
+    GroupNorm as GroupNorm,
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
+    InstanceNorm3d as InstanceNorm3d,
+    LayerNorm as LayerNorm,
+    LocalResponseNorm as LocalResponseNorm,
+    RMSNorm as RMSNorm,
+)
+from burn.nn.pool import (
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
+    AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
+    GlobalAvgPool as GlobalAvgPool,
+    MaxPool1d as MaxPool1d,
+    MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
 )
 from burn.nn.rnn import (
     GRU as GRU,

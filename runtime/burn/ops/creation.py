@@ -18,16 +18,20 @@ from burn.primitive import primitive
 
 @primitive
 def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
-    """``value`` (a number, or a tensor of one element) everywhere in ``shape``."""
+    """``value`` (a number, or a tensor of one element) everywhere in ``shape``.
+
+    It is one element in memory, however large the shape.
+    """
     if isinstance(value, bool | int | float | complex):
         value = np.asarray(value, dtypes.default_dtype(value))
     xp = namespace(value)
-    return xp.full(integers(shape), value.reshape(()), dtype or value.dtype)
+    one = value.reshape(()).astype(dtype or value.dtype)
+    return xp.broadcast_to(one, integers(shape))
 
 
 @full.vjp
 def _(grad: Any, out: Any, shape: Any, value: Any, *, dtype: Any = None) -> Any:
-    return None, lambda: like(sum(grad), value).reshape(value.shape)
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
 def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
@@ -53,7 +57,7 @@ def full_like(x: Array, value: Array, *, dtype: DType | None = None) -> Array:
 
 @full_like.vjp
 def _(grad: Any, out: Any, x: Any, value: Any, *, dtype: Any = None) -> Any:
-    return None, lambda: like(sum(grad), value).reshape(value.shape)
+    return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
 def zeros_like(x: Any, *, dtype: DType | None = None) -> Any:

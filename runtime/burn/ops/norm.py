@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.composition import Joint
+from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
-from burn.ops.layer_norm import affine, layer_norm, layer_norm_grad, standardise
+from burn.ops.layer_norm import affine, average, average_product, layer_norm
 from burn.ops.pool import window_sum
+from burn.ops.reduction import mean as _mean
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import reshape, squeeze, unsqueeze
 from burn.ops.support import Array, accumulate, like
 from burn.primitive import composite, primitive
+from burn.tensor import Tensor
 
 
 @primitive
@@ -82,10 +84,16 @@ def batch_norm_train(
 
     The results are ``(y, mean, var)``; ``var`` [C] is the biased variance.
     """
-    out, average, var, _ = standardise(x, _around(x), epsilon)
-    affine(out, _channel(weight, x), _channel(bias, x))
-    kind = x.dtype
-    return out.astype(kind, copy=False), average.ravel(), var.ravel()
+    work, axes = accumulate(x), _around(x)
+    mean = average(work, axes)
+    out = work - mean
+    var = average_product(out, out, axes)
+    scale = 1.0 / np.sqrt(var + epsilon)
+    if weight is not None:
+        scale *= _beside(accumulate(weight), x)
+    out *= scale.astype(out.dtype, copy=False)
+    affine(out, None, None if bias is None else _beside(bias, x))
+    return out.astype(x.dtype, copy=False), mean.ravel(), var.ravel()
 
 
 @batch_norm_train.vjp
@@ -98,9 +106,8 @@ def _(
     *,
     epsilon: float = 1e-5,
 ) -> Any:
-    scale = None if weight is None else _beside(weight, x)
     joint = Joint(
-        lambda: layer_norm_grad(grad[0], x, scale, axis=_around(x), epsilon=epsilon)
+        lambda: batch_norm_grad(grad[0], x, out[1], out[2], weight, epsilon=epsilon)
     )
     count = max(x.size // max(x.shape[1], 1), 1)
 
@@ -111,9 +118,68 @@ def _(
 
     return (
         of_x,
-        lambda: like(reshape(joint[1](), weight.shape), weight),
-        lambda: like(sum_(grad[0], _around(x)), bias),
+        lambda: like(joint[1](), weight),
+        lambda: like(joint[2](), bias),
     )
+
+
+@primitive(outputs=3)
+def batch_norm_grad(
+    grad: Array,
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> tuple[Array, Array, Array]:
+    """The gradients ``(x, weight, bias)`` of :func:`batch_norm_train`'s first result.
+
+    ``mean`` and ``var`` are its others, so nothing flows to them but through ``x``.
+    """
+    axes, work = _around(x), accumulate(grad)
+    inverse = 1.0 / np.sqrt(var + epsilon)
+    out = accumulate(x) - _beside(mean, x)
+    out *= _beside(inverse, x)
+    slope, shift = average_product(work, out, axes), average(work, axes)
+    count = max(x.size // max(x.shape[1], 1), 1)
+    out *= -slope
+    out += work
+    out -= shift
+    out *= _beside(inverse if weight is None else inverse * weight, x)
+    return (
+        out.astype(x.dtype, copy=False),
+        slope.ravel() * count,
+        shift.ravel() * count,
+    )
+
+
+@batch_norm_grad.vjp
+def _(
+    grads: Any,
+    outs: Any,
+    outer: Any,
+    x: Any,
+    mean: Any,
+    var: Any,
+    weight: Any = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes = _around(x)
+
+    def body(outer: Any, x: Any, weight: Any) -> Any:
+        centred = x - _mean(x, axes, keepdims=True)
+        inverse = 1.0 / sqrt(_mean(centred * centred, axes, keepdims=True) + epsilon)
+        norm = centred * inverse
+        slope = _mean(outer * norm, axes, keepdims=True)
+        shift = _mean(outer, axes, keepdims=True)
+        scale = inverse if weight is None else inverse * _beside(weight, x)
+        of_bias = sum_(outer, axes)
+        return (outer - shift - norm * slope) * scale, sum_(outer * norm, axes), of_bias
+
+    joint = Joint(lambda: through(body, grads, outer, x, weight))
+    return joint[0], joint[1], None, None, joint[2]
 
 
 @composite
@@ -124,7 +190,7 @@ def group_norm(
     *,
     groups: int,
     epsilon: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, ...] normalised over each of ``groups`` of channels and all space.
 
     ``weight`` and ``bias`` are [C].
@@ -148,7 +214,7 @@ def instance_norm(
     bias: Array | None = None,
     *,
     epsilon: float = 1e-5,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, *size] normalised over space; ``weight`` and ``bias`` are [C]."""
     return layer_norm(
         x,
@@ -167,7 +233,7 @@ def lrn(
     alpha: float = 1e-4,
     beta: float = 0.75,
     bias: float = 1.0,
-) -> Any:
+) -> Tensor:
     """``x`` [N, C, ...] divided by a power of the mean square of ``size`` channels.
 
     ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
@@ -191,7 +257,3 @@ def _beside(vector: Any, x: Any) -> Any:
     """``vector`` [C] so that it is broadcast along axis 1 of ``x``."""
     shape = (-1, *(1 for _ in x.shape[2:]))
     return vector.reshape(shape)
-
-
-def _channel(vector: Array | None, x: Array) -> Array | None:
-    return None if vector is None else _beside(vector, x)

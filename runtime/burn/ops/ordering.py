@@ -56,7 +56,7 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
     work = accumulate(x)
     if not descending:
         return np.argsort(work, axis=axis, kind="stable").astype(np.int64, copy=False)
-    # Turned round twice, so that equal elements keep their order and nothing is negated.
+    # Turned round twice: equal elements keep their order and nothing is negated.
     order = np.argsort(np.flip(work, axis), axis=axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(order, axis).astype(np.int64, copy=False)
 
@@ -192,7 +192,7 @@ def _(
 
 
 def _shift(x: Any, axis: int, reverse: bool) -> Any:
-    """``x`` moved one place towards the start along ``axis`` (the end if ``reverse``)."""
+    """``x`` one place nearer the start along ``axis`` (the end if ``reverse``)."""
     pads = (1, -1) if reverse else (-1, 1)
     return pad(x, pads, 0, axis)
 

@@ -55,7 +55,7 @@ def _(
 ) -> Any:
     def border() -> Any:
         inner = pad_grad(grad, pads, axes, shape=x.shape, mode=mode)
-        return like(sum(grad) - sum(inner), value).reshape(value.shape)
+        return like((sum(grad) - sum(inner)).reshape(value.shape), value)
 
     return (
         lambda: pad_grad(grad, pads, axes, shape=x.shape, mode=mode),

@@ -16,6 +16,7 @@ from burn.ops.reduction import lowest
 from burn.ops.support import Array, accumulate, namespace
 from burn.ops.window import Extents, Padding, Windows, per_axis, windows
 from burn.primitive import composite, primitive
+from burn.tensor import Tensor
 
 
 @primitive
@@ -218,7 +219,7 @@ def lp_pool(
     padding: Padding = 0,
     dilation: Extents = 1,
     ceil_mode: bool = False,
-) -> Any:
+) -> Tensor:
     """The ``p``-norm of each window over the spatial axes of ``x`` [N, C, *size]."""
     total = window_sum(
         pow(abs(x), p),

@@ -23,7 +23,7 @@ _LOW = 0xFFFFFFFF
 
 
 def philox4x32(counter: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:
-    """Four arrays of random 32-bit words (in uint64) for four arrays of counter words."""
+    """Four arrays of random 32-bit words, in uint64, for four of counter words."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(_ROUNDS):

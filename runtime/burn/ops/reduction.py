@@ -191,7 +191,7 @@ all.no_gradient("the result is a bool")
 def var(
     x: Any, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
-    """The variance over ``axis``: squared deviations over their count - ``correction``."""
+    """The variance over ``axis``: the sum of squares over count - ``correction``."""
     count = 1
     for a in axes_of(axis, x.ndim):
         count *= x.shape[a]

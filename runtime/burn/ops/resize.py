@@ -15,7 +15,7 @@ from burn.ops.indexing import add_rows
 from burn.ops.support import Array, Axes, axes_of, integers, namespace
 from burn.primitive import primitive
 
-Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
+Floats = Any  # a NumPy array of float64 on the host
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def resize_grad(
     shape: tuple[int, ...],
     **options: Any,
 ) -> Array:
-    """``grad`` of a resized array summed into the elements of ``shape`` it came from."""
+    """``grad`` of a resized array summed into the elements it came from."""
     xp = namespace(grad)
     total = grad.astype(_working(grad.dtype))
     plans = _plan(shape, scales, sizes, roi, Options(**options))

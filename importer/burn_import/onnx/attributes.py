@@ -1,0 +1,93 @@
+"""Values of attributes, by the type that they are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from burn_import.onnx.tensors import Tensors
+from burn_ir import InvalidModel, RawGraph
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, TypeProto
+
+#: By number of the attribute's type, the field that holds it.
+FIELDS = {
+    **{1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 11: "sparse_tensor", 13: "tp"},
+    **{6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs"},
+    **{12: "sparse_tensors", 14: "type_protos"},
+}
+_SINGLE = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
+
+
+def attribute_value(
+    attr: AttributeProto,
+    where: str,
+    operator: tuple[str, int, str],
+    tensors: Tensors,
+    read_graph: Callable[[GraphProto], RawGraph],
+) -> Any:
+    """The value: a number, string, array or graph, or a tuple of such.
+
+    Types are given as ONNX writes them (``tensor(float)``). ``operator`` is the
+    operator's name, version and domain.
+
+    Raises:
+        InvalidModel: it has no type, or a string is not UTF-8.
+    """
+    name = FIELDS.get(attr.type) if attr.type else _guessed(attr, operator)
+    if name is None:
+        raise InvalidModel(f"{where}: expected a type of ONNX, got {attr.type}")
+    readers: dict[str, Callable[[Any], Any]] = {
+        "f": float,
+        "i": int,
+        "s": lambda value: _text(value, where),
+        "t": lambda value: tensors.array(value, where),
+        "g": read_graph,
+        "sparse_tensor": lambda value: tensors.sparse(value, where),
+        "tp": _type_text,
+    }
+    value = getattr(attr, name)
+    if name in readers:
+        return readers[name](value)
+    single = {"type_protos": "tp"}.get(name, name.removesuffix("s"))
+    first = {"floats": "f", "ints": "i", "strings": "s", "tensors": "t", "graphs": "g"}
+    read = readers[first.get(name, single)]
+    return tuple(read(item) for item in value)
+
+
+def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None:
+    """The field in use where the type is not given, as in the first files.
+
+    What the operator declares decides; an empty list can be told only so.
+    """
+    from onnx import defs
+
+    op_type, version, domain = operator
+    try:
+        schema = defs.get_schema(op_type, version, domain)
+    except defs.SchemaError:
+        schema = None
+    declared = schema.attributes.get(attr.name) if schema is not None else None
+    if declared is not None:
+        return FIELDS.get(declared.type.value)
+    used = [field for field in _SINGLE if attr.HasField(field)]  # type: ignore[arg-type]
+    used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
+    return used[0] if len(used) == 1 else None
+
+
+def _text(value: bytes, where: str) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        message = f"{where}: expected text in UTF-8, got {value[:20]!r}"
+        raise InvalidModel(message) from None
+
+
+def _type_text(proto: TypeProto) -> str:
+    from onnx import helper
+
+    try:
+        return str(helper.printable_type(proto))
+    except (KeyError, ValueError):
+        raise InvalidModel("expected a type of ONNX in an attribute") from None

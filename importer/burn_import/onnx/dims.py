@@ -1,0 +1,131 @@
+"""Names of dimensions: identifiers, whatever the file calls them.
+
+``batch`` stays, ``past + seq`` is read as a sum, ``Max(1, s0)`` becomes one symbol of
+its own. The same text is the same dimension everywhere in a model.
+"""
+
+import keyword
+import re
+import unicodedata
+
+from burn_ir.dim import Dim, symbol
+from burn_ir.errors import Undecided
+
+_TOKEN = re.compile(r"\s*(?:(\d{1,18})|([^\W\d]\w*)|(//|[-+*()]))", re.ASCII)
+_LONGEST = 100
+
+
+class DimNames:
+    """The symbols of one model. Names that need no change are never given away."""
+
+    def __init__(self) -> None:
+        self._by_text: dict[str, Dim] = {}
+        self._taken: set[str] = set()
+
+    def reserve(self, text: str) -> None:
+        """Keep the identifiers in ``text`` for whoever wrote them."""
+        if len(text) <= _LONGEST and _parse(text) is not None:
+            self._taken.update(re.findall(r"[^\W\d]\w*", text, re.ASCII))
+
+    def named(self, text: str) -> Dim:
+        """The dimension that the file calls ``text``."""
+        if text not in self._by_text:
+            parsed = _parse(text) if len(text) <= _LONGEST else None
+            self._by_text[text] = self.fresh(text) if parsed is None else parsed
+        return self._by_text[text]
+
+    def fresh(self, text: str) -> Dim:
+        """A new symbol, called as much like ``text`` as an identifier can be."""
+        base = identifier(text[:_LONGEST], "dim")
+        name, number = base, 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return symbol(name)
+
+
+def identifier(text: str, default: str) -> str:
+    """``text`` in the characters of an identifier, which is no keyword."""
+    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    name = re.sub(r"\W+", "_", ascii_only, flags=re.ASCII).strip("_") or default
+    if name[0].isdigit():
+        name = f"{default}_{name}"
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _parse(text: str) -> Dim | None:
+    """The dimension ``text`` is an expression of; None if it is none."""
+    tokens = _tokens(text)
+    if tokens is None:
+        return None
+    try:
+        value = _Parser(tokens).whole()
+    except (_NoExpression, Undecided, ZeroDivisionError):
+        return None
+    return None if isinstance(value, int) and value < 0 else value
+
+
+def _tokens(text: str) -> list[str] | None:
+    tokens, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            return None
+        tokens.append(match.group().strip())
+        at = match.end()
+    return tokens
+
+
+class _NoExpression(Exception):  # noqa: N818  an answer, not a mistake
+    """The text is not a sum, product or quotient of names and numbers."""
+
+
+class _Parser:
+    """Recursive descent; the text is short, so its depth is."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = [*tokens, ""]
+        self.at = 0
+
+    def next(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def whole(self) -> Dim:
+        value = self.sum()
+        if self.next():
+            raise _NoExpression
+        return value
+
+    def sum(self) -> Dim:
+        value = self.product()
+        while self.tokens[self.at] in ("+", "-"):
+            if self.next() == "+":
+                value = value + self.product()
+            else:
+                value = value - self.product()
+        return value
+
+    def product(self) -> Dim:
+        value = self.atom()
+        while self.tokens[self.at] in ("*", "//"):
+            if self.next() == "*":
+                value = value * self.atom()
+            else:
+                value = value // self.atom()
+        return value
+
+    def atom(self) -> Dim:
+        token = self.next()
+        if token.isdigit():
+            return int(token)
+        if token == "(":
+            value = self.sum()
+            if self.next() != ")":
+                raise _NoExpression
+            return value
+        if not token.isidentifier() or keyword.iskeyword(token):
+            raise _NoExpression
+        return symbol(token)

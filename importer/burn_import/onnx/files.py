@@ -1,0 +1,94 @@
+"""Memory maps of a model's file and of the files that hold its external tensors.
+
+What a model names is not trusted: an external file lies in the directory of the model,
+or in the ``blobs`` of the Hugging Face cache that the directory is a snapshot of (there
+every file is a link to a blob); links are followed first, then the place is checked.
+"""
+
+import mmap
+import os
+import stat
+from pathlib import Path
+
+from burn_ir import UnreadableFile
+
+
+def map_file(path: Path) -> memoryview:
+    """The content of a regular file, read-only and not loaded into memory.
+
+    Raises:
+        UnreadableFile: there is no such file, or it is none that can be mapped.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)  # a pipe would block without O_NONBLOCK
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadableFile(f"expected a regular file, got {str(path)!r}")
+            if status.st_size == 0:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:  # ValueError: NUL in the path
+        if isinstance(error, UnreadableFile):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreadableFile(f"cannot read {str(path)!r}: {reason}") from error
+
+
+class ExternalFiles:
+    """The files beside a model that its tensors may name."""
+
+    def __init__(self, model: Path) -> None:
+        self.directory = Path(os.path.realpath(model.parent))
+        self._maps: dict[Path, memoryview] = {}
+
+    def open(self, location: str, tensor: str) -> memoryview:
+        """The content of the file that ``tensor`` says it is in.
+
+        Raises:
+            UnreadableFile: there is none, or it is not the model's to name.
+        """
+        where = f"tensor {tensor!r}, external file {location!r}"
+        path = self._resolve(location, where)
+        if path not in self._maps:
+            try:
+                self._maps[path] = map_file(path)
+            except UnreadableFile as error:
+                raise UnreadableFile(f"{where}: {error}") from error
+            self._check(path, where)  # whoever swapped a link meanwhile is found out
+        return self._maps[path]
+
+    def _resolve(self, location: str, where: str) -> Path:
+        if not location or "\0" in location or Path(location).is_absolute():
+            raise UnreadableFile(f"{where}: expected a path relative to the model")
+        path = Path(os.path.realpath(self.directory / location))
+        self._check(path, where)
+        if not path.exists():
+            raise UnreadableFile(
+                f"{where}: there is no such file; put it beside the model, where the "
+                "exporter wrote it"
+            )
+        return path
+
+    def _check(self, path: Path, where: str) -> None:
+        real = Path(os.path.realpath(path))
+        blobs = _blobs(self.directory)
+        if not real.is_relative_to(self.directory) and real.parent != blobs:
+            raise UnreadableFile(
+                f"{where}: expected a file in the directory of the model, "
+                "this one is outside"
+            )
+
+
+def _blobs(directory: Path) -> Path | None:
+    """Where the Hugging Face cache of ``directory`` keeps the files' contents.
+
+    Its layout is ``<repository>/snapshots/<revision>/...`` and ``<repository>/blobs``.
+    """
+    for parent in (directory, *directory.parents):
+        if parent.parent.name == "snapshots":
+            return parent.parent.parent / "blobs"
+    return None

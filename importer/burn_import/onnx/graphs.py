@@ -1,0 +1,260 @@
+"""Graphs, nodes and attributes of a file as the raw model has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.dtypes import DType
+from burn_import.onnx.attributes import attribute_value
+from burn_import.onnx.dims import DimNames
+from burn_import.onnx.functions import Call, Functions, Names, TooManyNodes
+from burn_import.onnx.scopes import scope_of
+from burn_import.onnx.tensors import Tensors, dtype_of
+from burn_ir import (
+    InvalidModel,
+    ModelError,
+    Problem,
+    RawGraph,
+    RawNode,
+    Type,
+    UnsupportedModel,
+)
+from burn_ir.dim import Dim
+from burn_ir.types import Array
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto
+
+#: The dtype of a body's input for which the file declares no tensor type; what the
+#: node around it passes in decides.
+UNDECLARED: DType = np.dtype("V")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where nodes are read: the model itself, a function's call, or a body of these.
+
+    ``names`` renames values inside calls, and is None where they stay as written.
+    """
+
+    opsets: Mapping[str, int]
+    names: Names | None = None
+    call: Call | None = None
+
+
+@dataclass
+class GraphReader:
+    """Reads the graphs of one model; what is wrong with it gathers in ``problems``."""
+
+    tensors: Tensors
+    dims: DimNames
+    opsets: dict[str, int]
+    functions: Functions
+    ir_version: int
+    problems: list[ModelError] = field(default_factory=list)
+
+    def main(self, proto: GraphProto) -> RawGraph:
+        """The main graph; inputs that are no tensors are among the problems."""
+        for value in proto.input:
+            if value.type.WhichOneof("value") != "tensor_type":
+                self.problems.append(_no_tensor(value))
+        return self.graph(proto, Frame(self.opsets), is_main=True)
+
+    def graph(self, proto: GraphProto, frame: Frame, is_main: bool = False) -> RawGraph:
+        """A graph, read in ``frame``."""
+        names = frame.names
+        if names is not None:
+            names = names.inner(_defined(proto))
+            frame = Frame(frame.opsets, names, frame.call)
+        stored = {
+            _renamed(names, name): array for name, array in self.initializers(proto)
+        }
+        inputs = {}
+        for value in proto.input:
+            name = _renamed(names, value.name)
+            if name in inputs:
+                message = f"expected inputs of different names, got {name!r} twice"
+                self.problems.append(InvalidModel(message))
+            if name not in stored or (is_main and self.ir_version >= 4):
+                inputs[name] = self.type(value, is_main)
+        defaults = {name: array for name, array in stored.items() if name in inputs}
+        return RawGraph(
+            proto.name,
+            inputs,
+            tuple(_renamed(names, value.name) for value in proto.output),
+            tuple(self.nodes(proto.node, frame)),
+            {name: array for name, array in stored.items() if name not in defaults},
+            defaults,
+            proto.doc_string,
+        )
+
+    def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
+        """Each stored tensor once; those that contradict themselves are left out."""
+        seen = set()
+        for tensor in (*proto.initializer, *proto.sparse_initializer):
+            dense = hasattr(tensor, "data_type")
+            name = tensor.name if dense else tensor.values.name  # type: ignore[union-attr]
+            try:
+                if not name or name in seen:
+                    raise InvalidModel(
+                        f"expected initializers of different names, got {name!r} "
+                        + ("twice" if name else "")
+                    )
+                seen.add(name)
+                read = self.tensors.array if dense else self.tensors.sparse
+                yield name, read(tensor)  # type: ignore[operator]
+            except ModelError as error:
+                self.problems.append(error)
+
+    def nodes(self, protos: Iterable[NodeProto], frame: Frame) -> Iterator[RawNode]:
+        """The nodes, with calls of functions replaced by the nodes of these."""
+        for proto in protos:
+            try:
+                function = self.functions.get(proto)
+                if function is not None:
+                    yield from self.functions.inline(self, proto, function, frame)
+                else:
+                    yield self.node(proto, frame)
+            except TooManyNodes:
+                raise
+            except ModelError as error:
+                self.problems.append(error)
+
+    def node(self, proto: NodeProto, frame: Frame) -> RawNode:
+        """A node that is no call of a function."""
+        if frame.call is not None:
+            self.functions.check_version(proto, frame.opsets, self.opsets)
+        scope, classes = self.scope(proto, frame)
+        name = proto.name
+        if frame.call is not None and name:
+            name = f"{frame.call.prefix}{name}"
+        attrs = self.attributes(proto, frame)
+        if proto.op_type == "Constant" and domain_of(proto.domain) == "":
+            attrs = _constant(attrs)
+        return RawNode(
+            proto.op_type,
+            domain_of(proto.domain),
+            attrs,
+            tuple(_renamed(frame.names, n) if n else None for n in proto.input),
+            tuple(_renamed(frame.names, n) if n else None for n in proto.output),
+            name,
+            scope,
+            classes,
+        )
+
+    def scope(
+        self, proto: NodeProto, frame: Frame
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The node's module: its own, below that of the call it stands in."""
+        metadata = {entry.key: entry.value for entry in proto.metadata_props}
+        scope, classes = scope_of(proto.name, metadata)
+        if frame.call is None or metadata and scope:
+            return scope, classes
+        return (*frame.call.scope, *scope), frame.call.classes if not scope else ()
+
+    def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
+        """The attributes by name; a reference to an omitted one is itself omitted."""
+        found: dict[str, Any] = {}
+        for attr in proto.attribute:
+            where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
+            if attr.name in found:
+                raise InvalidModel(f"{where}: it is there twice")
+            if attr.ref_attr_name:
+                if frame.call is None:
+                    raise InvalidModel(f"{where}: only functions can refer to others")
+                if attr.ref_attr_name in frame.call.attrs:
+                    found[attr.name] = frame.call.attrs[attr.ref_attr_name]
+                continue
+            version = frame.opsets.get(domain_of(proto.domain), 1)
+            found[attr.name] = attribute_value(
+                attr,
+                where,
+                (proto.op_type, version, domain_of(proto.domain)),
+                self.tensors,
+                lambda graph: self.graph(graph, frame),
+            )
+        return found
+
+    def type(self, value: ValueInfoProto, is_main: bool) -> Type:
+        """The declared type of an input; a fresh symbol where an extent is not."""
+        tensor = value.type.tensor_type
+        if value.type.WhichOneof("value") != "tensor_type" or not tensor.elem_type:
+            if is_main and value.type.WhichOneof("value") == "tensor_type":
+                self.problems.append(_no_tensor(value))
+            return Type(UNDECLARED, None)
+        try:
+            dtype = dtype_of(tensor.elem_type, f"input {value.name!r}")
+        except ModelError as error:
+            self.problems.append(error)
+            return Type(UNDECLARED, None)
+        if not tensor.HasField("shape"):
+            return Type(dtype, None)
+        return Type(dtype, self.shape(value.name, value.type))
+
+    def shape(self, name: str, declared: TypeProto) -> tuple[Dim, ...]:
+        dims: list[Dim] = []
+        for axis, dim in enumerate(declared.tensor_type.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value >= 0:
+                dims.append(dim.dim_value)
+            elif dim.dim_param:
+                dims.append(self.dims.named(dim.dim_param))
+            else:  # nothing, or -1 as some exporters write
+                dims.append(self.dims.fresh(f"{name}_dim_{axis}"))
+        return tuple(dims)
+
+
+def domain_of(domain: str) -> str:
+    """The domain of an operator; the standard one has two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def dim_params(proto: GraphProto) -> Iterator[str]:
+    """What a graph calls the dimensions of its inputs, bodies included."""
+    for value in proto.input:
+        for dim in value.type.tensor_type.shape.dim:
+            yield dim.dim_param
+    for node in proto.node:
+        for attr in node.attribute:
+            for body in (attr.g, *attr.graphs) if attr.HasField("g") else attr.graphs:
+                yield from dim_params(body)
+
+
+def _renamed(names: Names | None, name: str) -> str | None | Any:
+    return name if names is None else names[name]
+
+
+def _defined(proto: GraphProto) -> set[str]:
+    """The names that a body defines itself."""
+    found = {value.name for value in proto.input}
+    found |= {tensor.name for tensor in proto.initializer}
+    found |= {tensor.values.name for tensor in proto.sparse_initializer}
+    return found | {name for node in proto.node for name in node.output if name}
+
+
+def _no_tensor(value: ValueInfoProto) -> ModelError:
+    kind = (value.type.WhichOneof("value") or "nothing").removesuffix("_type")
+    if kind == "tensor":
+        return InvalidModel(f"expected input {value.name!r} to declare its dtype")
+    if kind == "nothing":
+        return InvalidModel(f"expected input {value.name!r} to declare its type")
+    message = f"expected inputs that are tensors, got {value.name!r}, a {kind}"
+    return UnsupportedModel([Problem(message)])
+
+
+def _constant(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a Constant with its value as an array, however written."""
+    if len(attrs) != 1:
+        raise InvalidModel(f"expected a Constant of one value, got {sorted(attrs)}")
+    ((key, value),) = attrs.items()
+    kinds = {"float": np.float32, "int": np.int64, "string": object}
+    kind = key.removeprefix("value_").removesuffix("s")
+    if key.startswith("value_") and kind in kinds:
+        value = np.array(value, kinds[kind])
+        value.flags.writeable = False
+    elif key not in ("value", "sparse_value") or not isinstance(value, np.ndarray):
+        raise InvalidModel(f"expected a Constant of a tensor, got {key!r}")
+    return {"value": value}

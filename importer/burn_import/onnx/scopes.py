@@ -1,0 +1,65 @@
+"""The module that a node came from, as its exporter noted it."""
+
+import ast
+from collections.abc import Mapping
+
+NAME_SCOPES = "pkg.torch.onnx.name_scopes"
+CLASS_HIERARCHY = "pkg.torch.onnx.class_hierarchy"
+
+_LONGEST = 10_000
+
+
+def scope_of(
+    name: str, metadata: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The path of a node's module, and the classes along it.
+
+    The path is one of attributes (``("encoder", "layer", "0")``), empty where nothing
+    is known. Where the exporter told them, ``classes`` has one entry for the root and
+    one for each segment, ``""`` for a segment that is no module of its own (a list).
+    PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
+    path into the node's name, ``/encoder/layer.0/MatMul``.
+    """
+    scopes = _strings(metadata.get(NAME_SCOPES, ""))
+    if scopes:
+        return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
+    return tuple(
+        segment
+        for part in name.split("/")[:-1]
+        for segment in part.split(".")
+        if segment
+    ), ()
+
+
+def _from_metadata(
+    scopes: list[str], classes: list[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if scopes[0] != "" or len(scopes) < 2:
+        return (), ()  # made by the exporter, in no module
+    modules = scopes[:-1]  # the last is the node itself
+    path = _segments(modules[-1])
+    if len(classes) < len(modules):
+        return path, ()
+    found = [""] * (len(path) + 1)
+    for module, cls in zip(modules, classes, strict=False):
+        segments = _segments(module)
+        if segments == path[: len(segments)]:
+            found[len(segments)] = cls.rpartition(".")[2]
+    return path, tuple(found)
+
+
+def _segments(module: str) -> tuple[str, ...]:
+    return tuple(segment for segment in module.split(".") if segment)
+
+
+def _strings(text: str) -> list[str]:
+    """The list of strings that ``text`` is the source of; empty if it is none."""
+    if not text.startswith("[") or len(text) > _LONGEST:
+        return []
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return value
+    return []

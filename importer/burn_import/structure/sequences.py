@@ -1,0 +1,93 @@
+"""Numbered layers in a chain, with functions between them: ``nn.Sequential``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from burn_ir.errors import Undecided
+from burn_ir.graph import Graph, Node
+
+from burn_import.compiler.trace import Apply, Block, Symbol, Tracer
+from burn_import.structure.parts import Path
+
+Users = Mapping[str, Sequence[Node]]
+
+
+def find_sequences(
+    graph: Graph, layers: Mapping[int, Path], users: Users
+) -> dict[Path, list[Node]]:
+    """The nodes of each ``nn.Sequential``, in order, by its path."""
+    members: dict[Path, list[Node]] = {}
+    for node in graph.nodes:
+        path = layers.get(id(node))
+        if path is not None and path[-1].isdigit():
+            members.setdefault(path[:-1], []).append(node)
+    outputs = set(graph.outputs)
+    chains = {
+        path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
+    }
+    return {path: chain for path, chain in chains.items() if len(chain) > 1}
+
+
+def _chain(
+    nodes: Sequence[Node], layers: Mapping[int, Path], users: Users, outputs: set[str]
+) -> list[Node]:
+    """``nodes`` with the functions between and after them; empty if no chain."""
+    chain: list[Node] = []
+    place = -1
+    for node in nodes:
+        number = int(layers[id(node)][-1])
+        if chain:
+            chain += _functions(chain[-1], users, outputs, number - place - 1)
+            if node not in _next(chain[-1], users, outputs):
+                return []
+        if number <= place:
+            return []
+        chain.append(node)
+        place = number
+    return chain + _functions(chain[-1], users, outputs, 1)
+
+
+def _next(node: Node, users: Users, outputs: set[str]) -> list[Node]:
+    """The only reader of the only result of ``node``, if there is one."""
+    results = [name for name in node.outputs if name is not None]
+    if len(results) != 1 or results[0] in outputs:
+        return []
+    readers = users.get(results[0], [])
+    alone = len(readers) == 1 and readers[0].inputs[0] == results[0]
+    return list(readers) if alone else []
+
+
+def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[Node]:
+    """At most ``most`` plain functions that take what ``node`` gives, one by one."""
+    found: list[Node] = []
+    while len(found) < most:
+        after = _next(node, users, outputs)
+        if not after or function_name(after[0]) is None:
+            break
+        node = after[0]
+        found.append(node)
+    return found
+
+
+def function_name(node: Node) -> str | None:
+    """The primitive that a node is, if it is one function of one value."""
+    if len(node.inputs) != 1 or node.op.bodies():
+        return None
+    tracer, block = Tracer(), Block()
+    tracer.blocks.append(block)
+    operand = tracer.symbol(None)
+    try:
+        result = tracer.lower(node.op, [operand])
+    except Undecided:
+        return None
+    if len(block.statements) != 1 or isinstance(result, tuple):
+        return None
+    (call,) = block.statements
+    return _plain(call, operand.data) if isinstance(call, Apply) else None
+
+
+def _plain(call: Apply, operand: Symbol) -> str | None:
+    alone = len(call.args) == 1 and call.args[0].data is operand and not call.static
+    name: str = call.primitive.name
+    return name if alone else None

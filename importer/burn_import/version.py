@@ -1,0 +1,3 @@
+"""The version of the importer, which the generated files name."""
+
+VERSION = "0.1.0"

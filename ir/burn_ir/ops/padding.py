@@ -1,0 +1,76 @@
+"""Enlarging a tensor at its borders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.support import ints_of, known_dims, known_ints, unnamed_dims
+from burn_ir.upgrade import Draft
+
+MODES = ("constant", "reflect", "edge", "wrap")
+
+
+@dataclass(frozen=True)
+class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
+    mode: Literal["constant", "reflect", "edge", "wrap"] = "constant"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise InvalidOperand(f"expected mode {', '.join(MODES)}, got {self.mode!r}")
+
+    def infer(
+        self,
+        data: Type,
+        pads: Type,
+        constant_value: Type | None = None,
+        axes: Type | None = None,
+    ) -> Type:
+        if data.shape is None:
+            return data.with_shape(None)
+        counts, where = known_dims(pads), known_ints(axes)
+        if counts is None or (axes is not None and where is None):
+            return data.with_shape(unnamed_dims(data.rank))
+        chosen = range(data.rank) if where is None else data.axes(where)
+        if len(counts) != 2 * len(chosen):
+            raise InvalidOperand(f"expected {2 * len(chosen)} pads, got {len(counts)}")
+        dims: list[Dim] = list(data.dims)
+        for place, axis in enumerate(chosen):
+            dims[axis] = dims[axis] + counts[place] + counts[place + len(chosen)]
+        return data.with_shape(dims)
+
+    def lower(
+        self, data: Value, pads: Value, constant_value: Value = None, axes: Value = None
+    ) -> Value:
+        counts, where = ints_of(pads), ints_of(axes)
+        args: list[Any] = [data, pads if counts is None else counts]
+        if axes is not None:
+            chosen = axes if where is None else where
+            args += [0 if constant_value is None else constant_value, chosen]
+        elif constant_value is not None and self.mode == "constant":
+            args.append(constant_value)
+        if self.mode == "constant":
+            return ops.pad(*args)
+        return ops.pad(*args, mode=self.mode)
+
+
+@Pad.upgrade(1, 2)
+def pads_attribute(draft: Draft) -> Draft:
+    """Before 11, pads and value were attributes; in version 1 called paddings."""
+    if "paddings" in draft.attrs:
+        draft = draft.with_attrs("paddings", pads=draft.attrs["paddings"])
+    draft = draft.attr_to_input("pads", 1)
+    value = draft.attrs.get("value", 0.0)
+    draft = draft.with_attrs("value")
+    if draft.attrs.get("mode", "constant") != "constant" or value == 0.0:
+        return draft
+    dtype = draft.type(0).dtype
+    if not dtypes.is_float(dtype):
+        raise InvalidOperand(f"expected floats to pad, got {draft.type(0).name}")
+    return draft.with_input(2, draft.constant("value", np.array(value, dtype)))

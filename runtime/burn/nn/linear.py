@@ -1,0 +1,32 @@
+"""The affine layer."""
+
+from burn import ops
+from burn.box import Parameter
+from burn.nn import init
+from burn.nn.module import Module
+from burn.tensor import Tensor
+
+
+class Linear(Module):
+    """``x @ weight.mT + bias`` over the last axis: [..., in] to [..., out].
+
+    ``weight`` is [out, in], ``bias`` [out].
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(
+            init.kaiming_uniform((out_features, in_features), in_features)
+        )
+        self.bias = (
+            Parameter(init.kaiming_uniform((out_features,), in_features))
+            if bias
+            else None
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.linear(x, self.weight, self.bias)
+
+    def describe(self) -> str:
+        return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"

@@ -1,0 +1,246 @@
+"""Normalisation layers."""
+
+from math import prod
+
+from burn import ops
+from burn.box import Buffer, Parameter
+from burn.nn import init
+from burn.nn.module import Module
+from burn.tensor import Tensor
+
+
+def _parameter(wanted: bool, shape: tuple[int, ...], value: float) -> Parameter | None:
+    return Parameter(init.constant(shape, value)) if wanted else None
+
+
+class _BatchNorm(Module):
+    rank = 0
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.weight = _parameter(affine, (num_features,), 1.0)
+        self.bias = _parameter(affine, (num_features,), 0.0)
+        self.running_mean = Buffer(init.constant((num_features,), 0.0))
+        self.running_var = Buffer(init.constant((num_features,), 1.0))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != self.rank + 2 and (self.rank, x.ndim) != (1, 2):
+            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
+        box = self.running_mean if self.weight is None else self.weight
+        if box.backend.tracks_gradients:
+            return self._train(x)
+        return ops.batch_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            epsilon=self.eps,
+        )
+
+    def _train(self, x: Tensor) -> Tensor:
+        """The result by the batch's statistics, which the running ones then follow."""
+        count = prod(x.shape) // max(self.num_features, 1)
+        if count < 2:
+            raise ValueError(
+                "expected more than one element a channel in training, "
+                f"got {list(x.shape)}"
+            )
+        y, mean, var = ops.batch_norm_train(x, self.weight, self.bias, epsilon=self.eps)
+        self._follow(self.running_mean, mean.detach())
+        self._follow(self.running_var, var.detach() * (count / (count - 1)))
+        return y
+
+    def _follow(self, running: Buffer, value: Tensor) -> None:
+        new = running * (1.0 - self.momentum) + value * self.momentum
+        running.set(new.cast(running.dtype))
+
+    def describe(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.weight is not None}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalises the channels of [N, C] or [N, C, length] over the batch.
+
+    In training, that is with parameters on an ``Autodiff`` backend, by the statistics
+    of the batch, which ``running_mean`` and ``running_var`` (unbiased) then follow by
+    ``momentum``; otherwise by these.
+
+    Raises:
+        ValueError: another rank, or in training only one element a channel.
+    """
+
+    rank = 1
+
+
+class BatchNorm2d(_BatchNorm):
+    """:class:`BatchNorm1d` for [N, C, H, W]."""
+
+    rank = 2
+
+
+class BatchNorm3d(_BatchNorm):
+    """:class:`BatchNorm1d` for [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 over the last axes, whose extents ``normalized_shape`` is.
+
+    ``weight`` and ``bias`` have that shape.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0)
+        self.bias = _parameter(elementwise_affine and bias, self.normalized_shape, 0.0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        axis = _last(self.normalized_shape, x)
+        return ops.layer_norm(x, self.weight, self.bias, axis=axis, epsilon=self.eps)
+
+    def describe(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class RMSNorm(Module):
+    """Root mean square 1 over the last axes, whose extents ``normalized_shape`` is."""
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-6,
+        elementwise_affine: bool = True,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        axis = _last(self.normalized_shape, x)
+        return ops.rms_norm(x, self.weight, axis=axis, epsilon=self.eps)
+
+    def describe(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class GroupNorm(Module):
+    """Mean 0 and variance 1 over each group of channels of [N, C, ...] and all space.
+
+    Raises:
+        ValueError: the channels do not divide into the groups.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(
+                f"expected channels that are a multiple of {num_groups} groups, "
+                f"got {num_channels}"
+            )
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.weight = _parameter(affine, (num_channels,), 1.0)
+        self.bias = _parameter(affine, (num_channels,), 0.0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.group_norm(
+            x, self.weight, self.bias, groups=self.num_groups, epsilon=self.eps
+        )
+
+    def describe(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+
+
+class _InstanceNorm(Module):
+    rank = 0
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, affine: bool = False
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps = num_features, eps
+        self.weight = _parameter(affine, (num_features,), 1.0)
+        self.bias = _parameter(affine, (num_features,), 0.0)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.ndim != self.rank + 2:
+            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
+        return ops.instance_norm(x, self.weight, self.bias, epsilon=self.eps)
+
+    def describe(self) -> str:
+        affine = self.weight is not None
+        return f"{self.num_features}, eps={self.eps}, affine={affine}"
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Mean 0 and variance 1 over the space of each channel of [N, C, length]."""
+
+    rank = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Mean 0 and variance 1 over the space of each channel of [N, C, H, W]."""
+
+    rank = 2
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Mean 0 and variance 1 over the space of each channel of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class LocalResponseNorm(Module):
+    """Divides by a power of the mean square of ``size`` neighbouring channels.
+
+    An even ``size`` takes one more channel after than before, as ONNX defines it.
+    """
+
+    def __init__(
+        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.lrn(x, size=self.size, alpha=self.alpha, beta=self.beta, bias=self.k)
+
+    def describe(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+def _shape(normalized: int | tuple[int, ...]) -> tuple[int, ...]:
+    return (normalized,) if isinstance(normalized, int) else tuple(normalized)
+
+
+def _last(shape: tuple[int, ...], x: Tensor) -> int:
+    """The first axis to normalise, from the end."""
+    if x.shape[-len(shape) :] != shape:
+        raise ValueError(f"expected last extents {shape}, got {list(x.shape)}")
+    return -len(shape)

@@ -1,0 +1,146 @@
+"""Pooling layers, without parameters."""
+
+from burn import ops
+from burn.nn.module import Module
+from burn.ops.window import Extents, Padding
+from burn.tensor import Tensor
+
+
+class _Layer(Module):
+    rank = 0
+
+    def _check(self, x: Tensor) -> None:
+        if x.ndim != self.rank + 2:
+            raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
+
+    def describe(self) -> str:
+        return ", ".join(f"{name}={value}" for name, value in vars(self).items())
+
+
+class _MaxPool(_Layer):
+    def __init__(
+        self,
+        kernel_size: Extents,
+        stride: Extents | None = None,
+        padding: Padding = 0,
+        dilation: Extents = 1,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding, self.dilation = padding, dilation
+        self.ceil_mode = ceil_mode
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self._check(x)
+        return ops.max_pool(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window of [N, C, length]."""
+
+    rank = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window of [N, C, H, W]."""
+
+    rank = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class _AvgPool(_Layer):
+    def __init__(
+        self,
+        kernel_size: Extents,
+        stride: Extents | None = None,
+        padding: Padding = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding, self.ceil_mode = padding, ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self._check(x)
+        return ops.avg_pool(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window of [N, C, length]; padding counts unless told not to."""
+
+    rank = 1
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of [N, C, H, W]; padding counts unless told not to."""
+
+    rank = 2
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of [N, C, D, H, W]; padding counts unless told not to."""
+
+    rank = 3
+
+
+class _AdaptiveAvgPool(_Layer):
+    def __init__(self, output_size: Extents) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self._check(x)
+        return ops.adaptive_avg_pool(x, output_size=self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The means of ``output_size`` even windows of [N, C, length]."""
+
+    rank = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The means of ``output_size`` even windows of [N, C, H, W]."""
+
+    rank = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The means of ``output_size`` even windows of [N, C, D, H, W]."""
+
+    rank = 3
+
+
+class GlobalAvgPool(Module):
+    """The mean over the space of [N, C, *size]: [N, C], or [N, C, 1, ...] if kept."""
+
+    def __init__(self, keepdims: bool = False) -> None:
+        super().__init__()
+        self.keepdims = keepdims
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.mean(x, tuple(range(2, x.ndim)), keepdims=self.keepdims)
