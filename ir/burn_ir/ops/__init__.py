@@ -11,6 +11,8 @@ from burn_ir.ops import (
     indexing,
     logic,
     matmul,
+    norm,
+    options,
     ordering,
     padding,
     pool,
@@ -19,6 +21,7 @@ from burn_ir.ops import (
     rnn,
     scatter,
     shape,
+    window,
 )
 
 __all__ = [
@@ -32,6 +35,8 @@ __all__ = [
     "indexing",
     "logic",
     "matmul",
+    "norm",
+    "options",
     "ordering",
     "padding",
     "pool",
@@ -40,4 +45,5 @@ __all__ = [
     "rnn",
     "scatter",
     "shape",
+    "window",
 ]
