@@ -3,6 +3,10 @@
 PENDING: tuple[str, ...] = (
     "AffineGrid",
     "Attention",
+<<<<<<< HEAD
+=======
+    "BatchNormalization",
+>>>>>>> shapeops
     "Bernoulli",
     "BitCast",
     "BlackmanWindow",
@@ -25,6 +29,10 @@ PENDING: tuple[str, ...] = (
     "ImageDecoder",
     "LinearAttention",
     "Loop",
+<<<<<<< HEAD
+=======
+    "LpNormalization",
+>>>>>>> shapeops
     "MatMulInteger",
     "MaxRoiPool",
     "MaxUnpool",
