@@ -109,7 +109,9 @@ class Functions:
         """
         self._count(node)
         call = self._call(reader, node, proto, frame)
-        actual = [frame.names[n] if frame.names and n else n or None for n in node.input]
+        actual = [
+            frame.names[n] if frame.names and n else n or None for n in node.input
+        ]
         if len(actual) > len(proto.input) or len(node.output) > len(proto.output):
             raise InvalidModel(
                 f"node {node.name!r}: expected at most {len(proto.input)} inputs and "
@@ -152,7 +154,7 @@ class Functions:
             attrs |= self._defaults(reader, proto, defaults, frame)
         scope, classes = reader.scope(node, frame)
         leaf = node.name or next((n for n in node.output if n), proto.name)
-        classes = classes or ("",) * (len(scope) + 1)
+        classes = classes or ("",) * len(scope)
         return Call(
             attrs,
             f"{outer.prefix if outer else ''}{leaf}/",

@@ -15,20 +15,23 @@ def scope_of(
     """The path of a node's module, and the classes along it.
 
     The path is one of attributes (``("encoder", "layer", "0")``), empty where nothing
-    is known. Where the exporter told them, ``classes`` has one entry for the root and
-    one for each segment, ``""`` for a segment that is no module of its own (a list).
+    is known. Where the exporter told them, ``classes`` has one entry for each segment,
+    ``""`` for a segment that is no module of its own (a list).
     PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
     path into the node's name, ``/encoder/layer.0/MatMul``.
     """
     scopes = _strings(metadata.get(NAME_SCOPES, ""))
     if scopes:
         return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
-    return tuple(
-        segment
-        for part in name.split("/")[:-1]
-        for segment in part.split(".")
-        if segment
-    ), ()
+    return (
+        tuple(
+            segment
+            for part in name.split("/")[:-1]
+            for segment in part.split(".")
+            if segment
+        ),
+        (),
+    )
 
 
 def _from_metadata(
@@ -45,7 +48,7 @@ def _from_metadata(
         segments = _segments(module)
         if segments == path[: len(segments)]:
             found[len(segments)] = cls.rpartition(".")[2]
-    return path, tuple(found)
+    return path, tuple(found[1:])  # without the root's
 
 
 def _segments(module: str) -> tuple[str, ...]:
