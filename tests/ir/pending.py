@@ -3,15 +3,9 @@
 PENDING: tuple[str, ...] = (
     "AffineGrid",
     "Attention",
-<<<<<<< HEAD
-=======
-    "BatchNormalization",
->>>>>>> shapeops
     "Bernoulli",
     "BitCast",
     "BlackmanWindow",
-    "Cast",
-    "CastLike",
     "CausalConvWithState",
     "CenterCropPad",
     "Col2Im",
@@ -29,10 +23,6 @@ PENDING: tuple[str, ...] = (
     "ImageDecoder",
     "LinearAttention",
     "Loop",
-<<<<<<< HEAD
-=======
-    "LpNormalization",
->>>>>>> shapeops
     "MatMulInteger",
     "MaxRoiPool",
     "MaxUnpool",

@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     bits,
+    casting,
     control,
     conv,
     creation,
@@ -12,7 +13,6 @@ from burn_ir.ops import (
     logic,
     matmul,
     norm,
-    options,
     ordering,
     padding,
     pool,
@@ -21,12 +21,12 @@ from burn_ir.ops import (
     rnn,
     scatter,
     shape,
-    window,
 )
 
 __all__ = [
     "activation",
     "bits",
+    "casting",
     "control",
     "conv",
     "creation",
@@ -36,7 +36,6 @@ __all__ = [
     "logic",
     "matmul",
     "norm",
-    "options",
     "ordering",
     "padding",
     "pool",
@@ -45,5 +44,4 @@ __all__ = [
     "rnn",
     "scatter",
     "shape",
-    "window",
 ]
