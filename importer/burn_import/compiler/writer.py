@@ -89,7 +89,7 @@ class Writer:
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Hold the expression back for its only reader, or give it a name."""
-        if len(statement.targets) == 1 and not isinstance(statement, Choice):
+        if len(statement.targets) == 1 and not _several(statement):
             (target,) = statement.targets
             if self.inlines(target, expression):
                 self.render.pending[target] = expression
@@ -199,7 +199,8 @@ class Writer:
         self.claim(target, name)
         item = self.free(_singular(loop.path[-1]))
         inner = ", ".join(
-            name if place == loop.carried else arg.text for place, arg in enumerate(args)
+            name if place == loop.carried else arg.text
+            for place, arg in enumerate(args)
         )
         self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
         self.line(f"{name} = {item}({inner})", indent + 1)

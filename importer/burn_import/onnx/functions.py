@@ -109,7 +109,9 @@ class Functions:
         """
         self._count(node)
         call = self._call(reader, node, proto, frame)
-        actual = [frame.names[n] if frame.names and n else n or None for n in node.input]
+        actual = [
+            frame.names[n] if frame.names and n else n or None for n in node.input
+        ]
         if len(actual) > len(proto.input) or len(node.output) > len(proto.output):
             raise InvalidModel(
                 f"node {node.name!r}: expected at most {len(proto.input)} inputs and "

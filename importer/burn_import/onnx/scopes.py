@@ -23,12 +23,15 @@ def scope_of(
     scopes = _strings(metadata.get(NAME_SCOPES, ""))
     if scopes:
         return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
-    return tuple(
-        segment
-        for part in name.split("/")[:-1]
-        for segment in part.split(".")
-        if segment
-    ), ()
+    return (
+        tuple(
+            segment
+            for part in name.split("/")[:-1]
+            for segment in part.split(".")
+            if segment
+        ),
+        (),
+    )
 
 
 def _from_metadata(

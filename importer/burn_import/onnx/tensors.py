@@ -287,7 +287,9 @@ def _flat_indices(
             f"got {list(indices.shape)}"
         )
     limits = np.array(shape if indices.ndim == 2 else [math.prod(shape)], np.int64)
-    table = indices.reshape(count, -1) if count else np.empty((0, len(limits)), np.int64)
+    table = (
+        indices.reshape(count, -1) if count else np.empty((0, len(limits)), np.int64)
+    )
     if ((table < 0) | (table >= limits)).any():
         raise InvalidModel(f"{where}: an index is outside dims {list(shape)}")
     if indices.ndim == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from burn_import.compiler.names import identifier, snake
@@ -21,6 +22,7 @@ def layer_paths(graph: Graph) -> dict[int, Path]:
     """
     paths: dict[int, Path] = {}
     owners: dict[Path, tuple[str, ...]] = {}
+    crowd = Counter(node.scope for node in graph.nodes)
     for node, types in _typed(graph):
         layer = node.op.layer(*types)
         if layer is None:
@@ -28,7 +30,9 @@ def layer_paths(graph: Graph) -> dict[int, Path]:
         weights = tuple(node.inputs[p] or "" for p in layer.weights.values())
         if any(weight not in graph.constants for weight in weights):
             continue
-        path = _path_of(node, graph, weights)
+        path = _path_of(
+            node, graph, dict(zip(layer.weights, weights, strict=True)), crowd
+        )
         paths[id(node)] = _claim(path, weights, owners)
     return paths
 
@@ -61,14 +65,22 @@ def _clashes(path: Path, owners: Mapping[Path, object]) -> bool:
     return shorter or any(other[: len(path)] == path for other in owners)
 
 
-def _path_of(node: Node, graph: Graph, weights: Sequence[str]) -> Path:
-    for weight in weights:
-        origin = original(graph, weight)
+def _path_of(
+    node: Node, graph: Graph, weights: Mapping[str, str], crowd: Mapping[Path, int]
+) -> Path:
+    """The path that the names of the weights tell, else the scope, else the operator.
+
+    ``weights`` are constants by parameter; ``crowd`` counts the nodes of each scope.
+    """
+    origins = {name: original(graph, weight) for name, weight in weights.items()}
+    for name, origin in origins.items():
         if _DOTTED.match(origin):
-            return clean(origin.split(".")[:-1])
+            whole = clean(origin.split("."))
+            return whole[:-1] if whole[-1] == name else whole
     if node.scope:
-        return clean(node.scope)
-    stem = os.path.commonprefix([original(graph, w) for w in weights])
+        alone = crowd[node.scope] == 1
+        return clean(node.scope) + (() if alone else (snake(node.op.onnx, "layer"),))
+    stem = os.path.commonprefix(list(origins.values()))
     stem = re.sub(r"[^0-9A-Za-z]+$", "", stem) if len(weights) > 1 else ""
     if len(stem) < 2 or not stem[0].isalpha():
         return (snake(node.op.onnx, "layer"),)
@@ -106,8 +118,11 @@ def node_scopes(graph: Graph, layers: Mapping[int, Path]) -> dict[int, Path]:
     told = any(node.scope for node in graph.nodes)
     scopes: dict[int, Path] = {}
     made: dict[str, Path] = {}
+    taken = set(layers.values())
     for node in graph.nodes:
         scope = _scope_of(node, layers, made, told)
+        while scope in taken:  # a layer has no room for other nodes
+            scope = scope[:-1]
         while scope and scope[-1].isdigit() and id(node) not in layers and not told:
             scope = scope[:-1]
         scopes[id(node)] = scope
@@ -130,6 +145,24 @@ def _scope_of(
         return clean(node.scope)
     sources = [made[name] for name in node.inputs if name in made]
     return common(sources) if sources else ()
+
+
+def without_wrapper(
+    graph: Graph, layers: dict[int, Path], scopes: dict[int, Path]
+) -> tuple[dict[int, Path], dict[int, Path]]:
+    """The paths without a scope that is around everything: it is the model itself.
+
+    Dotted names of weights are kept whole: they are the keys that a user knows.
+    """
+    if not layers or any(_DOTTED.match(name) for name in graph.constants):
+        return layers, scopes
+    depth = len(common([path[:-1] for path in layers.values()]))
+    if not depth:
+        return layers, scopes
+    return (
+        {key: path[depth:] for key, path in layers.items()},
+        {key: path[depth:] for key, path in scopes.items()},
+    )
 
 
 def common(paths: Sequence[Path]) -> Path:

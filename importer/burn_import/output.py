@@ -1,0 +1,180 @@
+"""The two files of a module, and the header that tells whether a person edited one.
+
+::
+
+    # Imported by burn-import 0.1.0 from net.onnx (opset 18, pytorch 2.15.0).
+    # source sha256 <of the model's file>
+    # body   sha256 <of everything below this line and of the weights>
+
+A file whose body still has its digest is the importer's to replace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burn_import.version import VERSION
+
+if TYPE_CHECKING:
+    from burn_ir.types import Array
+
+_HEADER = re.compile(
+    rb"# Imported by burn-import [^\r\n]*\r?\n"
+    rb"# source sha256 (?P<source>[0-9a-f]{64})\r?\n"
+    rb"# body   sha256 (?P<body>[0-9a-f]{64})\r?\n"
+)
+#: Names that a file cannot have on Windows, whatever its extension.
+_DEVICES = {"con", "prn", "aux", "nul"} | {
+    f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)
+}
+_ORIGIN_LENGTH = 100
+
+
+class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
+    """The output has a name that no module can have, or belongs to somebody."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The two files, and whether their content was another before."""
+
+    module: Path
+    weights: Path
+    changed: bool
+
+
+def write_module(
+    module: Path,
+    text: str,
+    weights: Sequence[tuple[str, Array]],
+    origin: tuple[str, str],
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Written:
+    """What was written; see :func:`burn_import.pipeline.write_model`.
+
+    ``origin`` is the model's name with its versions, and the SHA-256 of its file.
+    """
+    from burn.record import atomic_write, write_record
+
+    check_module_path(module)
+    record = module.with_suffix(".safetensors")
+    data = (header(*origin, text) + text).encode("ascii")
+    if not force:
+        check_ours(module)
+    changed = not _same(module, data) or not _same_record(record, weights)
+    if changed and not dry_run:
+        write_record(record, weights)
+        atomic_write(module, data)
+    return Written(module, record, changed)
+
+
+def header(origin: str, source_sha256: str, text: str) -> str:
+    """The three lines above ``text``. ASCII, whatever the model is called."""
+    shown = re.sub(r"[^ -~]|coding[:=]", "?", origin)[:_ORIGIN_LENGTH]
+    return (
+        f"# Imported by burn-import {VERSION} from {shown}.\n"
+        f"# source sha256 {source_sha256}\n"
+        f"# body   sha256 {hashlib.sha256(text.encode('ascii')).hexdigest()}\n"
+    )
+
+
+def check_module_path(module: Path) -> None:
+    """Return if ``module`` is a path that Python can import.
+
+    Raises:
+        OutputRefused: it is not.
+    """
+    stem = module.stem
+    if module.suffix != ".py":
+        raise OutputRefused(f"expected an output that ends in .py, got {module.name!r}")
+    if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):
+        raise OutputRefused(f"expected an identifier as module name, got {stem!r}")
+    if stem.lower() in sys.stdlib_module_names:
+        raise OutputRefused(
+            f"expected a module name of your own, got {stem!r} of the standard library"
+        )
+    if stem.lower() in _DEVICES:
+        raise OutputRefused(f"expected a file name, got {stem!r}, a device on Windows")
+
+
+def check_ours(module: Path) -> None:
+    """Return if ``module`` may be replaced: it is not there, or nobody edited it.
+
+    Raises:
+        OutputRefused: it was edited, or is not from burn-import.
+    """
+    if not module.exists():
+        return
+    if not module.is_file():
+        raise OutputRefused(f"expected a file, got {module.name!r}, which is none")
+    digests = read_header(module)
+    if digests is None:
+        raise OutputRefused(f"{module.name} was not written by burn-import")
+    if digests.body != digests.found:
+        raise OutputRefused(f"{module.name} was edited since burn-import wrote it")
+
+
+@dataclass(frozen=True)
+class Digests:
+    """What a header says, and the digest of the body that follows it now."""
+
+    source: str
+    body: str
+    found: str
+
+
+def read_header(module: Path) -> Digests | None:
+    """The digests of a generated module; None if it has no header."""
+    data = module.read_bytes()
+    match = _HEADER.match(data)
+    if match is None:
+        return None
+    # A checkout may have turned the line ends.
+    body = data[match.end() :].replace(b"\r\n", b"\n")
+    found = hashlib.sha256(body).hexdigest()
+    return Digests(match["source"].decode(), match["body"].decode(), found)
+
+
+def _same(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
+
+
+def _same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
+    """Whether the record at ``path`` holds exactly these weights."""
+    from burn.record import RecordError, open_record
+
+    if not path.is_file():
+        return False
+    try:
+        record = open_record(path)
+        if list(record) != [key for key, _ in weights]:
+            return False
+        return all(_equal(record[key], array) for key, array in weights)
+    except RecordError:
+        return False
+
+
+def _equal(a: Array, b: Array) -> bool:
+    """Bit for bit, a piece at a time."""
+    import numpy as np
+
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    a, b = a.reshape(-1), b.reshape(-1)
+    if a.dtype.kind == "V" or a.dtype.itemsize == 0:
+        return a.tobytes() == b.tobytes()
+    step = 2**20
+    return all(
+        np.ascontiguousarray(a[at : at + step]).tobytes()
+        == np.ascontiguousarray(b[at : at + step]).tobytes()
+        for at in range(0, a.size, step)
+    )

@@ -1,0 +1,85 @@
+"""From a model's file to the text and weights of its module, and to files of these."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burn_import.foreign import refuse_not_yet
+from burn_import.options import Options
+from burn_import.output import Written, write_module
+
+if TYPE_CHECKING:
+    from burn_ir.types import Array
+
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A module as text without its header, its weights by key, and its origin."""
+
+    text: str
+    weights: list[tuple[str, Array]]
+    class_name: str
+    origin: str
+    source_sha256: str
+
+
+def import_model(source: str | Path, options: Options | None = None) -> Compiled:
+    """The module that does what the model in ``source`` does.
+
+    Raises:
+        UnreadableFile: ``source`` is no model that can be read.
+        UnsupportedModel: it uses what is not supported; everything is listed.
+        InvalidModel: it contradicts itself or the specification.
+    """
+    path = Path(source)
+    refuse_not_yet(path)
+    from burn_import.compiler import compile_graph
+    from burn_import.onnx import read
+    from burn_ir import build
+
+    raw = read(path)
+    options = replace(options or Options(), source=path.name)
+    module = compile_graph(build(raw), options)
+    versions = [f"opset {raw.opsets[''] if '' in raw.opsets else 1}", raw.producer]
+    origin = f"{path.name} ({', '.join(v for v in versions if v)})"
+    return Compiled(
+        module.text, module.weights, module.class_name, origin, file_sha256(path)
+    )
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 (hex) of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_model(
+    compiled: Compiled,
+    output: str | Path,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+) -> Written:
+    """What was written: the module at ``output`` and its weights beside it.
+
+    The weights come first, so that a module never names weights that are not there.
+    Where nothing changed, nothing is touched. ``dry_run`` checks and writes nothing.
+
+    Raises:
+        OutputRefused: ``output`` is no name for a module, or there is a file that was
+            not written by burn-import or was edited since (unless ``force``).
+        OSError: the disk or the directory does not allow it.
+    """
+    return write_module(
+        Path(output),
+        compiled.text,
+        compiled.weights,
+        (compiled.origin, compiled.source_sha256),
+        force=force,
+        dry_run=dry_run,
+    )
