@@ -27,6 +27,7 @@ HIDES_RANK: dict[str, str] = {
 
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
+    "BitCast": "bits have no gradient",
     "Mod": "the divisor's gradient jumps; the law of `%` is that of the primitive",
 }
 

@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     bits,
+    cast,
     control,
     conv,
     creation,
@@ -27,6 +28,7 @@ __all__ = [
     "activation",
     "bits",
     "control",
+    "cast",
     "conv",
     "creation",
     "elementwise",
