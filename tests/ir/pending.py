@@ -4,7 +4,6 @@ PENDING: tuple[str, ...] = (
     "AffineGrid",
     "Attention",
     "Bernoulli",
-    "BitCast",
     "BlackmanWindow",
     "CausalConvWithState",
     "CenterCropPad",

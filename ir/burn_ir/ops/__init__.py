@@ -3,7 +3,7 @@
 from burn_ir.ops import (
     activation,
     bits,
-    casting,
+    cast,
     control,
     conv,
     creation,
@@ -26,7 +26,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "bits",
-    "casting",
+    "cast",
     "control",
     "conv",
     "creation",
