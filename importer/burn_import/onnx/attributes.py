@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from burn_import.onnx.tensors import Tensors
 from burn_ir import InvalidModel, RawGraph
 
@@ -50,7 +52,7 @@ def attribute_value(
     if name is None:
         raise InvalidModel(f"{where}: expected a type of ONNX, got {attr.type}")
     readers: dict[str, Callable[[Any], Any]] = {
-        "f": float,
+        "f": _float,
         "i": int,
         "s": lambda value: _text(value, where),
         "t": lambda value: tensors.array(value, where),
@@ -85,6 +87,14 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
     used = [field for field in _SINGLE if attr.HasField(field)]
     used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
     return used[0] if len(used) == 1 else None
+
+
+def _float(value: float) -> float:
+    """The number with the fewest digits that is ``value`` in float32.
+
+    A file holds float32; its author wrote 0.1, not 0.10000000149.
+    """
+    return float(str(np.float32(value)))
 
 
 def _text(value: bytes, where: str) -> str:

@@ -96,7 +96,9 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
         name = f"BatchNorm{max(x.rank - 2, 1)}d"
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        options = changed(eps=(self.epsilon, 1e-5), momentum=(1.0 - self.momentum, 0.1))
+        options = changed(
+            eps=(self.epsilon, 1e-5), momentum=(round(1.0 - self.momentum, 7), 0.1)
+        )
         return Layer(name, (len(arrays[0]),), options, weights)
 
 
