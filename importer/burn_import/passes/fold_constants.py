@@ -9,10 +9,11 @@ import numpy as np
 from burn import Tensor
 from burn.backend.cpu import HOST
 from burn.dtypes import is_float
+from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.rewrite import made, rename
 from burn_ir.errors import Undecided
 from burn_ir.evaluate import run_node
-from burn_ir.graph import Constants, Graph, Node
+from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
 
 #: The most memory that one folded value, and all that one run folds, may hold.
@@ -71,6 +72,9 @@ class _Folding:
         results = self.compute(node, operands)
         if results is None:
             return False
+        same = self.same(operands, results)
+        if same is not None:
+            return self.alias(node, same)
         self.store(node, results, literal=False)
         return True
 
@@ -136,6 +140,22 @@ class _Folding:
         self.left -= size
         return results
 
+    def same(self, operands: list[str | None], results: list[Array]) -> str | None:
+        """The operand that is the only result: no other constant is made of it."""
+        for name in operands:
+            if name is not None and len(results) == 1:
+                if same_view(self.constants[name], results[0]):
+                    return name
+        return None
+
+    def alias(self, node: Node, name: str) -> bool:
+        """Whether the result of ``node`` could be called ``name``: outputs cannot."""
+        if node.output in self.graph.outputs:
+            return False
+        self.aliases[node.output] = name
+        self.values.discard(node.output)
+        return True
+
     def store(self, node: Node, results: list[Array], literal: bool) -> None:
         source = None
         if not literal:
@@ -167,15 +187,8 @@ class _Folding:
         names = [self.aliases.get(n, n) for n in node.inputs if n is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
         stored = [n for n in floats or names[:1] if not self.is_literal(n)]
-        origins = {origin(self.constants, n): n for n in stored}
+        origins = {list(origins(self.constants, n))[-1]: n for n in stored}
         return list(origins.values())
-
-
-def origin(constants: Constants, name: str) -> str:
-    """The name in the file of the array that a constant was made from."""
-    while name in constants.source:
-        name = constants.source[name]
-    return name
 
 
 def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
@@ -185,19 +198,3 @@ def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
         return [np.broadcast_to(one.numpy(), arrays[0].tolist())]
     operands = [None if a is None else Tensor(a, HOST) for a in arrays]
     return [np.asarray(result.numpy()) for result in run_node(node, operands)]
-
-
-def held(array: Array, given: list[Array]) -> int:
-    """The bytes that ``array`` holds besides those of the arrays it may be a view of.
-
-    An axis of stride 0 shows the same elements again and costs nothing.
-    """
-    if any(np.may_share_memory(array, other) for other in given):
-        return 0
-    extents = zip(array.shape, array.strides, strict=True)
-    return int(array.itemsize * prod(n for n, stride in extents if stride))
-
-
-def equal(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same type and bytes."""
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
