@@ -141,11 +141,10 @@ class _Folding:
         return results
 
     def same(self, operands: list[str | None], results: list[Array]) -> str | None:
-        """The operand that is the only result: no other constant is made of it."""
-        for name in operands:
-            if name is not None and len(results) == 1:
-                if same_view(self.constants[name], results[0]):
-                    return name
+        """The operand that is the only result, unchanged; None if none is."""
+        for name in operands if len(results) == 1 else ():
+            if name is not None and same_view(self.constants[name], results[0]):
+                return name
         return None
 
     def alias(self, node: Node, name: str) -> bool:
@@ -187,8 +186,8 @@ class _Folding:
         names = [self.aliases.get(n, n) for n in node.inputs if n is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
         stored = [n for n in floats or names[:1] if not self.is_literal(n)]
-        origins = {list(origins(self.constants, n))[-1]: n for n in stored}
-        return list(origins.values())
+        by_origin = {list(origins(self.constants, n))[-1]: n for n in stored}
+        return list(by_origin.values())
 
 
 def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
