@@ -15,8 +15,12 @@ from tests.strategies.registry import Array, Example, Key
 
 
 def input_names(example: Example) -> list[str | None]:
-    """What each operand is called."""
-    return [None if x is None else f"x{i}" for i, x in enumerate(example.inputs)]
+    """What each operand of the node is called."""
+    return [
+        None if x is None else f"x{i}"
+        for i, x in enumerate(example.inputs)
+        if i not in example.captured
+    ]
 
 
 def output_names(example: Example) -> list[str]:

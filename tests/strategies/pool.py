@@ -45,7 +45,7 @@ def max_pool(draw: Draw, version: int) -> Example:
     outputs = draw(st.sampled_from([1, 2])) if version >= 8 else 1
     if outputs == 2:
         attrs["storage_order"] = draw(st.sampled_from([0, 1]))
-    return Example(attrs, [floats(draw, shape)], outputs=outputs, smooth=False)
+    return Example(attrs, [floats(draw, shape)], outputs=outputs)
 
 
 @case("AveragePool")
@@ -87,7 +87,7 @@ def lp_pool(draw: Draw, version: int) -> Example:
 @case("GlobalAveragePool", "GlobalMaxPool")
 def whole(draw: Draw, version: int) -> Example:
     shape = draw(st.lists(st.integers(2, 4), min_size=3, max_size=5))
-    return Example({}, [floats(draw, shape)], smooth=False)
+    return Example({}, [floats(draw, shape)])
 
 
 @case("GlobalLpPool")
@@ -100,4 +100,4 @@ def whole_norm(draw: Draw, version: int) -> Example:
         tuple(range(2, x.ndim)), keepdims=True
     )
     expected = [np.asarray(total ** (1 / (power or 2)), x.dtype)]
-    return Example(attrs, [x], smooth=False, expected=expected, rtol=1e-4)
+    return Example(attrs, [x], expected=expected, rtol=1e-4)

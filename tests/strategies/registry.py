@@ -28,6 +28,8 @@ class Example:
     outputs: int = 1
     stored: frozenset[int] | None = None
     always_stored: frozenset[int] = frozenset()
+    #: Positions that are no operands of the node: its bodies use them from outside.
+    captured: frozenset[int] = frozenset()
     #: False where the function has a kink or jump nearer than 1e-4.
     smooth: bool = True
     #: False if the extents of the operands cannot all grow together.
