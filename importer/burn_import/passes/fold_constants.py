@@ -62,20 +62,23 @@ class _Folding:
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""
-        known = self.known(node)
-        if known is not None:
-            self.store(node, known, literal=True)
-            return True
         operands = self.operands(node)
-        if operands is None or not self.may_fold(node, operands):
-            return False
-        results = self.compute(node, operands)
+        if operands is None:
+            known = self.known(node)
+            if known is not None:
+                self.store(node, known, None, literal=True)
+            return known is not None
+        results = (
+            self.compute(node, operands) if self.may_fold(node, operands) else None
+        )
         if results is None:
             return False
         same = self.same(operands, results)
         if same is not None:
             return self.alias(node, same)
-        self.store(node, results, literal=False)
+        weights = self.weights(operands)
+        source = weights[0] if len(weights) == 1 else None
+        self.store(node, results, source, literal=not weights)
         return True
 
     def known(self, node: Node) -> list[Array] | None:
@@ -85,7 +88,9 @@ class _Folding:
         found = []
         for name in node.outputs:
             contents = None if name is None else self.graph.types[name].known
-            if name is not None and (contents is None or contents.dtype == object):
+            if name is not None and (
+                contents is None or contents.dtype.kind not in "biu"
+            ):
                 return None
             found.append(np.zeros(0) if contents is None else contents)
         return found
@@ -155,12 +160,9 @@ class _Folding:
         self.values.discard(node.output)
         return True
 
-    def store(self, node: Node, results: list[Array], literal: bool) -> None:
-        source = None
-        if not literal:
-            weights = self.weights(node)
-            literal = not weights
-            source = weights[0] if len(weights) == 1 else None
+    def store(
+        self, node: Node, results: list[Array], source: str | None, literal: bool
+    ) -> None:
         for name, array in zip(node.outputs, results, strict=False):
             if name is None:
                 continue
@@ -177,13 +179,13 @@ class _Folding:
             return name  # from an earlier run over the same model
         return self.constants.add(name, array, source)
 
-    def weights(self, node: Node) -> list[str]:
+    def weights(self, operands: list[str | None]) -> list[str]:
         """The operands that are weights, of which the result is another form.
 
         Those of a floating type, if there are any; else the first operand. Several
         that were all made from one stored array count as one.
         """
-        names = [self.aliases.get(n, n) for n in node.inputs if n is not None]
+        names = [name for name in operands if name is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
         stored = [n for n in floats or names[:1] if not self.is_literal(n)]
         by_origin = {list(origins(self.constants, n))[-1]: n for n in stored}
