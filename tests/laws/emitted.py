@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from hypothesis import note
+
 from burn import Tensor
 from burn_import.compiler import compile_graph
 from burn_import.options import Options
@@ -14,13 +16,10 @@ def run_printed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
     """The results of the module printed for ``graph``, called with ``inputs``."""
     options = Options()
     source = compile_graph(graph, options, options.weights)
+    note(source.text)
     module = ModuleType("printed")
-    try:
-        exec(compile(source.text, "<printed>", "exec"), module.__dict__)
-        model: Any = getattr(module, source.class_name)()
-        model.load_state_dict(dict(source.weights))
-        result = model(*inputs)
-    except BaseException as error:
-        error.add_note(source.text)
-        raise
+    exec(compile(source.text, "<printed>", "exec"), module.__dict__)
+    model: Any = getattr(module, source.class_name)()
+    model.load_state_dict(dict(source.weights))
+    result = model(*inputs)
     return list(result) if isinstance(result, tuple) else [result]
