@@ -24,6 +24,9 @@ name = "sample"
 version = "1.0"
 requires-python = ">=3.11"
 
+[tool.hatch.build]
+dev-mode-dirs = ["src"]
+
 [tool.hatch.build.targets.wheel]
 packages = ["src/sample"]
 
@@ -104,7 +107,8 @@ def test_wheel_from_a_source_distribution(project: Path) -> None:
 
 
 def test_editable(project: Path) -> None:
-    build("editable", project)
+    wheel = build("editable", project)
+    assert not names(wheel) & OUTPUTS  # they are found in the source tree
     assert all((project / "src" / name).is_file() for name in OUTPUTS)
 
 
