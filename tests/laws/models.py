@@ -15,8 +15,12 @@ from tests.strategies.registry import Array, Example, Key
 
 
 def input_names(example: Example) -> list[str | None]:
-    """What each operand is called."""
-    return [None if x is None else f"x{i}" for i, x in enumerate(example.inputs)]
+    """What each operand of the node is called."""
+    return [
+        None if x is None else f"x{i}"
+        for i, x in enumerate(example.inputs)
+        if i not in example.captured
+    ]
 
 
 def output_names(example: Example) -> list[str]:
@@ -83,6 +87,8 @@ def axis_names(example: Example, position: int) -> tuple[str | int, ...]:
     assert array is not None
     if position in example.symbols:
         return example.symbols[position]
+    if position in example.discrete:
+        return array.shape
     if array.ndim == 1 and dtypes.is_integer(array.dtype):
         return array.shape
     return tuple(f"n{extent}" if extent > 1 else extent for extent in array.shape)

@@ -1,5 +1,7 @@
 """Examples of elementwise operators."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -30,30 +32,51 @@ def broadcastable(draw: Draw, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n if draw(st.booleans()) else 1 for n in shape[dropped:])
 
 
-@case("Add", "Sub", "Mul", "Div")
-def arithmetic(draw: Draw, version: int) -> Example:
-    shape = extents(draw)
-    if version < 7:
-        return _requested_broadcast(draw, shape)
-    other = broadcastable(draw, shape)
-    if draw(st.booleans()):
-        x, y = floats(draw, shape), nonzero(draw, other)
-    else:
-        x = integers(draw, shape, -20, 20, np.int32)
-        y = nonzero(draw, other, np.int32)
-    return Example({}, [x, y])
+def requested(
+    draw: Draw, shape: tuple[int, ...]
+) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...]]:
+    """Attributes that ask for broadcasting, the second shape, and where it stands.
 
-
-def _requested_broadcast(
-    draw: Draw, shape: tuple[int, ...], base: Array | None = None
-) -> Example:
-    x = floats(draw, shape) if base is None else base
+    Before version 7 an operand was broadcast on request only, from ``axis`` on.
+    """
     if draw(st.booleans()):
-        return Example({}, [x, nonzero(draw, shape)])
+        return {}, shape, shape
     start = draw(st.integers(0, len(shape) - 1))
     stop = draw(st.integers(start + 1, len(shape)))
-    attrs = {"broadcast": 1, "axis": start}
-    return Example(attrs, [x, nonzero(draw, shape[start:stop])], resizable=False)
+    attrs = {"broadcast": 1}
+    if stop < len(shape) or draw(st.booleans()):
+        attrs["axis"] = start
+    return attrs, shape[start:stop], shape[start:stop] + (1,) * (len(shape) - stop)
+
+
+def old(draw: Draw, x: Array, y: Any, result: Any) -> Example:
+    """An example before version 7: ``y(shape)`` makes the second operand."""
+    attrs, shape, place = requested(draw, x.shape)
+    second = y(shape)
+    expected = [np.asarray(result(x, second.reshape(place)))]
+    return Example(attrs, [x, second], resizable=False, expected=expected)
+
+
+def arithmetic(name: str, result: Any) -> None:
+    """Declare the strategy of an operator on two numbers."""
+
+    @case(name)
+    def example(draw: Draw, version: int) -> Example:
+        shape = extents(draw)
+        if version < 7:
+            x = floats(draw, shape)
+            return old(draw, x, lambda s: nonzero(draw, s), result)
+        other = broadcastable(draw, shape)
+        if draw(st.booleans()):
+            return Example({}, [floats(draw, shape), nonzero(draw, other)])
+        x = integers(draw, shape, -20, 20, np.int32)
+        return Example({}, [x, nonzero(draw, other, np.int32)])
+
+
+arithmetic("Add", np.add)
+arithmetic("Sub", np.subtract)
+arithmetic("Mul", np.multiply)
+arithmetic("Div", np.divide)
 
 
 @case("Mod")
@@ -74,7 +97,7 @@ def power(draw: Draw, version: int) -> Example:
     shape = extents(draw)
     base = np.abs(nonzero(draw, shape))
     if version < 7:
-        return _requested_broadcast(draw, shape, base)
+        return old(draw, base, lambda s: floats(draw, s), np.power)
     other = broadcastable(draw, shape)
     if version < 12 or draw(st.booleans()):
         return Example({}, [base, floats(draw, other)])
@@ -98,16 +121,14 @@ def variadic(draw: Draw, version: int) -> Example:
 @case("Clip")
 def clip(draw: Draw, version: int) -> Example:
     x = floats(draw, extents(draw))
-    bounds = [
-        draw(st.sampled_from([None, low, high]))
-        for low, high in ((-0.7, 0.2), (0.5, 0.1))
-    ]
+    low = draw(st.sampled_from([None, -0.7, 0.5]))
+    high = draw(st.sampled_from([None, 0.6] if version < 12 else [None, 0.6, 0.2]))
     if version < 11:
-        named = zip(("min", "max"), bounds, strict=True)
-        return Example({k: v for k, v in named if v is not None}, [x])
+        attrs = {k: v for k, v in (("min", low), ("max", high)) if v is not None}
+        expected = [x if not attrs else np.clip(x, low, high).astype(x.dtype)]
+        return Example(attrs, [x], smooth=False, expected=expected)
     if version >= 12 and draw(st.booleans()):
         x = integers(draw, x.shape, -9, 9, draw(st.sampled_from([np.int8, np.int64])))
-        bounds = [b if b is None else int(9 * b) for b in bounds]
-    return Example(
-        {}, [x, *(b if b is None else np.asarray(b, x.dtype) for b in bounds)]
-    )
+        low, high = (None if b is None else int(9 * b) for b in (low, high))
+    bounds = [None if b is None else np.asarray(b, x.dtype) for b in (low, high)]
+    return Example({}, [x, *bounds], smooth=False)

@@ -17,7 +17,7 @@ from tests.strategies.registry import (
 )
 from tests.strategies.shape import axis_of, data, some_axes, vector
 
-EDGES = (-(2**63), -(2**31), 2**31 - 1, 2**63 - 1)
+EDGES = (-(2**63) + 1, -(2**31), 2**31 - 1, 2**63 - 1)
 
 
 def index(draw: Draw, shape: tuple[int, ...], extent: int, version: int) -> Array:
@@ -86,14 +86,16 @@ def slice_(draw: Draw, version: int) -> Example:
         axes = [a % rank for a in axes]
     starts = [draw(bound) for _ in axes]
     ends = [draw(bound) for _ in axes]
+    steps = [draw(st.sampled_from([-3, -2, -1, 1, 2, 3])) for _ in axes]
+    stepped = draw(st.booleans())
+    if stepped:  # "to the end" is written INT_MIN if the step is negative
+        ends = [-abs(e) if s < 0 else e for e, s in zip(ends, steps, strict=True)]
     if version < 10:
         attrs = {"starts": tuple(starts), "ends": tuple(ends)}
         x = data(draw, shape, "Slice", version)
         return Example(attrs | ({"axes": tuple(axes)} if named else {}), [x])
-    step = st.sampled_from([-3, -2, -1, 1, 2, 3])
     inputs = [data(draw, shape), vector(starts), vector(ends)]
-    steps = vector([draw(step) for _ in axes]) if draw(st.booleans()) else None
-    inputs += [vector(axes) if named else None, steps]
+    inputs += [vector(axes) if named else None, vector(steps) if stepped else None]
     while inputs[-1] is None:
         inputs.pop()
     return Example({}, inputs)
@@ -162,13 +164,19 @@ def nonzero(draw: Draw, version: int) -> Example:
 @case("OneHot")
 def one_hot(draw: Draw, version: int) -> Example:
     shape = extents(draw, 2, 3)
-    axis = axis_of(draw, len(shape) + 1)
+    rank = len(shape)
+    axis = axis_of(draw, rank + 1)
     depth = draw(st.integers(1, 5))
     low = -depth if version >= 11 else 0
     operand = np.array(depth if draw(st.booleans()) else [depth], np.int64)
     indices = integers(draw, shape, low, depth)
-    inputs = [indices, operand, floats(draw, (2,))]
-    return Example({"axis": axis}, inputs, symbols={2: (2,)})
+    values = floats(draw, (2,))
+    places = np.arange(depth).reshape([-1] + [1] * (rank - axis % (rank + 1)))
+    hit = np.expand_dims(indices % depth, axis) == places
+    hit &= np.expand_dims(indices != depth, axis)
+    inputs = [indices, operand, values]
+    expected = [np.where(hit, values[1], values[0])]
+    return Example({"axis": axis}, inputs, symbols={2: (2,)}, expected=expected)
 
 
 @case("DepthToSpace")

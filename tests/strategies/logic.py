@@ -1,9 +1,11 @@
 """Examples of comparisons, connectives and choice."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.elementwise import broadcastable
+from tests.strategies.elementwise import broadcastable, old
 from tests.strategies.registry import (
     Array,
     Draw,
@@ -21,42 +23,47 @@ def bools(draw: Draw, shape: tuple[int, ...]) -> Array:
     return np.asarray(generator(draw).random(shape) < 0.5)
 
 
-def _pair(draw: Draw, version: int) -> tuple[dict[str, int], tuple[int, ...], Array]:
-    """The attributes, the first shape and the second as an array of extents."""
-    shape = extents(draw)
-    if version >= 7:
-        return {}, shape, np.array(broadcastable(draw, shape), np.int64)
-    start = draw(st.integers(0, len(shape) - 1))
-    stop = draw(st.integers(start + 1, len(shape)))
-    attrs = {"broadcast": 1, "axis": start}
-    return attrs, shape, np.array(shape[start:stop], np.int64)
+def connective(name: str, result: Any) -> None:
+    """Declare the strategy of an operator on two bools."""
+
+    @case(name)
+    def example(draw: Draw, version: int) -> Example:
+        x = bools(draw, extents(draw))
+        if version < 7:
+            return old(draw, x, lambda s: bools(draw, s), result)
+        return Example({}, [x, bools(draw, broadcastable(draw, x.shape))])
 
 
-@case("And", "Or", "Xor")
-def connective(draw: Draw, version: int) -> Example:
-    attrs, shape, other = _pair(draw, version)
-    operands = [bools(draw, shape), bools(draw, tuple(other.tolist()))]
-    return Example(attrs, operands, resizable=version >= 7)
+def comparison(name: str, result: Any) -> None:
+    """Declare the strategy of a comparison; equal numbers are likely."""
+
+    @case(name)
+    def example(draw: Draw, version: int) -> Example:
+        dtype = draw(st.sampled_from(_compared(name, version)))
+        x = integers(draw, extents(draw), -2, 2, dtype)
+        if version < 7:
+            return old(draw, x, lambda s: integers(draw, s, -2, 2, dtype), result)
+        other = broadcastable(draw, x.shape)
+        return Example({}, [x, integers(draw, other, -2, 2, dtype)], smooth=False)
 
 
-@case("Equal")
-def equality(draw: Draw, version: int) -> Example:
-    dtypes = (np.int32, np.int64) + ((np.float32,) if version >= 11 else ())
-    return _compared(draw, version, dtypes)
+def _compared(name: str, version: int) -> tuple[type, ...]:
+    """What was compared for equality before 11, and for order before 9."""
+    if name == "Equal" and version < 11:
+        return (np.int32, np.int64)
+    if version < 9:
+        return (np.float32,)
+    return (np.float32, np.int32, np.int64)
 
 
-@case("Less", "Greater", "LessOrEqual", "GreaterOrEqual")
-def order(draw: Draw, version: int) -> Example:
-    dtypes = (np.float32,) + ((np.int32, np.int64) if version >= 9 else ())
-    return _compared(draw, version, dtypes)
-
-
-def _compared(draw: Draw, version: int, dtypes: tuple[type, ...]) -> Example:
-    attrs, shape, other = _pair(draw, version)
-    dtype = draw(st.sampled_from(dtypes))
-    x = integers(draw, shape, -2, 2, dtype)
-    y = integers(draw, tuple(other.tolist()), -2, 2, dtype)
-    return Example(attrs, [x, y], smooth=False, resizable=version >= 7)
+connective("And", np.logical_and)
+connective("Or", np.logical_or)
+connective("Xor", np.logical_xor)
+comparison("Equal", np.equal)
+comparison("Less", np.less)
+comparison("Greater", np.greater)
+comparison("LessOrEqual", np.less_equal)
+comparison("GreaterOrEqual", np.greater_equal)
 
 
 @case("Not")

@@ -74,7 +74,7 @@ def pad(draw: Draw, version: int) -> Example:
     named = version >= 18 and draw(st.booleans())
     if named:
         axes = some_axes(draw, len(shape), 1, len(shape))
-    pads = widths(draw, [shape[a] for a in axes], mode)
+    pads = widths(draw, [shape[a] for a in axes], mode, version >= 11)
     attrs: dict[str, Any] = {"mode": mode}
     x = floats(draw, shape)
     if version < 11:
@@ -93,9 +93,9 @@ def pad(draw: Draw, version: int) -> Example:
     return Example(attrs, inputs)
 
 
-def widths(draw: Draw, shape: list[int], mode: str) -> list[int]:
+def widths(draw: Draw, shape: list[int], mode: str, crop: bool) -> list[int]:
     """Counts before every axis, then behind; negative ones crop constants."""
-    least = -1 if mode == "constant" else 0
+    least = -1 if crop and mode == "constant" else 0
     most = [min(n - 1, 3) if mode in ("reflect", "wrap") else 3 for n in shape]
     return [
         draw(st.integers(least if n > 2 else 0, m))

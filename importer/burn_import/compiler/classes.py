@@ -8,6 +8,7 @@ from burn.dtypes import float32, is_float, name_of
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.loops import roll_up
+from burn_import.compiler.naming import constant_roles, meaningful
 from burn_import.compiler.names import (
     Namespace,
     camel,
@@ -20,8 +21,10 @@ from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
 from burn_import.structure.sequences import function_name
+from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
+from burn_ir.types import Type
 
 
 @dataclass
@@ -48,6 +51,7 @@ class ClassWriter:
         part.layers = self.trace.layers
         self.containers = Containers(self.modules())
         roll_up(self.trace.body, self.containers)
+        self.roles = constant_roles(self.trace.body)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 
     def modules(self) -> dict[Path, str]:
@@ -67,8 +71,14 @@ class ClassWriter:
 
     def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
+        outputs = () if self.part.path else output_names(self.graph)
         writer = Writer(
-            self.trace, parameters, self.attribute, self.containers.access, wrap
+            self.trace,
+            parameters,
+            self.attribute,
+            self.containers.access,
+            outputs,
+            wrap,
         )
         body = self.defaults(parameters) + writer.write()
         single = len(self.part.outputs) == 1
@@ -97,8 +107,7 @@ class ClassWriter:
         while origin in self.graph.constants.source:
             origin = self.graph.constants.source[origin]
         leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
-        plain = snake(leaf, "constant")
-        return "constant" if plain.startswith("constant") else plain
+        return meaningful(leaf) or self.roles.get(constant, "constant")
 
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
@@ -167,12 +176,32 @@ def layer_text(layer: Layer) -> str:
     return f"nn.{layer.name}({', '.join(args)})"
 
 
-def parameter_names(part: Part, root: bool) -> list[str]:
-    """What the parameters of ``__call__`` are called."""
+def parameter_names(part: Part, graph: Graph) -> list[str]:
+    """What the parameters of ``__call__`` are called.
+
+    Those of the model have the file's names. In a module the main stream is ``x``, and
+    what else comes in is called what the file calls it, if that says anything.
+    """
     names = Namespace()
-    if root:
+    if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
-    return [names.unique("x" if i == 0 else "y") for i in range(len(part.inputs))]
+    given = ["x", *(meaningful(name) or "y" for name in part.inputs[1:])]
+    return [names.unique(name) for name in given[: len(part.inputs)]]
+
+
+def part_doc(part: Part, graph: Graph, paths: list[Path]) -> str:
+    """Where a module stands in the model, and what it makes of which shape."""
+    if not part.path or not part.inputs or not part.outputs:
+        return ""
+    first = ".".join(paths[0])
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    shapes = [
+        _shown(graph.types[name]).partition("[")[2]
+        for name in (part.inputs[0], part.outputs[0])
+    ]
+    result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
+    doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
+    return comment(doc if len(doc) <= 78 else f"``{first}``{more}.", 78)
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
@@ -181,9 +210,16 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
-        shown = "" if known is None else comment(known.name)
+        shown = "" if known is None else comment(_shown(known))
         lines.append(f"    {name:<{width}}  {shown}")
     return lines
+
+
+def _shown(known: Type) -> str:
+    """The type with extents that are long expressions left open."""
+    dims = known.shape or ()
+    short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
+    return known.with_shape(None if known.shape is None else short).name
 
 
 def output_names(graph: Graph) -> list[str]:

@@ -11,6 +11,7 @@ from burn_import.compiler.classes import (
     ClassWriter,
     describe,
     output_names,
+    part_doc,
     parameter_names,
 )
 from burn_import.compiler.names import comment, literal
@@ -38,8 +39,8 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
         root = part is tree.root
         writer = ClassWriter(part, graph)
         wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        doc = comment(".".join(part.path))
-        texts.append(writer.write(parameter_names(part, root), wrap, doc))
+        doc = part_doc(part, graph, tree.instances(part))
+        texts.append(writer.write(parameter_names(part, graph), wrap, doc))
     weights = tree.weights(graph)
     text = _module(tree, graph, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
@@ -53,12 +54,12 @@ def _module(
     record: str,
 ) -> str:
     several = len(graph.outputs) > 1
-    inputs = parameter_names(tree.root, True)
+    inputs = parameter_names(tree.root, graph)
     outputs = output_names(graph)
     count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
     return render(
         "module.py.j2",
-        title=f"{tree.root.class_name}: {', '.join(inputs)} -> {', '.join(outputs)}.",
+        title=_title(tree.root.class_name, inputs, outputs),
         inputs=describe(graph, inputs, graph.inputs),
         outputs=describe(graph, outputs, graph.outputs),
         weights=f"{count:,} numbers".replace(",", " "),
@@ -69,6 +70,14 @@ def _module(
         output_fields=outputs,
         classes=texts,
     )
+
+
+def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
+    for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
+        title = f"{class_name}: {', '.join(inputs)} -> {shown}."
+        if len(title) <= 85:
+            return title
+    return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
 
 
 def _tuple_name(class_name: str) -> str:

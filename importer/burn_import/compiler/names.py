@@ -17,7 +17,13 @@ RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
     | {"WEIGHTS", "Backend", "math"}
 )
-_FORBIDDEN = (
+#: Attributes that a module or a tuple has already.
+MEMBERS = frozenset(
+    {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
+    | {"modules", "num_parameters", "parameters", "save_weights", "state_dict", "to"}
+    | {"valid", "count", "index"}
+)
+_FORBIDDEN = MEMBERS | (
     RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
 )
 _MAX_LENGTH = 40

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from burn_import.compiler.names import snake
-from burn_import.compiler.trace import Apply, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Apply,
+    Block,
+    Choice,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
+from burn_import.compiler.walk import symbols_in
 
 #: Results of these primitives are known by a noun.
 ROLES = {
@@ -38,16 +46,51 @@ _MADE_UP = re.compile(
 )
 
 
+#: What a stored operand of these primitives is called.
+CONSTANT_ROLES = {
+    "matmul": "weight",
+    "linear": "weight",
+    "add": "bias",
+    "sub": "offset",
+    "mul": "scale",
+    "div": "scale",
+    "take": "table",
+    "where": "fill",
+}
+
+
+def constant_roles(block: Block) -> dict[str, str]:
+    """What each stored array is, by name, from the primitive that reads it first."""
+    roles: dict[str, str] = {}
+    for statement in block.statements:
+        if isinstance(statement, Apply):
+            word = CONSTANT_ROLES.get(statement.primitive.name, "constant")
+            for symbol in symbols_in(statement.args):
+                if symbol.constant:
+                    roles.setdefault(symbol.constant, word)
+        elif isinstance(statement, Choice):
+            for inner in (statement.then, statement.orelse):
+                roles = {**constant_roles(inner), **roles}
+    return roles
+
+
+def meaningful(name: str) -> str:
+    """An identifier for a value whose name in the file says something, else ""."""
+    leaf = name.rpartition("/")[2]
+    if not leaf or _MADE_UP.match(leaf) or len(leaf) > 24:
+        return ""
+    return snake(leaf)
+
+
 def role(symbol: Symbol, statement: Statement) -> str:
     """A name for the result of ``statement``; "" if nothing better than x is known."""
-    leaf = symbol.name.rpartition("/")[2]
-    if leaf and not _MADE_UP.match(leaf) and len(leaf) <= 24:
-        return snake(leaf)
+    name = meaningful(symbol.name)
+    if name:
+        return name
     if isinstance(statement, ModuleCall):
         return _module_role(statement)
     if isinstance(statement, Apply):
         return ROLES.get(statement.primitive.name, "")
-    assert isinstance(statement, Choice)
     return ""
 
 

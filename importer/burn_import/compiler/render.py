@@ -76,7 +76,7 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             receiver = self.data(call.args[0])
-            if spelling.kind == "method" and receiver.precedence >= ATOM:
+            if spelling.kind == "method":
                 return self.method(call, receiver)
         return self.function(call)
 
@@ -111,7 +111,11 @@ class Renderer:
             inner = args[0].text[1:-1].rstrip(",")
             args[0] = Expression(inner, 0, args[0].symbols)
         return self.finish(
-            f"{receiver.text}.{call.primitive.name}", call, args, [receiver], True
+            f"{receiver.inside(ATOM)}.{call.primitive.name}",
+            call,
+            args,
+            [receiver],
+            True,
         )
 
     def function(self, call: Apply) -> Expression:
@@ -142,7 +146,9 @@ class Renderer:
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
             if not _same_default(parameters, name, value):
-                texts.append(f"{name}={self.static(value).text}")
+                text = self.static(value).text
+                bare = positional and name == "dtype"  # x.cast(burn.float32)
+                texts.append(text if bare else f"{name}={text}")
         symbols = merge([*(before or []), *args])
         return Expression(f"{head}({', '.join(texts)})", ATOM, symbols)
 

@@ -1,8 +1,64 @@
-"""Simplification of graphs."""
+"""The passes: rewrites of a graph that keep what it computes.
 
+Each is a function of a graph in the file of its name, and they run in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from burn_import.passes.dead_code import dead_code
+from burn_import.passes.fold_constants import fold_constants
+from burn_import.passes.identities import identities
+from burn_import.passes.rewrite import Pass, in_bodies
 from burn_ir.graph import Graph
+from burn_ir.infer import infer
+
+__all__ = ["PASSES", "simplify"]
+
+PASSES: tuple[Pass, ...] = (
+    dead_code,
+    fold_constants,
+    identities,
+)
+
+#: What one pass finds may be work for an earlier one; more rounds found nothing more.
+ROUNDS = 3
 
 
-def simplify(graph: Graph) -> Graph:
-    """``graph``."""
+def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
+    """``graph`` after the passes called ``names`` (all of them when None), typed.
+
+    They run in the order of ``PASSES`` until nothing changes, three times at most.
+
+    Raises:
+        ValueError: there is no pass of a given name.
+    """
+    chosen = _chosen(names)
+    for _ in range(ROUNDS):
+        before = graph
+        for apply in chosen:
+            graph = _applied(apply, graph)
+        if graph is before:
+            break
     return graph
+
+
+def _applied(apply: Pass, graph: Graph) -> Graph:
+    result = in_bodies(apply, graph)
+    if result is graph:
+        return graph
+    return infer(in_bodies(dead_code, result))
+
+
+def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
+    if names is None:
+        return PASSES
+    wanted = set(names)
+    known = {apply.__name__ for apply in PASSES}
+    if not wanted <= known:
+        raise ValueError(
+            f"expected passes among {', '.join(sorted(known))}, "
+            f"got {', '.join(sorted(wanted - known))}"
+        )
+    return [apply for apply in PASSES if apply.__name__ in wanted]

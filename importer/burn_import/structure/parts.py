@@ -71,6 +71,12 @@ class Tree:
     classes: list[Part]
     #: The part that stands for each part, by identity.
     model: dict[int, Part]
+    #: All parts, each before those inside it.
+    parts: list[Part]
+
+    def instances(self, part: Part) -> list[Path]:
+        """The paths at which the class of ``part`` is used."""
+        return [p.path for p in self.parts if self.model[id(p)] is part]
 
     def weights(self, graph: Graph) -> list[tuple[str, Array]]:
         """The record: (key, array) for every stored array, in order of definition."""

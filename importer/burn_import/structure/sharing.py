@@ -22,7 +22,7 @@ def share_classes(root: Part, graph: Graph) -> Tree:
     run = _Sharing(graph)
     run.names.unique(root.class_name)
     run.visit(root)
-    return Tree(root, run.classes, run.model)
+    return Tree(root, run.classes, run.model, run.parts)
 
 
 class _Sharing:
@@ -32,12 +32,14 @@ class _Sharing:
         self.first: dict[Hashable, Part] = {}
         self.model: dict[int, Part] = {}
         self.classes: list[Part] = []
+        self.parts: list[Part] = []
 
     def visit(self, part: Part) -> None:
         """Give ``part`` its class: that of an equal one before, or a new name."""
         key = signature(part, self.graph)
         known = self.first.get(key)
         self.model[id(part)] = known or part
+        self.parts.append(part)
         if known is None:
             self.first[key] = part
             if not part.sequence:

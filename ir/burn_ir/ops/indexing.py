@@ -164,6 +164,8 @@ def span(extent: Dim, start: Dim | None, end: Dim | None, step: int | None) -> D
     if start is None or end is None or step is None:
         return unnamed()
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
+        if step < 0:
+            start = max(start, -extent)
         return len(range(*slice(start, end, step).indices(extent)))
     try:
         if step > 0:
@@ -209,7 +211,19 @@ def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:
             return None
         where = tuple(axis % len(extents) for axis in where)
     by = (1,) * len(starts) if steps is None else steps
-    return list(zip(where, starts, ends, by, strict=True))
+    cuts = list(zip(where, starts, ends, by, strict=True))
+    return None if any(_clamps_start(data, cut) for cut in cuts) else cuts
+
+
+def _clamps_start(data: Value, cut: Cut) -> bool:
+    """Whether a negative step starts in front of element 0: Python reads nothing."""
+    axis, start, _, step = cut
+    if step > 0 or not isinstance(start, int) or start >= -1:
+        return False
+    extents = shape_of(data)
+    return (
+        extents is None or not isinstance(extents[axis], int) or start < -extents[axis]
+    )
 
 
 def _key(cuts: list[Cut]) -> slice | tuple[slice, ...]:

@@ -6,11 +6,54 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from burn import dtypes
+from burn.dtypes import DType
 from burn_ir.dim import Dim, Poly, exact_div, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.static import Value, static_dims, static_ints
 from burn_ir.types import Type, is_unnamed
 from burn_ir.upgrade import Draft
+
+#: The dtype of each number that attributes such as ``dtype`` of ``EyeLike`` hold.
+ELEMENT_TYPES: dict[int, DType] = {
+    1: dtypes.float32,
+    2: dtypes.uint8,
+    3: dtypes.int8,
+    4: dtypes.uint16,
+    5: dtypes.int16,
+    6: dtypes.int32,
+    7: dtypes.int64,
+    8: dtypes.string,
+    9: dtypes.bool_,
+    10: dtypes.float16,
+    11: dtypes.float64,
+    12: dtypes.uint32,
+    13: dtypes.uint64,
+    14: dtypes.complex64,
+    15: dtypes.complex128,
+    16: dtypes.bfloat16,
+    17: dtypes.float8_e4m3fn,
+    18: dtypes.float8_e4m3fnuz,
+    19: dtypes.float8_e5m2,
+    20: dtypes.float8_e5m2fnuz,
+    21: dtypes.uint4,
+    22: dtypes.int4,
+    23: dtypes.float4_e2m1fn,
+    24: dtypes.float8_e8m0fnu,
+    25: dtypes.uint2,
+    26: dtypes.int2,
+}
+
+
+def element_type(number: int) -> DType:
+    """The dtype of a number in ONNX's ``TensorProto.DataType``.
+
+    Raises:
+        InvalidOperand: there is none.
+    """
+    if number not in ELEMENT_TYPES:
+        raise InvalidOperand(f"expected a tensor's data type, got {number}")
+    return ELEMENT_TYPES[number]
 
 
 def known_dims(operand: Type | None) -> tuple[Dim, ...] | None:

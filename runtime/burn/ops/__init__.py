@@ -25,6 +25,7 @@ from burn.ops.activation import (
     thresholded_relu as thresholded_relu,
 )
 from burn.ops.bits import (
+    bitcast as bitcast,
     bitwise_and as bitwise_and,
     bitwise_left_shift as bitwise_left_shift,
     bitwise_not as bitwise_not,

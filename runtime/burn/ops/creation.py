@@ -18,11 +18,15 @@ from burn.primitive import primitive
 
 @primitive
 def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
-    """``value`` (a number, or a tensor of one element) everywhere in ``shape``."""
+    """``value`` (a number, or a tensor of one element) everywhere in ``shape``.
+
+    It is one element in memory, however large the shape.
+    """
     if isinstance(value, bool | int | float | complex):
         value = np.asarray(value, dtypes.default_dtype(value))
     xp = namespace(value)
-    return xp.full(integers(shape), value.reshape(()), dtype or value.dtype)
+    one = value.reshape(()).astype(dtype or value.dtype)
+    return xp.broadcast_to(one, integers(shape))
 
 
 @full.vjp

@@ -58,11 +58,12 @@ def slice(
 ) -> Array:
     """``x`` from ``starts`` to before ``ends`` by ``steps`` along ``axes``.
 
-    Bounds are Python's: negative ones count from the end, those beyond it are clamped,
+    Bounds are Python's: negative ones count from the end, those beyond it are clamped
+    (the start of a negative step too, to element 0),
     so the least int64 as the end of a negative step includes element 0. ``axes`` are
     the first ones and steps 1 where not given. Operands are read on the host.
     """
-    return x[_slices(x.ndim, starts, ends, axes, steps)]
+    return x[_slices(x.shape, starts, ends, axes, steps)]
 
 
 @slice.vjp
@@ -90,7 +91,7 @@ def slice_grad(
 ) -> Array:
     """Zeros of ``shape`` with ``grad`` where :func:`slice` would read it."""
     out = namespace(grad).zeros(shape, grad.dtype)
-    out[_slices(len(shape), starts, ends, axes, steps)] = grad
+    out[_slices(shape, starts, ends, axes, steps)] = grad
     return out
 
 
@@ -110,14 +111,16 @@ def _(
 
 
 def _slices(
-    rank: int, starts: Any, ends: Any, axes: Axes, steps: Any
+    shape: tuple[int, ...], starts: Any, ends: Any, axes: Axes, steps: Any
 ) -> tuple[builtins.slice, ...]:
     first, last = integers(starts), integers(ends)
-    where = range(len(first)) if axes is None else axes_of(axes, rank)
+    where = range(len(first)) if axes is None else axes_of(axes, len(shape))
     by = (1,) * len(first) if steps is None else integers(steps)
-    key = [builtins.slice(None)] * rank
+    key = [builtins.slice(None)] * len(shape)
     for axis, start, end, step in zip(where, first, last, by, strict=True):
-        key[axis] = builtins.slice(start, end, step)
+        # Clamped, not empty as Python has it: reading backwards starts at element 0.
+        beyond = step < 0 and start < -shape[axis]
+        key[axis] = builtins.slice(0 if beyond else start, end, step)
     return tuple(key)
 
 
@@ -325,7 +328,7 @@ def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> 
 
 @composite
 def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of channels moved into space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
+    """Blocks of channels in space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
     ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
     """
@@ -340,7 +343,7 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @composite
 def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
+    """Blocks of space in channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
 
     ``mode`` is as in :func:`depth_to_space`, which it undoes.
     """

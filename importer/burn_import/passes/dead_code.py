@@ -1,0 +1,58 @@
+"""Removes nodes whose results nobody needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.passes.rewrite import captures, changed
+from burn_ir.graph import Graph, Node
+
+
+def dead_code(graph: Graph) -> Graph:
+    """``graph`` without nodes of which no output is needed.
+
+    Inputs and defaults stay. A value that bodies captured and do not need any more is
+    no operand any more, and an output that nobody reads is None.
+    """
+    needed = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed.isdisjoint(node.outputs):
+            continue
+        node = _without_captures(_without_outputs(node, needed))
+        kept.append(node)
+        needed.update(name for name in node.inputs if name is not None)
+    kept.reverse()
+    return changed(graph, kept)
+
+
+def _without_outputs(node: Node, needed: set[str]) -> Node:
+    """``node`` with None for its unneeded outputs, but for the first: it names it."""
+    rest = tuple(n if n in needed else None for n in node.outputs[1:])
+    if rest == node.outputs[1:]:
+        return node
+    return replace(node, outputs=(node.outputs[0], *rest))
+
+
+def _without_captures(node: Node) -> Node:
+    """``node`` without captured operands that none of its bodies reads."""
+    count = captures(node)
+    if not count:
+        return node
+    bodies = node.op.bodies()
+    read: set[str | None] = set()
+    for body in bodies.values():
+        read.update(body.outputs)
+        read.update(name for inner in body.nodes for name in inner.inputs)
+    captured = tuple(name for name in node.inputs[-count:] if name in read)
+    if len(captured) == count:
+        return node
+    kept = tuple(name for name in captured if name is not None)
+    closed = {
+        name: replace(body, inputs=(*body.inputs[: len(body.inputs) - count], *kept))
+        for name, body in bodies.items()
+    }
+    op = replace(node.op, **closed)  # type: ignore[type-var]
+    return replace(
+        node, op=op, inputs=(*node.inputs[: len(node.inputs) - count], *kept)
+    )

@@ -1,0 +1,203 @@
+"""Computes nodes whose operands are constants, once, before the model runs."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from burn import Tensor
+from burn.backend.cpu import HOST
+from burn.dtypes import is_float
+from burn_import.passes.rewrite import made, rename
+from burn_ir.errors import Undecided
+from burn_ir.evaluate import run_node
+from burn_ir.graph import Constants, Graph, Node
+from burn_ir.types import Array, Type
+
+#: The most memory that one folded value, and all that one run folds, may hold.
+VALUE_BYTES = 64 * 2**20
+TOTAL_BYTES = 2**30
+#: Results that are views of the operand, or one element seen many times.
+VIEWS = frozenset(
+    {
+        "ConstantOfShape",
+        "Expand",
+        "Flatten",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """``graph`` with the results of constant nodes in the store of constants.
+
+    Folded are deterministic nodes without bodies whose operands are all constants, and
+    integers that shape arithmetic led to. What would hold too much memory stays a node,
+    and so does a layer, which keeps its weights, and what cannot be computed: it fails
+    when the model runs, if it ever comes to it.
+    """
+    folding = _Folding(graph)
+    kept = [node for node in graph.nodes if not folding.take(node)]
+    if len(kept) == len(graph.nodes):
+        return graph
+    return rename(graph.with_nodes(kept), folding.aliases)
+
+
+class _Folding:
+    """One run over a graph: what is a constant so far, and what memory it took."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.constants = graph.constants
+        self.values = made(graph)
+        self.aliases: dict[str, str] = {}
+        self.left = TOTAL_BYTES
+
+    def take(self, node: Node) -> bool:
+        """Whether ``node`` became constants, which are stored then."""
+        known = self.known(node)
+        if known is not None:
+            self.store(node, known, literal=True)
+            return True
+        operands = self.operands(node)
+        if operands is None or not self.may_fold(node, operands):
+            return False
+        results = self.compute(node, operands)
+        if results is None:
+            return False
+        self.store(node, results, literal=False)
+        return True
+
+    def known(self, node: Node) -> list[Array] | None:
+        """The results if all are integers that inference found."""
+        if not node.op.deterministic or all(n is None for n in node.outputs):
+            return None
+        found = []
+        for name in node.outputs:
+            contents = None if name is None else self.graph.types[name].known
+            if name is not None and (contents is None or contents.dtype == object):
+                return None
+            found.append(np.zeros(0) if contents is None else contents)
+        return found
+
+    def operands(self, node: Node) -> list[str | None] | None:
+        """The names of the operands as they are now, None if one is no constant."""
+        names = [None if n is None else self.aliases.get(n, n) for n in node.inputs]
+        constant = all(
+            n is None or (n in self.constants and n not in self.values) for n in names
+        )
+        return names if constant else None
+
+    def may_fold(self, node: Node, operands: list[str | None]) -> bool:
+        if not node.op.deterministic or node.op.bodies():
+            return False
+        return not self.is_layer(node, operands) and self.fits(node)
+
+    def is_layer(self, node: Node, operands: list[str | None]) -> bool:
+        """Whether the node is a layer with stored weights, like an embedding."""
+        types = [None if n is None else Type.of(self.constants[n]) for n in operands]
+        layer = node.op.layer(*types)
+        if layer is None:
+            return False
+        weights = [operands[position] for position in layer.weights.values()]
+        return any(n is not None and not self.is_literal(n) for n in weights)
+
+    def is_literal(self, name: str) -> bool:
+        return name in self.constants.literals
+
+    def fits(self, node: Node) -> bool:
+        """Whether the results can be computed in the memory allowed."""
+        if node.op.onnx in VIEWS:
+            return True
+        sizes = [
+            prod(t.shape) * t.dtype.itemsize
+            for t in (self.graph.types[n] for n in node.outputs if n is not None)
+            if t.shape is not None and all(isinstance(d, int) for d in t.shape)
+        ]
+        return sum(map(int, sizes)) <= min(VALUE_BYTES, self.left)
+
+    def compute(self, node: Node, operands: list[str | None]) -> list[Array] | None:
+        arrays = [None if n is None else self.constants[n] for n in operands]
+        try:
+            with np.errstate(all="ignore"):
+                results = _run(node, arrays)
+        except (Undecided, ValueError, TypeError, IndexError):
+            return None
+        given = [a for a in arrays if a is not None]
+        size = sum(held(result, given) for result in results)
+        if size > min(VALUE_BYTES, self.left):
+            return None
+        self.left -= size
+        return results
+
+    def store(self, node: Node, results: list[Array], literal: bool) -> None:
+        source = None
+        if not literal:
+            weights = self.weights(node)
+            literal = not weights
+            source = weights[0] if len(weights) == 1 else None
+        for name, array in zip(node.outputs, results, strict=False):
+            if name is None:
+                continue
+            stored = self.keep(name, array, source)
+            if literal:
+                self.constants.literals.add(stored)
+            self.values.discard(name)
+            if stored != name:
+                self.aliases[name] = stored
+
+    def keep(self, name: str, array: Array, source: str | None) -> str:
+        """The name of the stored array: the value's, as names are unique."""
+        if name in self.constants and equal(self.constants[name], array):
+            return name  # from an earlier run over the same model
+        return self.constants.add(name, array, source)
+
+    def weights(self, node: Node) -> list[str]:
+        """The operands that are weights, of which the result is another form.
+
+        Those of a floating type, if there are any; else the first operand. Several
+        that were all made from one stored array count as one.
+        """
+        names = [self.aliases.get(n, n) for n in node.inputs if n is not None]
+        floats = [n for n in names if is_float(self.constants[n].dtype)]
+        stored = [n for n in floats or names[:1] if not self.is_literal(n)]
+        origins = {origin(self.constants, n): n for n in stored}
+        return list(origins.values())
+
+
+def origin(constants: Constants, name: str) -> str:
+    """The name in the file of the array that a constant was made from."""
+    while name in constants.source:
+        name = constants.source[name]
+    return name
+
+
+def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
+    if node.op.onnx == "ConstantOfShape" and arrays[0] is not None:
+        # One element, seen as often as there are places for it.
+        one = run_node(node, [Tensor(np.ones_like(arrays[0]), HOST)])[0]
+        return [np.broadcast_to(one.numpy(), arrays[0].tolist())]
+    operands = [None if a is None else Tensor(a, HOST) for a in arrays]
+    return [np.asarray(result.numpy()) for result in run_node(node, operands)]
+
+
+def held(array: Array, given: list[Array]) -> int:
+    """The bytes that ``array`` holds besides those of the arrays it may be a view of.
+
+    An axis of stride 0 shows the same elements again and costs nothing.
+    """
+    if any(np.may_share_memory(array, other) for other in given):
+        return 0
+    extents = zip(array.shape, array.strides, strict=True)
+    return int(array.itemsize * prod(n for n, stride in extents if stride))
+
+
+def equal(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same type and bytes."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -1,0 +1,156 @@
+"""What passes share: renaming values in one sweep, and going into bodies.
+
+A body is closed: its inputs end with the values that it captures, and these have the
+same names inside as outside. ``rename`` keeps that so, which is how one can tell the
+captured operands of a node from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from burn_ir.graph import Graph, Node
+
+Pass = Callable[[Graph], Graph]
+
+
+def in_bodies(apply: Pass, graph: Graph) -> Graph:
+    """``graph`` after ``apply`` to all its bodies, innermost first, and to itself.
+
+    It is the same object if nothing changed.
+    """
+    nodes = [
+        _with_bodies(node, lambda body: in_bodies(apply, body)) for node in graph.nodes
+    ]
+    return apply(changed(graph, nodes))
+
+
+def _with_bodies(node: Node, rewrite: Pass) -> Node:
+    bodies = node.op.bodies()
+    if not bodies:
+        return node
+    new = {name: rewrite(body) for name, body in bodies.items()}
+    if all(new[name] is body for name, body in bodies.items()):
+        return node
+    return replace(node, op=replace(node.op, **new))  # type: ignore[type-var]
+
+
+def changed(graph: Graph, nodes: list[Node]) -> Graph:
+    """``graph`` with ``nodes``: the same object if they are its own."""
+    if len(nodes) == len(graph.nodes) and all(map(_is, nodes, graph.nodes)):
+        return graph
+    return graph.with_nodes(nodes)
+
+
+def _is(a: Node, b: Node) -> bool:
+    return a is b
+
+
+def made(graph: Graph) -> set[str]:
+    """The names that are values of ``graph``: its inputs and what its nodes make.
+
+    The store of constants is shared, so a name may be in it and be a value here.
+    """
+    names = set(graph.inputs)
+    for node in graph.nodes:
+        names.update(name for name in node.outputs if name is not None)
+    return names
+
+
+def captures(node: Node) -> int:
+    """How many of the last operands are there because bodies use them."""
+    count = 0
+    bodies = [body.inputs for body in node.op.bodies().values()]
+    while bodies and count < len(node.inputs):
+        name = node.inputs[-1 - count]
+        if any(len(b) <= count or b[-1 - count] != name for b in bodies):
+            break
+        count += 1
+    return count
+
+
+def resolve(aliases: Mapping[str, str], name: str) -> str:
+    """What ``name`` is called in the end."""
+    while name in aliases:
+        name = aliases[name]
+    return name
+
+
+def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
+    """``graph`` with every value under the name that ``aliases`` lead to.
+
+    Captured operands that are constants now, or given twice, are no operands any more.
+    The same object if nothing changes.
+    """
+    final: dict[str, str] = {}
+    for name in aliases:
+        chain = [name]
+        while chain[-1] in aliases and chain[-1] not in final:
+            chain.append(aliases[chain[-1]])
+        last = final.get(chain[-1], chain[-1])
+        final.update((link, last) for link in chain[:-1])
+    return _rename(graph, final)
+
+
+def _rename(graph: Graph, final: Mapping[str, str]) -> Graph:
+    values = {final.get(name, name) for name in made(graph)}
+    nodes = [_renamed(node, final, graph, values) for node in graph.nodes]
+    outputs = tuple(final.get(name, name) for name in graph.outputs)
+    result = changed(graph, nodes)
+    return result if outputs == graph.outputs else replace(result, outputs=outputs)
+
+
+def _renamed(
+    node: Node, final: Mapping[str, str], graph: Graph, values: set[str]
+) -> Node:
+    inputs = tuple(None if n is None else final.get(n, n) for n in node.inputs)
+    outputs = tuple(None if n is None else final.get(n, n) for n in node.outputs)
+    count = captures(node)
+    if count:
+        return _recaptured(replace(node, outputs=outputs), inputs, count, graph, values)
+    if inputs == node.inputs and outputs == node.outputs:
+        return node
+    return replace(node, inputs=inputs, outputs=outputs)
+
+
+def _recaptured(
+    node: Node,
+    inputs: tuple[str | None, ...],
+    count: int,
+    graph: Graph,
+    values: set[str],
+) -> Node:
+    """``node`` with other captured operands, in its bodies too."""
+    old, new = node.inputs[-count:], inputs[-count:]
+    kept = tuple(
+        dict.fromkeys(n for n in new if n in values or n not in graph.constants)
+    )
+    if kept == old and inputs == node.inputs:
+        return node
+    names = {a: b for a, b in zip(old, new, strict=True) if a and b and a != b}
+
+    def rewrite(body: Graph) -> Graph:
+        own = body.inputs[: len(body.inputs) - count]
+        closed = (*own, *(name for name in kept if name is not None))
+        types = {**body.types, **{b: body.types[a] for a, b in names.items()}}
+        return _rename(replace(body, inputs=closed, types=types), names)
+
+    node = _with_bodies(node, rewrite)
+    return replace(node, inputs=(*inputs[: len(inputs) - count], *kept))
+
+
+def common_scope(*nodes: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The scope and classes of a node that stands for ``nodes``: the last one's.
+
+    Where scopes disagree it is what they begin with alike.
+    """
+    last = nodes[-1]
+    length = 0
+    for segments in zip(*(node.scope for node in nodes), strict=False):
+        if len(set(segments)) > 1:
+            break
+        length += 1
+    if all(len(node.scope) == length for node in nodes):
+        return last.scope, last.classes
+    return last.scope[:length], last.classes[:length]

@@ -1,0 +1,232 @@
+"""Convolution and its transpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from burn import ops
+from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.options import changed, one
+from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
+
+
+class Convolving:
+    """Operators that slide a weight; the attributes are those of their subclasses."""
+
+    auto_pad: str
+    dilations: Ints | None
+    group: int
+    kernel_shape: Ints | None
+    pads: Ints | None
+    strides: Ints | None
+
+    def geometry(self, weight: tuple[Dim, ...]) -> Geometry:
+        """The windows of a weight of this shape."""
+        kernel = weight[2:] if self.kernel_shape is None else self.kernel_shape
+        return geometry(kernel, self.strides, self.dilations, self.pads, self.auto_pad)
+
+    def check(self, x: Type, weight: Type, bias: Type | None) -> None:
+        """Return if the operands fit each other.
+
+        Raises:
+            InvalidOperand: they do not.
+        """
+        same_dtype(*(t for t in (x, weight, bias) if t is not None))
+        if x.shape is None or weight.shape is None:
+            return
+        if x.rank != weight.rank or x.rank < 3:
+            raise InvalidOperand(
+                f"expected one rank of at least 3, got {x.name} and {weight.name}"
+            )
+        kernel = weight.shape[2:]
+        if self.kernel_shape is not None and len(self.kernel_shape) != len(kernel):
+            raise InvalidOperand(
+                f"expected {len(kernel)} kernel_shape, got {self.kernel_shape}"
+            )
+        for given, extent in zip(self.kernel_shape or (), kernel, strict=False):
+            if isinstance(extent, int) and given != extent:
+                raise InvalidOperand(
+                    f"expected kernel_shape {kernel}, got {self.kernel_shape}"
+                )
+
+    def stored(self, x: Type, weight: Type, bias: Type | None) -> Ints | None:
+        """The shape of a weight that a layer can own; None if none can."""
+        if x.shape is None or weight.known is None:
+            return None
+        if bias is not None and bias.known is None:
+            return None
+        return tuple(int(n) for n in weight.known.shape)
+
+
+@dataclass(frozen=True)
+class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
+        self.check(x, weight, bias)
+        if x.shape is None or weight.shape is None:
+            return x.with_shape(None)
+        channels, inner = x.shape[1], weight.shape[1] * self.group
+        if isinstance(channels, int) and isinstance(inner, int) and channels != inner:
+            raise InvalidOperand(
+                f"expected {inner} channels for group={self.group} and weight "
+                f"{weight.name}, got {x.name}"
+            )
+        count = self.geometry(weight.shape).count(x.shape[2:])
+        return x.with_shape((x.shape[0], weight.shape[0], *count))
+
+    def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
+        terms = () if bias is None else (bias,)
+        return ops.conv(x, weight, *terms, **self.options(x.shape, weight.shape))
+
+    def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
+        """The arguments of the operation beside its operands."""
+        options = self.geometry(tuple(weight)).options(tuple(x[2:]))
+        return {**options, **changed(groups=(self.group, 1))}
+
+    def layer(self, x: Type, weight: Type, bias: Type | None = None) -> Layer | None:
+        shape = self.stored(x, weight, bias)
+        if shape is None:
+            return None
+        try:
+            options = self.options(x.dims, shape)
+        except Undecided:
+            return None
+        if not _is_fixed(options.get("padding", 0)):
+            return None
+        args = (shape[1] * self.group, shape[0])
+        return _layer("Conv", args, one(shape[2:]), options, bias, x.rank)
+
+
+def _is_fixed(padding: Any) -> bool:
+    if isinstance(padding, tuple):
+        return all(_is_fixed(item) for item in padding)
+    return isinstance(padding, int)
+
+
+def _layer(
+    name: str,
+    args: tuple[int, int],
+    kernel: Any,
+    options: dict[str, Any],
+    bias: Type | None,
+    rank: int,
+) -> Layer | None:
+    if rank not in (3, 4, 5):
+        return None
+    options = {"kernel_size": kernel, **options}
+    weights = {"weight": 1}
+    if bias is None:
+        options["bias"] = False
+    else:
+        weights["bias"] = 2
+    return Layer(f"{name}{rank - 2}d", args, options, weights)
+
+
+@dataclass(frozen=True)
+class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    output_padding: Ints | None = None
+    output_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
+        self.check(x, weight, bias)
+        if x.shape is None or weight.shape is None:
+            return x.with_shape(None)
+        channels = weight.shape[1] * self.group
+        size = self._size(x.shape[2:], self.geometry(weight.shape))
+        return x.with_shape((x.shape[0], channels, *size))
+
+    def _extra(self, rank: int) -> Ints:
+        return self.output_padding or (0,) * rank
+
+    def _wanted(self, count: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+        """The extents of the result if they are what decides the padding."""
+        if self.output_shape is not None:
+            return self.output_shape[-len(count) :]
+        if not self.auto_pad.startswith("SAME"):
+            return None
+        strides = self.strides or (1,) * len(count)
+        return tuple(n * step for n, step in zip(count, strides, strict=True))
+
+    def _natural(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
+        """The extents of the result without padding."""
+        return tuple(
+            (n - 1) * step + covered + more
+            for n, step, covered, more in zip(
+                count,
+                wins.strides,
+                wins.covered,
+                self._extra(len(count)),
+                strict=True,
+            )
+        )
+
+    def _size(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Dim, ...]:
+        wanted = self._wanted(count)
+        if wanted is not None:
+            return wanted
+        natural = self._natural(count, wins)
+        return tuple(
+            n - before - after
+            for n, (before, after) in zip(natural, wins.pads, strict=True)
+        )
+
+    def _padding(self, count: tuple[Dim, ...], wins: Geometry) -> tuple[Pads, Any]:
+        """The padding, and what is added to the result behind."""
+        extra = self._extra(len(count))
+        wanted = self._wanted(count)
+        if wanted is None:
+            return wins.pads, extra
+        totals = [
+            n - size for n, size in zip(self._natural(count, wins), wanted, strict=True)
+        ]
+        upper = self.auto_pad == "SAME_UPPER"
+        pads = tuple(split(max(total, 0), upper) for total in totals)
+        lacking = [max(-total, 0) for total in totals]
+        return pads, tuple(e + n for e, n in zip(extra, lacking, strict=True))
+
+    def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
+        terms = () if bias is None else (bias,)
+        options = self.options(x.shape, weight.shape)
+        return ops.conv_transpose(x, weight, *terms, **options)
+
+    def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
+        """The arguments of the operation beside its operands."""
+        wins = self.geometry(tuple(weight))
+        pads, extra = self._padding(tuple(x[2:]), wins)
+        return changed(
+            stride=(one(wins.strides), 1),
+            padding=(written(pads), 0),
+            output_padding=(one(extra), 0),
+            dilation=(one(wins.dilations), 1),
+            groups=(self.group, 1),
+        )
+
+    def layer(self, x: Type, weight: Type, bias: Type | None = None) -> Layer | None:
+        shape = self.stored(x, weight, bias)
+        if shape is None:
+            return None
+        try:
+            options = self.options(x.dims, shape)
+        except Undecided:
+            return None
+        fixed = (options.get("padding", 0), options.get("output_padding", 0))
+        if not _is_fixed(fixed):
+            return None
+        args = (shape[0], shape[1] * self.group)
+        return _layer("ConvTranspose", args, one(shape[2:]), options, bias, x.rank)

@@ -1,0 +1,377 @@
+"""Normalisation by statistics, and dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.functions import Floating, expect_float
+from burn_ir.ops.options import changed
+from burn_ir.types import Array
+from burn_ir.upgrade import Draft
+
+
+def check_vectors(x: Type, vectors: Sequence[Type], extent: Dim) -> None:
+    """Return unless a vector has another number of elements than ``extent``.
+
+    Raises:
+        InvalidOperand: one has, or is no vector.
+    """
+    for vector in vectors:
+        if vector.shape is None:
+            continue
+        wrong = len(vector.shape) != 1
+        if not wrong and isinstance(extent, int):
+            wrong = isinstance(vector.shape[0], int) and vector.shape[0] != extent
+        if wrong:
+            raise InvalidOperand(
+                f"expected a vector of {extent} for {x.name}, got {vector.name}"
+            )
+
+
+def stored(*types: Type | None) -> list[Array] | None:
+    """The arrays of operands that are there; None if one is no constant."""
+    given = [t.known for t in types if t is not None]
+    arrays = [a for a in given if a is not None]
+    return arrays if len(arrays) == len(given) else None
+
+
+@dataclass(frozen=True)
+class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14, 15)):
+    """Statistics of rank above 1 have an entry for every element of a sample."""
+
+    epsilon: float = 1e-5
+    momentum: float = 0.9
+    training_mode: int = 0
+    results: int = 1
+
+    def infer(
+        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
+    ) -> Type | tuple[Type, ...]:
+        if self.results > 1 and not self.training_mode:
+            raise InvalidOperand(
+                f"expected one output without training_mode, got {self.results}"
+            )
+        if x.shape is not None and scale.shape is not None and scale.rank == 1:
+            check_vectors(x, (scale, bias, mean, var), (*x.shape, 1)[1])
+        out = expect_float(x).forget()
+        return (out, mean.forget(), var.forget()) if self.training_mode else out
+
+    def lower(
+        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
+    ) -> Value:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        if self.training_mode:
+            return self._train(x, scale, bias, mean, var)
+        if len(scale.shape) > 1:
+            return (x - mean) / ops.sqrt(var + self.epsilon) * scale + bias
+        return ops.batch_norm(x, mean, var, scale, bias, **options)
+
+    def _train(
+        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
+    ) -> tuple[Value, ...]:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
+        kept = self.momentum
+        averages = (
+            mean * kept + now.cast(mean.dtype) * (1.0 - kept),
+            var * kept + spread.cast(var.dtype) * (1.0 - kept),
+        )
+        return (out, *averages)[: self.results]
+
+    def layer(
+        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
+    ) -> Layer | None:
+        arrays = stored(scale, bias, mean, var)
+        if arrays is None or self.training_mode or arrays[0].ndim != 1:
+            return None
+        if x.shape is None or not 2 <= x.rank <= 5:
+            return None
+        # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
+        name = f"BatchNorm{max(x.rank - 2, 1)}d"
+        weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
+        options = changed(eps=(self.epsilon, 1e-5), momentum=(1.0 - self.momentum, 0.1))
+        return Layer(name, (len(arrays[0]),), options, weights)
+
+
+@BatchNormalization.upgrade(1, 6, 7, 9)
+def inference_only(draft: Draft) -> Draft:
+    """Before 14, the number of outputs told training, whatever ``is_test`` said."""
+    asked = [name for name in draft.node.outputs[1:] if name is not None]
+    if asked:
+        raise InvalidOperand(
+            f"expected the one output of inference, got {len(asked) + 1}: the "
+            "statistics of training are outputs from opset 14 on"
+        )
+    return draft.with_attrs("is_test", "spatial")
+
+
+@dataclass(frozen=True)
+class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22)):
+    epsilon: float = 1e-5
+
+    def infer(self, x: Type, scale: Type, bias: Type) -> Type:
+        if x.shape is not None:
+            if x.rank < 3:
+                raise InvalidOperand(f"expected spatial axes, got {x.name}")
+            check_vectors(x, (scale, bias), x.shape[1])
+        return expect_float(x).forget()
+
+    def lower(self, x: Value, scale: Value, bias: Value) -> Value:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        return ops.instance_norm(x, scale, bias, **options)
+
+    def layer(self, x: Type, scale: Type, bias: Type) -> Layer | None:
+        arrays = stored(scale, bias)
+        if arrays is None or x.shape is None or not 3 <= x.rank <= 5:
+            return None
+        options = {**changed(eps=(self.epsilon, 1e-5)), "affine": True}
+        name, weights = f"InstanceNorm{x.rank - 2}d", {"weight": 1, "bias": 2}
+        return Layer(name, (len(arrays[0]),), options, weights)
+
+
+@dataclass(frozen=True)
+class LayerNormalization(Op, onnx="LayerNormalization", versions=(17,)):
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_type: int = 1
+    results: int = 1
+
+    def __post_init__(self) -> None:
+        check_stash(self.stash_type)
+
+    def infer(self, x: Type, scale: Type, bias: Type | None = None) -> tuple[Type, ...]:
+        out, stash = expect_float(x).forget(), STASH[self.stash_type]
+        if x.shape is None:
+            return out, Type(stash, None), Type(stash, None)
+        (axis,) = x.axes(self.axis)
+        shape = x.shape[:axis] + (1,) * (x.rank - axis)
+        return out, Type(stash, shape), Type(stash, shape)
+
+    def lower(self, x: Value, scale: Value, bias: Value = None) -> Value:
+        terms = (scale,) if bias is None else (scale, bias)
+        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        out = ops.layer_norm(x, *terms, **options)
+        if self.results == 1:
+            return out
+        stash, rank = STASH[self.stash_type], len(x.shape)
+        axes = tuple(range(self.axis % rank, rank))
+        work = x.cast(stash) if x.dtype in dtypes.HALVES else x
+        mean = work.mean(axes, keepdims=True)
+        centred = work - mean
+        var = (centred * centred).mean(axes, keepdims=True)
+        inverse = ops.reciprocal(ops.sqrt(var + self.epsilon))
+        statistics = (mean.cast(stash), inverse.cast(stash))
+        return (out, *statistics)[: self.results]
+
+    def layer(self, x: Type, scale: Type, bias: Type | None = None) -> Layer | None:
+        arrays = stored(scale, bias)
+        if arrays is None or x.shape is None or self.results > 1:
+            return None
+        features = x.shape[x.axes(self.axis)[0] :]
+        if any(a.shape != features for a in arrays):
+            return None
+        return _layer("LayerNorm", features, self.epsilon, bias is not None)
+
+
+def _layer(name: str, features: tuple[Dim, ...], epsilon: float, biased: bool) -> Layer:
+    first = features[0] if len(features) == 1 else features
+    options = changed(eps=(epsilon, 1e-5), bias=(biased, True))
+    weights = {"weight": 1, "bias": 2} if biased else {"weight": 1}
+    return Layer(name, (first,), options, weights)
+
+
+#: The dtype of the first stage of a norm, by its code.
+STASH = {
+    1: dtypes.float32,
+    10: dtypes.float16,
+    11: dtypes.float64,
+    16: dtypes.bfloat16,
+}
+
+
+def check_stash(code: int) -> None:
+    """Return if the first stage of a norm can be computed in a dtype.
+
+    Raises:
+        InvalidOperand: it is no code of a floating dtype.
+    """
+    if code not in STASH:
+        raise InvalidOperand(f"expected stash_type in {sorted(STASH)}, got {code}")
+
+
+@dataclass(frozen=True)
+class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
+    axis: int = -1
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def __post_init__(self) -> None:
+        check_stash(self.stash_type)
+
+    def infer(self, x: Type, scale: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return expect_float(x).forget()
+
+    def lower(self, x: Value, scale: Value) -> Value:
+        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        return ops.rms_norm(x, scale, **options)
+
+    def layer(self, x: Type, scale: Type) -> Layer | None:
+        arrays = stored(scale)
+        if arrays is None or x.shape is None:
+            return None
+        features = x.shape[x.axes(self.axis)[0] :]
+        if arrays[0].shape != features:
+            return None
+        first = features[0] if len(features) == 1 else features
+        # nn.RMSNorm takes the dtype's precision where nothing is said.
+        return Layer("RMSNorm", (first,), {"eps": self.epsilon}, {"weight": 1})
+
+
+@dataclass(frozen=True)
+class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
+    num_groups: int
+    epsilon: float = 1e-5
+    stash_type: int = 1
+
+    def __post_init__(self) -> None:
+        check_stash(self.stash_type)
+
+    def infer(self, x: Type, scale: Type, bias: Type) -> Type:
+        if x.shape is not None:
+            if x.rank < 2:
+                raise InvalidOperand(f"expected a channel axis, got {x.name}")
+            channels = x.shape[1]
+            check_vectors(x, (scale, bias), channels)
+            if isinstance(channels, int) and channels % self.num_groups:
+                raise InvalidOperand(
+                    f"expected channels in {self.num_groups} groups, got {x.name}"
+                )
+        return expect_float(x).forget()
+
+    def lower(self, x: Value, scale: Value, bias: Value) -> Value:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        return ops.group_norm(x, scale, bias, groups=self.num_groups, **options)
+
+    def layer(self, x: Type, scale: Type, bias: Type) -> Layer | None:
+        arrays = stored(scale, bias)
+        if arrays is None or x.shape is None:
+            return None
+        args = (self.num_groups, len(arrays[0]))
+        options = changed(eps=(self.epsilon, 1e-5))
+        return Layer("GroupNorm", args, options, {"weight": 1, "bias": 2})
+
+
+@GroupNormalization.upgrade(18)
+def weights_of_groups(draft: Draft) -> Draft:
+    """Before 21, scale and bias had an entry for each group, not for each channel."""
+    channels = draft.type(0).dims[1] if draft.rank(0) > 1 else 0
+    if not isinstance(channels, int):
+        raise InvalidOperand(
+            f"expected a fixed number of channels, got {draft.type(0).name}"
+        )
+    groups = int(draft.attrs["num_groups"])
+    each = channels // groups
+    for position, name in ((1, "scale"), (2, "bias")):
+        known = draft.type(position).known
+        if known is not None:
+            array = draft.constant(name, np.repeat(known, each))
+            draft = draft.with_input(position, array)
+            continue
+        after = draft.constant("axis", np.array([1]))
+        shape = draft.constant("shape", np.array([groups, each]))
+        flat = draft.constant("flat", np.array([channels]))
+        column = draft.before("Unsqueeze", [draft.node.inputs[position], after])
+        spread = draft.before("Expand", [column, shape])
+        draft = draft.with_input(position, draft.before("Reshape", [spread, flat]))
+    return draft
+
+
+@dataclass(frozen=True)
+class LRN(Floating, Op, onnx="LRN", versions=(1, 13)):
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def lower(self, x: Value) -> Value:
+        options = changed(
+            alpha=(self.alpha, 1e-4), beta=(self.beta, 0.75), bias=(self.bias, 1.0)
+        )
+        return ops.lrn(x, size=self.size, **options)
+
+
+@dataclass(frozen=True)
+class MeanVarianceNormalization(Op, onnx="MeanVarianceNormalization", versions=(9, 13)):
+    axes: tuple[int, ...] = (0, 2, 3)
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axes)
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        centred = x - x.mean(self.axes, keepdims=True)
+        deviation = ops.sqrt((centred * centred).mean(self.axes, keepdims=True))
+        return centred / (deviation + 1e-9)  # the function body's guard against 0
+
+
+@dataclass(frozen=True)
+class LpNormalization(Op, onnx="LpNormalization", versions=(1, 22)):
+    axis: int = -1
+    p: int = 2
+
+    def __post_init__(self) -> None:
+        if self.p not in (1, 2):
+            raise InvalidOperand(f"expected p=1 or p=2, got p={self.p}")
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        reduce = ops.reduce_l1 if self.p == 1 else ops.reduce_l2
+        norm = reduce(x, self.axis, keepdims=True)
+        return x / ops.where(norm == 0, 1.0, norm)
+
+
+@dataclass(frozen=True)
+class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
+    """Nothing happens: a model that is imported is not in training."""
+
+    seed: int | None = None
+    results: int = 1
+
+    def infer(
+        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
+    ) -> tuple[Type, ...]:
+        mode = None if training_mode is None else training_mode.known
+        if training_mode is not None and (mode is None or bool(mode.any())):
+            raise InvalidOperand(
+                "expected training_mode=False, got "
+                f"{'a run-time operand' if mode is None else 'True'}: export the model "
+                "for inference"
+            )
+        return x.forget(), x.with_dtype(dtypes.bool_)
+
+    def lower(
+        self, x: Value, ratio: Value = None, training_mode: Value = None
+    ) -> Value:
+        if self.results == 1:
+            return x
+        return x, ops.ones_like(x, dtype=dtypes.bool_)
+
+
+@Dropout.upgrade(1, 6, 7, 10)
+def never_in_training(draft: Draft) -> Draft:
+    """Before 12, the ratio was an attribute; whoever ran a model said if it learnt."""
+    return draft.with_attrs("ratio", "is_test")

@@ -1,0 +1,181 @@
+"""Pooling over windows of the spatial axes, and over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.functions import expect_float
+from burn_ir.ops.options import changed, one
+from burn_ir.ops.window import Geometry, Ints, geometry
+from burn_ir.upgrade import Draft
+
+
+class Pooling:
+    """Operators on windows; the attributes are those of their subclasses."""
+
+    kernel_shape: Ints
+    strides: Ints | None
+    dilations: Ints | None
+    pads: Ints | None
+    auto_pad: str
+    ceil_mode: int
+
+    @property
+    def geometry(self) -> Geometry:
+        """The windows."""
+        return geometry(
+            self.kernel_shape,
+            self.strides,
+            self.dilations,
+            self.pads,
+            self.auto_pad,
+            bool(self.ceil_mode),
+        )
+
+    def pooled(self, x: Type) -> Type:
+        """The type of the result."""
+        if x.shape is None:
+            return x.forget()
+        if x.rank != len(self.kernel_shape) + 2:
+            raise InvalidOperand(
+                f"expected rank {len(self.kernel_shape) + 2} for kernel_shape "
+                f"{self.kernel_shape}, got {x.name}"
+            )
+        return x.with_shape(x.shape[:2] + self.geometry.count(x.shape[2:]))
+
+    def options(self, x: Value) -> dict[str, Any]:
+        """The arguments of an operation on ``x``."""
+        options = self.geometry.options(tuple(x.shape[2:]))
+        return {"kernel_size": one(self.kernel_shape), **options}
+
+
+@dataclass(frozen=True)
+class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
+    kernel_shape: Ints
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    storage_order: int = 0
+    strides: Ints | None = None
+    results: int = 1
+
+    def infer(self, x: Type) -> Type | tuple[Type, ...]:
+        result = self.pooled(x)
+        return result, result.with_dtype(dtypes.int64)
+
+    def lower(self, x: Value) -> Value:
+        if self.results == 1:
+            return ops.max_pool(x, **self.options(x))
+        out, index = ops.max_pool_with_indices(x, **self.options(x))
+        batch, channels, *space = x.shape
+        if self.storage_order:
+            index = _column_major(index, tuple(space))
+        planes = ops.arange(batch * channels) * prod(space)
+        return out, index + planes.reshape(batch, channels, *(1 for _ in space))
+
+
+def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
+    """Positions counted row by row, counted with the first axis as the fastest."""
+    total, factor, rest = 0, prod(space), index
+    places = []
+    for extent in reversed(space):
+        places.append(rest % extent)
+        rest = rest // extent
+    for extent, place in zip(reversed(space), places, strict=True):
+        factor = factor // extent
+        total = total + place * factor
+    return total
+
+
+@dataclass(frozen=True)
+class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 22)):
+    kernel_shape: Ints
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    count_include_pad: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def infer(self, x: Type) -> Type:
+        return self.pooled(expect_float(x))
+
+    def lower(self, x: Value) -> Value:
+        included = changed(count_include_pad=(bool(self.count_include_pad), False))
+        return ops.avg_pool(x, **self.options(x), **included)
+
+
+@dataclass(frozen=True)
+class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
+    kernel_shape: Ints
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    p: int = 2
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def infer(self, x: Type) -> Type:
+        return self.pooled(expect_float(x))
+
+    def lower(self, x: Value) -> Value:
+        return ops.lp_pool(x, **self.options(x), **changed(p=(self.p, 2)))
+
+
+@LpPool.upgrade(1)
+def kernel_of_whole_axes(draft: Draft) -> Draft:
+    """In version 1 the kernel might be left out: it was as large as the axes."""
+    if "kernel_shape" in draft.attrs:
+        return draft
+    sizes = draft.type(0).dims[2:]
+    if not all(isinstance(n, int) for n in sizes):
+        raise InvalidOperand("expected kernel_shape or fixed extents, got neither")
+    return draft.with_attrs(kernel_shape=sizes)
+
+
+class Global:
+    """Operators that leave one element of all spatial axes."""
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return x.forget()
+        if x.rank < 3:
+            raise InvalidOperand(f"expected spatial axes, got {x.name}")
+        return x.with_shape(x.shape[:2] + (1,) * (x.rank - 2))
+
+
+def spatial(x: Value) -> tuple[int, ...]:
+    """Every axis but the batch's and the channels'."""
+    return tuple(range(2, len(x.shape)))
+
+
+@dataclass(frozen=True)
+class GlobalAveragePool(Global, Op, onnx="GlobalAveragePool", versions=(1, 22)):
+    def lower(self, x: Value) -> Value:
+        return x.mean(spatial(x), keepdims=True)
+
+
+@dataclass(frozen=True)
+class GlobalMaxPool(Global, Op, onnx="GlobalMaxPool", versions=(1, 22)):
+    def lower(self, x: Value) -> Value:
+        return x.max(spatial(x), keepdims=True)
+
+
+@dataclass(frozen=True)
+class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
+    p: int = 2
+
+    def lower(self, x: Value) -> Value:
+        if self.p == 1:
+            return ops.reduce_l1(x, spatial(x), keepdims=True)
+        if self.p == 2:
+            return ops.reduce_l2(x, spatial(x), keepdims=True)
+        total = (ops.abs(x) ** float(self.p)).sum(spatial(x), keepdims=True)
+        return total ** (1.0 / self.p)

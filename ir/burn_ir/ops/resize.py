@@ -1,0 +1,245 @@
+"""Resampling on another grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any, Literal
+
+import numpy as np
+
+from burn import ops
+from burn_ir.dim import Dim, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.support import ints_of, known_dims
+from burn_ir.static import static
+from burn_ir.types import Array
+from burn_ir.upgrade import Draft
+
+CHOICES = {
+    "mode": ("nearest", "linear", "cubic"),
+    "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
+    "coordinate_transformation_mode": (
+        "half_pixel",
+        "half_pixel_symmetric",
+        "pytorch_half_pixel",
+        "align_corners",
+        "asymmetric",
+        "tf_crop_and_resize",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
+    antialias: Literal[0, 1] = 0
+    axes: tuple[int, ...] | None = None
+    coordinate_transformation_mode: str = "half_pixel"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: Literal[0, 1] = 0
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: str = "stretch"
+    mode: str = "nearest"
+    nearest_mode: str = "round_prefer_floor"
+
+    def __post_init__(self) -> None:
+        for name, allowed in CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise InvalidOperand(
+                    f"expected {name} among {', '.join(allowed)}, got {value!r}"
+                )
+
+    def infer(
+        self,
+        x: Type,
+        roi: Type | None = None,
+        scales: Type | None = None,
+        sizes: Type | None = None,
+    ) -> Type:
+        if x.shape is None:
+            return x.with_shape(None)
+        scales = None if scales is not None and scales.shape == (0,) else scales
+        if (scales is None) == (sizes is None):
+            raise InvalidOperand("expected either scales or sizes")
+        axes = tuple(range(x.rank)) if self.axes is None else x.axes(self.axes)
+        dims = list(x.dims)
+        for axis, extent in zip(
+            axes, self._extents(x, axes, roi, scales, sizes), strict=True
+        ):
+            dims[axis] = extent
+        return x.with_shape(dims)
+
+    def _extents(
+        self,
+        x: Type,
+        axes: tuple[int, ...],
+        roi: Type | None,
+        scales: Type | None,
+        sizes: Type | None,
+    ) -> list[Dim]:
+        """The new extents along ``axes``."""
+        old = [x.dims[axis] for axis in axes]
+        wanted = known_dims(sizes)
+        if wanted is not None:
+            check_count(len(wanted), len(axes))
+            return fitted(old, list(wanted), self.keep_aspect_ratio_policy)
+        if scales is None or scales.known is None:
+            return [unnamed() for _ in axes]
+        check_count(scales.known.size, len(axes))
+        factors = [Fraction(float(s)) for s in scales.known.ravel()]
+        if self.coordinate_transformation_mode == "tf_crop_and_resize":
+            if roi is None or roi.known is None:
+                return [unnamed() for _ in axes]
+            return cropped(old, scales.known.ravel(), roi.known.ravel())
+        return [scaled(d, s) for d, s in zip(old, factors, strict=True)]
+
+    def lower(
+        self, x: Value, roi: Value = None, scales: Value = None, sizes: Value = None
+    ) -> Value:
+        options = self._options()
+        if self.coordinate_transformation_mode != "tf_crop_and_resize":
+            roi = None
+        if sizes is not None:
+            extents = ints_of(sizes)
+            if extents is not None and roi is None:
+                return ops.resize(x, sizes=extents, **options)
+            return ops.resize(x, None, sizes, roi, **options)
+        factors = _floats(scales)
+        if factors is not None and roi is None:
+            return ops.resize(x, scales=factors, **options)
+        if roi is None:
+            return ops.resize(x, scales, **options)
+        return ops.resize(x, scales, None, roi, **options)
+
+    def _options(self) -> dict[str, Any]:
+        """The attributes that are not at their default."""
+        default = Resize()
+        given = {n: v for n, v in self.attrs().items() if v != getattr(default, n)}
+        flags = ("antialias", "exclude_outside")
+        order = ("axes", "mode", "coordinate_transformation_mode", *given)
+        return {
+            n: bool(given[n]) if n in flags else given[n]
+            for n in dict.fromkeys(order)
+            if n in given
+        }
+
+
+def _floats(operand: Value) -> tuple[float, ...] | None:
+    try:
+        return tuple(float(s) for s in static(operand).ravel())
+    except Undecided:
+        return None
+
+
+def check_count(got: int, expected: int) -> None:
+    """Return if there is one number for every axis.
+
+    Raises:
+        InvalidOperand: there are more or fewer.
+    """
+    if got != expected:
+        raise InvalidOperand(f"expected {expected} scales or sizes, got {got}")
+
+
+def scaled(extent: Dim, factor: Fraction) -> Dim:
+    """``extent * factor`` rounded down."""
+    if isinstance(extent, int):
+        return floor(extent * factor)
+    if factor.denominator > 64:
+        return unnamed()
+    return extent * factor.numerator // factor.denominator
+
+
+def cropped(old: list[Dim], scales: Array, roi: Array) -> list[Dim]:
+    """The extents of scaled regions; ``roi`` holds starts, then ends."""
+    count = len(old)
+    widths = roi[count:] - roi[:count]
+    return [
+        int(np.floor(np.float32(d) * w * s)) if isinstance(d, int) else unnamed()
+        for d, w, s in zip(old, widths, scales, strict=True)
+    ]
+
+
+def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
+    """``sizes``, or the nearest extents of the old proportions."""
+    if policy == "stretch":
+        return sizes
+    if not all(isinstance(d, int) for d in old + sizes):
+        return [unnamed() for _ in old]
+    ratios = [int(n) / int(d) for n, d in zip(sizes, old, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return [floor(scale * int(d) + 0.5) for d in old]
+
+
+@Resize.upgrade(10)
+def only_scales(draft: Draft) -> Draft:
+    """Version 10 took the nearest element at or before (when shrinking, behind)."""
+    x, scales = draft.node.inputs
+    factors = draft.type(1).known
+    options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    if factors is not None and (factors < 1).any():
+        options["nearest_mode"] = "ceil"
+        if (factors > 1).any() and draft.attrs.get("mode", "nearest") == "nearest":
+            down = draft.constant("shrinking", np.minimum(factors, 1))
+            x = draft.before("Resize", [x, None, down], **options)
+            scales = draft.constant("growing", np.maximum(factors, 1))
+            options["nearest_mode"] = "floor"
+            draft = draft.with_input(0, x)
+    return draft.with_input(1, None).with_input(2, scales).with_attrs(**options)
+
+
+@Resize.upgrade(11, 13)
+def half_pixel_for_nearest(draft: Draft) -> Draft:
+    """Version 11 had one more way to find coordinates, for the nearest element."""
+    mode = "tf_half_pixel_for_nn"
+    if draft.attrs.get("coordinate_transformation_mode") == mode:
+        nearest = draft.attrs.get("nearest_mode", "round_prefer_floor")
+        if draft.attrs.get("mode", "nearest") != "nearest" or nearest != "floor":
+            raise InvalidOperand(f"expected nearest_mode floor with {mode}")
+        draft = draft.with_attrs(
+            coordinate_transformation_mode="half_pixel",
+            nearest_mode="round_prefer_ceil",
+        )
+    sizes = draft.node.inputs[3:]
+    if sizes and sizes[0] is not None:
+        return draft.with_input(2, None)
+    return draft
+
+
+@dataclass(frozen=True)
+class Upsample(Op, onnx="Upsample", versions=(1, 7, 9)):
+    mode: Literal["nearest", "linear"] = "nearest"
+
+    def _resize(self) -> Resize:
+        return Resize(
+            coordinate_transformation_mode="asymmetric",
+            mode=self.mode,
+            nearest_mode="floor",
+        )
+
+    def infer(self, x: Type, scales: Type) -> Type:
+        return self._resize().infer(x, None, scales)
+
+    def lower(self, x: Value, scales: Value) -> Value:
+        return self._resize().lower(x, None, scales)
+
+
+@Upsample.upgrade(1)
+def scales_of_two_axes(draft: Draft) -> Draft:
+    """Before 7, height and width had an attribute each, and linear another name."""
+    scales = [1.0, 1.0, draft.attrs["height_scale"], draft.attrs["width_scale"]]
+    name = draft.constant("scales", np.array(scales, np.float32))
+    draft = draft.with_input(1, name).with_attrs("height_scale", "width_scale")
+    if draft.attrs.get("mode") == "bilinear":
+        return draft.with_attrs(mode="linear")
+    return draft
+
+
+@Upsample.upgrade(7)
+def scales_attribute(draft: Draft) -> Draft:
+    """Before 9, the scales were an attribute."""
+    return draft.attr_to_input("scales", 1, np.float32)

@@ -1,0 +1,162 @@
+"""Recurrent layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from burn import ops
+from burn_ir.dim import Dim, unnamed
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.upgrade import Draft
+
+Direction = Literal["forward", "reverse", "bidirectional"]
+DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
+
+
+class Recurrent:
+    """What the recurrent layers have in common."""
+
+    direction: Direction
+    hidden_size: int | None
+    layout: Literal[0, 1]
+
+    def __post_init__(self) -> None:
+        if self.direction not in DIRECTIONS:
+            expected = ", ".join(DIRECTIONS)
+            raise InvalidOperand(
+                f"expected direction {expected}, got {self.direction!r}"
+            )
+
+    def types(self, x: Type, w: Type, r: Type, states: int) -> tuple[Type, ...]:
+        """The types of all outputs and of the last states."""
+        for operand in (x, w, r):
+            if operand.shape is not None and operand.rank != 3:
+                raise InvalidOperand(f"expected rank 3, got {operand.name}")
+        count = DIRECTIONS[self.direction]
+        if w.shape is not None and isinstance(w.dims[0], int) and w.dims[0] != count:
+            raise InvalidOperand(
+                f"expected weights of {count} directions, got {w.name}"
+            )
+        hidden: Dim = unnamed() if r.shape is None else r.dims[2]
+        if self.hidden_size is not None:
+            if isinstance(hidden, int) and hidden != self.hidden_size:
+                raise InvalidOperand(
+                    f"expected hidden_size {hidden}, got {self.hidden_size}"
+                )
+            hidden = self.hidden_size
+        first, second = (unnamed(), unnamed()) if x.shape is None else x.dims[:2]
+        if self.layout:
+            every, last = (first, second, count, hidden), (first, count, hidden)
+        else:
+            every, last = (first, count, second, hidden), (count, second, hidden)
+        return x.with_shape(every), *(x.with_shape(last) for _ in range(states))
+
+    def options(self) -> dict[str, Any]:
+        """The attributes that are not at their default, as the primitives take them."""
+        given = {}
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if value != f.default and f.name != "hidden_size":
+                given[f.name] = value
+        for flag in ("input_forget", "linear_before_reset"):
+            if flag in given:
+                given[flag] = bool(given[flag])
+        return given
+
+
+def _arguments(*operands: Value) -> list[Value]:
+    """The operands up to the last that is given."""
+    count = max(i for i, operand in enumerate(operands) if operand is not None)
+    return list(operands[: count + 1])
+
+
+@dataclass(frozen=True)
+class LSTM(Recurrent, Op, onnx="LSTM", versions=(1, 7, 14, 22)):
+    activation_alpha: tuple[float, ...] | None = None
+    activation_beta: tuple[float, ...] | None = None
+    activations: tuple[str, ...] | None = None
+    clip: float | None = None
+    direction: Direction = "forward"
+    hidden_size: int | None = None
+    input_forget: Literal[0, 1] = 0
+    layout: Literal[0, 1] = 0
+
+    def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
+        return self.types(x, w, r, 2)
+
+    def lower(
+        self,
+        x: Value,
+        w: Value,
+        r: Value,
+        b: Value = None,
+        sequence_lens: Value = None,
+        initial_h: Value = None,
+        initial_c: Value = None,
+        p: Value = None,
+    ) -> tuple[Value, ...]:
+        operands = _arguments(x, w, r, b, initial_h, initial_c, sequence_lens, p)
+        return ops.lstm(*operands, **self.options())
+
+
+@dataclass(frozen=True)
+class GRU(Recurrent, Op, onnx="GRU", versions=(1, 3, 7, 14, 22)):
+    activation_alpha: tuple[float, ...] | None = None
+    activation_beta: tuple[float, ...] | None = None
+    activations: tuple[str, ...] | None = None
+    clip: float | None = None
+    direction: Direction = "forward"
+    hidden_size: int | None = None
+    layout: Literal[0, 1] = 0
+    linear_before_reset: Literal[0, 1] = 0
+
+    def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
+        return self.types(x, w, r, 1)
+
+    def lower(
+        self,
+        x: Value,
+        w: Value,
+        r: Value,
+        b: Value = None,
+        sequence_lens: Value = None,
+        initial_h: Value = None,
+    ) -> tuple[Value, ...]:
+        operands = _arguments(x, w, r, b, initial_h, sequence_lens)
+        return ops.gru(*operands, **self.options())
+
+
+@dataclass(frozen=True)
+class RNN(Recurrent, Op, onnx="RNN", versions=(1, 7, 14, 22)):
+    activation_alpha: tuple[float, ...] | None = None
+    activation_beta: tuple[float, ...] | None = None
+    activations: tuple[str, ...] = ("Tanh", "Tanh")
+    clip: float | None = None
+    direction: Direction = "forward"
+    hidden_size: int | None = None
+    layout: Literal[0, 1] = 0
+
+    def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
+        return self.types(x, w, r, 1)
+
+    def lower(
+        self,
+        x: Value,
+        w: Value,
+        r: Value,
+        b: Value = None,
+        sequence_lens: Value = None,
+        initial_h: Value = None,
+    ) -> tuple[Value, ...]:
+        operands = _arguments(x, w, r, b, initial_h, sequence_lens)
+        return ops.rnn(*operands, **self.options())
+
+
+@LSTM.upgrade(1)
+@GRU.upgrade(1, 3)
+@RNN.upgrade(1)
+def output_sequence(draft: Draft) -> Draft:
+    """Before 7, an attribute said whether all outputs are wanted, as names do."""
+    return draft.with_attrs("output_sequence")

@@ -1,0 +1,140 @@
+"""The geometry of windows over spatial axes, as ONNX's attributes give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from burn_ir.dim import Dim, Poly, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.ops.options import changed, one
+
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+Ints = tuple[int, ...]
+Pads = tuple[tuple[Dim, Dim], ...]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Kernel, stride, dilation and padding, with one entry for each spatial axis."""
+
+    kernel: tuple[Dim, ...]
+    strides: Ints
+    dilations: Ints
+    pads: Pads
+    auto_pad: str = "NOTSET"
+    ceil_mode: bool = False
+
+    @property
+    def covered(self) -> tuple[Dim, ...]:
+        """The extents that one window covers."""
+        pairs = zip(self.kernel, self.dilations, strict=True)
+        return tuple((k - 1) * d + 1 for k, d in pairs)
+
+    def count(self, size: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """The number of windows over the extents ``size``."""
+        return tuple(self._count(axis, extent) for axis, extent in enumerate(size))
+
+    def _count(self, axis: int, extent: Dim) -> Dim:
+        step = self.strides[axis]
+        if self.auto_pad.startswith("SAME"):
+            return (extent + step - 1) // step
+        before, after = self.pads[axis]
+        room = extent + before + after - self.covered[axis]
+        if not self.ceil_mode:
+            return _positive(room // step + 1)
+        count = (room + step - 1) // step + 1
+        try:
+            # A window does not start in the padding behind.
+            return _positive(count - int((count - 1) * step >= extent + before))
+        except Undecided:
+            return unnamed()
+
+    def padding(self, size: tuple[Dim, ...]) -> Pads:
+        """What is added before and after each axis of extents ``size``."""
+        if not self.auto_pad.startswith("SAME"):
+            return self.pads
+        counts = self.count(size)
+        return tuple(
+            split(
+                _at_least_zero((n - 1) * step + covered - extent),
+                upper=self.auto_pad == "SAME_UPPER",
+            )
+            for n, step, covered, extent in zip(
+                counts, self.strides, self.covered, size, strict=True
+            )
+        )
+
+    def options(self, size: tuple[Dim, ...]) -> dict[str, Any]:
+        """The arguments of an operation over ``size``, but for the kernel."""
+        return changed(
+            stride=(one(self.strides), 1),
+            padding=(written(self.padding(size)), 0),
+            dilation=(one(self.dilations), 1),
+            ceil_mode=(self.ceil_mode, False),
+        )
+
+
+def geometry(
+    kernel: tuple[Dim, ...],
+    strides: Ints | None,
+    dilations: Ints | None,
+    pads: Ints | None,
+    auto_pad: str,
+    ceil_mode: bool = False,
+) -> Geometry:
+    """The geometry that attributes describe, with their defaults filled in.
+
+    Raises:
+        InvalidOperand: an attribute has the wrong number of entries or is unknown.
+    """
+    rank = len(kernel)
+    check_auto_pad(auto_pad)
+    lengths = {"strides": (strides, rank), "dilations": (dilations, rank)}
+    for name, (given, expected) in (lengths | {"pads": (pads, 2 * rank)}).items():
+        if given is not None and len(given) != expected:
+            raise InvalidOperand(f"expected {expected} {name}, got {given}")
+    flat = pads if pads is not None and auto_pad == "NOTSET" else (0,) * 2 * rank
+    return Geometry(
+        kernel,
+        strides or (1,) * rank,
+        dilations or (1,) * rank,
+        tuple(zip(flat[:rank], flat[rank:], strict=True)),
+        auto_pad,
+        ceil_mode and auto_pad == "NOTSET",
+    )
+
+
+def check_auto_pad(auto_pad: str) -> None:
+    """Return if the way of padding is known.
+
+    Raises:
+        InvalidOperand: it is not.
+    """
+    if auto_pad not in AUTO_PADS:
+        raise InvalidOperand(f"expected auto_pad in {AUTO_PADS}, got {auto_pad!r}")
+
+
+def split(total: Dim, upper: bool) -> tuple[Dim, Dim]:
+    """``total`` in two halves; ``upper`` puts the odd one behind."""
+    small = total // 2
+    return (small, total - small) if upper else (total - small, small)
+
+
+def written(pads: Pads) -> Any:
+    """Padding as a person writes it: a pair only where the sides differ."""
+    if all(before == after for before, after in pads):
+        return one([before for before, _ in pads])
+    return pads
+
+
+def _positive(count: Dim) -> Dim:
+    if isinstance(count, int) and count < 1:
+        raise InvalidOperand(f"expected windows that fit their axes, got {count}")
+    return count
+
+
+def _at_least_zero(total: Dim) -> Dim:
+    if isinstance(total, Poly):
+        return total if total >= 0 else 0
+    return max(total, 0)
