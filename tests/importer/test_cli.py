@@ -1,5 +1,6 @@
 """The command line: what it writes, what it refuses, how it says so."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -57,7 +58,7 @@ def test_the_module_works(
     digests = read_header(paths[0])
     assert digests is not None and digests.body == digests.found
     monkeypatch.syspath_prepend(str(tmp_path))
-    import app_net
+    app_net: Any = importlib.import_module("app_net")
 
     x = np.random.default_rng(1).normal(size=(2, 3)).astype(np.float32)
     y = app_net.Net.load()(burn.tensor(x)).numpy()

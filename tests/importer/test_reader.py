@@ -100,7 +100,7 @@ def test_constants_become_arrays(
 @pytest.mark.parametrize("ir_version", [3, 4])
 def test_initializers_among_the_inputs(tmp_path: Path, ir_version: int) -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
-    weight = stored("w", np.float32([1, 2, 3]))
+    weight = stored("w", np.array([1, 2, 3], np.float32))
     proto = model(graph(nodes, {"x": [2, 3], "w": [3]}, initializers=(weight,)))
     proto.ir_version = ir_version
     raw = read(saved(tmp_path / "m.onnx", proto)).graph
@@ -159,7 +159,9 @@ def scaled(name: str = "Scaled", **fields: Any) -> onnx.FunctionProto:
     """A function y = act(x * factor + shift) with an attribute and a default."""
     factor = helper.make_node("Constant", [], ["factor"])
     factor.attribute.append(
-        AttributeProto(name="value_float", ref_attr_name="factor", type=1)
+        AttributeProto(
+            name="value_float", ref_attr_name="factor", type=AttributeProto.FLOAT
+        )
     )
     nodes = [
         factor,
@@ -329,7 +331,7 @@ def test_all_problems_are_listed(tmp_path: Path) -> None:
         helper.make_node("Relu", ["x"], ["z"], name="second"),
     ]
     for node in nodes:
-        node.attribute.append(AttributeProto(name="a", s=b"\xff", type=3))
+        node.attribute.append(AttributeProto(name="a", s=b"\xff", type="STRING"))
     with pytest.raises(InvalidModel) as caught:
         read(saved(tmp_path / "m.onnx", model(graph(nodes))))
     assert [name in str(caught.value) for name in ("first", "second")] == [True] * 2

@@ -124,7 +124,7 @@ def test_sparse_initializers(tmp_path: Path, linear: bool) -> None:
     indices = [[0, 1, 3], [1, 2, 0]]
     flat = [0 * 12 + 1 * 4 + 3, 1 * 12 + 2 * 4 + 0]
     sparse = SparseTensorProto(
-        values=stored("w", np.float32([2.5, -1])),
+        values=stored("w", np.array([2.5, -1], np.float32)),
         indices=stored("", np.array(flat if linear else indices)),
         dims=[2, 3, 4],
     )
@@ -151,7 +151,7 @@ def test_sparse_tensors_that_do_not_fit(
     proto = model(graph([helper.make_node("Relu", ["x"], ["y"])]))
     proto.graph.sparse_initializer.append(
         SparseTensorProto(
-            values=stored("w", np.float32([1])),
+            values=stored("w", np.array([1], np.float32)),
             indices=stored("", np.array([index])),
             dims=dims,
         )
