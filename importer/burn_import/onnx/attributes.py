@@ -74,7 +74,7 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
 
     What the operator declares decides; an empty list can be told only so.
     """
-    from onnx import defs
+    from onnx import AttributeProto, defs
 
     op_type, version, domain = operator
     try:
@@ -83,7 +83,8 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
         schema = None
     declared = schema.attributes.get(attr.name) if schema is not None else None
     if declared is not None:
-        return FIELDS.get(int(declared.type))
+        kind = str(declared.type).rpartition(".")[2]
+        return FIELDS[AttributeProto.AttributeType.Value(kind)]
     used = [field for field in _SINGLE if attr.HasField(field)]
     used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
     return used[0] if len(used) == 1 else None
@@ -106,9 +107,14 @@ def _text(value: bytes, where: str) -> str:
 
 
 def _type_text(proto: TypeProto) -> str:
-    from onnx import helper
+    from onnx import TensorProto
 
-    try:
-        return str(helper.printable_type(proto))
-    except (KeyError, ValueError):
-        raise InvalidModel("expected a type of ONNX in an attribute") from None
+    kind = proto.WhichOneof("value")
+    if kind == "sequence_type":
+        return f"seq({_type_text(proto.sequence_type.elem_type)})"
+    if kind == "optional_type":
+        return f"optional({_type_text(proto.optional_type.elem_type)})"
+    code = proto.tensor_type.elem_type
+    if kind != "tensor_type" or code not in TensorProto.DataType.values():
+        raise InvalidModel("expected a type of ONNX in an attribute")
+    return f"tensor({TensorProto.DataType.Name(code).lower()})"

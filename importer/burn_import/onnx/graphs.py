@@ -166,7 +166,9 @@ class GraphReader:
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The node's module: its own, below that of the call it stands in."""
-        metadata = {entry.key: entry.value for entry in proto.metadata_props}
+        entries = {entry.key: entry.value for entry in proto.metadata_props}
+        # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+        metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
             return scope, classes
