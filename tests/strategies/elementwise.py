@@ -126,9 +126,9 @@ def clip(draw: Draw, version: int) -> Example:
     if version < 11:
         attrs = {k: v for k, v in (("min", low), ("max", high)) if v is not None}
         expected = [x if not attrs else np.clip(x, low, high).astype(x.dtype)]
-        return Example(attrs, [x], smooth=False, expected=expected)
+        return Example(attrs, [x], expected=expected)
     if version >= 12 and draw(st.booleans()):
         x = integers(draw, x.shape, -9, 9, draw(st.sampled_from([np.int8, np.int64])))
         low, high = (None if b is None else int(9 * b) for b in (low, high))
     bounds = [None if b is None else np.asarray(b, x.dtype) for b in (low, high)]
-    return Example({}, [x, *bounds], smooth=False)
+    return Example({}, [x, *bounds])
