@@ -21,8 +21,10 @@ from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
 from burn_import.structure.sequences import function_name
+from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
+from burn_ir.types import Type
 
 
 @dataclass
@@ -69,8 +71,14 @@ class ClassWriter:
 
     def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
+        outputs = () if self.part.path else output_names(self.graph)
         writer = Writer(
-            self.trace, parameters, self.attribute, self.containers.access, wrap
+            self.trace,
+            parameters,
+            self.attribute,
+            self.containers.access,
+            outputs,
+            wrap,
         )
         body = self.defaults(parameters) + writer.write()
         single = len(self.part.outputs) == 1
@@ -188,7 +196,7 @@ def part_doc(part: Part, graph: Graph, paths: list[Path]) -> str:
     first = ".".join(paths[0])
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     shapes = [
-        graph.types[name].name.partition("[")[2]
+        _shown(graph.types[name]).partition("[")[2]
         for name in (part.inputs[0], part.outputs[0])
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
@@ -202,9 +210,16 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
-        shown = "" if known is None else comment(known.name)
+        shown = "" if known is None else comment(_shown(known))
         lines.append(f"    {name:<{width}}  {shown}")
     return lines
+
+
+def _shown(known: Type) -> str:
+    """The type with extents that are long expressions left open."""
+    dims = known.shape or ()
+    short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
+    return known.with_shape(None if known.shape is None else short).name
 
 
 def output_names(graph: Graph) -> list[str]:

@@ -91,7 +91,6 @@ def role(symbol: Symbol, statement: Statement) -> str:
         return _module_role(statement)
     if isinstance(statement, Apply):
         return ROLES.get(statement.primitive.name, "")
-    assert isinstance(statement, Choice)
     return ""
 
 

@@ -146,7 +146,9 @@ class Renderer:
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
             if not _same_default(parameters, name, value):
-                texts.append(f"{name}={self.static(value).text}")
+                text = self.static(value).text
+                bare = positional and name == "dtype"  # x.cast(burn.float32)
+                texts.append(text if bare else f"{name}={text}")
         symbols = merge([*(before or []), *args])
         return Expression(f"{head}({', '.join(texts)})", ATOM, symbols)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
@@ -24,6 +25,8 @@ from burn_import.compiler.walk import count_uses, drop_dead
 WIDTH = 88
 #: A longer expression gets a name even if it is used once.
 INLINE_WIDTH = 52
+#: An extent that is longer than this explains nothing: no comment.
+LONG_EXTENT = 24
 STREAMS = ("x", "y", "z")
 
 
@@ -36,9 +39,15 @@ class Writer:
         parameters: Sequence[str],
         attribute: Callable[[str], str],
         access: Callable[[tuple[str, ...]], str],
+        outputs: Sequence[str] = (),
         wrap: str = "",
     ) -> None:
-        """``wrap`` is the class that several results are returned in."""
+        """``outputs`` are names for the results; ``wrap`` is the class of several."""
+        self.outputs = {
+            value.data: name
+            for value, name in zip(trace.body.results, outputs, strict=False)
+            if not re.search(r"_\d+$|^\d|output", name) or wrap
+        }
         self.trace = trace
         self.wrap = wrap
         drop_dead(trace.body)
@@ -136,6 +145,8 @@ class Writer:
 
         A value that replaces the stream it came from keeps that name.
         """
+        if symbol in self.outputs:
+            return self.outputs[symbol]
         sources = [self.render.names[s] for s in expression.symbols]
         if sources and len(statement.targets) == 1 and sources[0] not in self.live:
             if sources[0] in STREAMS:
@@ -160,7 +171,7 @@ class Writer:
         self.spend(condition)
         names = []
         for target in choice.targets:
-            name = self.free(role(target, choice) or "y")
+            name = self.free(self.outputs.get(target) or role(target, choice) or "y")
             names.append(name)
             self.claim(target, name)
         for head, block in (
@@ -231,6 +242,8 @@ class Writer:
             if symbol.type is not None and symbol.type.shape == shown.shape:
                 return ""
             break
+        if any(len(str(dim)) > LONG_EXTENT for dim in shown.shape):
+            return ""
         return shown.name.partition("[")[2].join(("[", ""))
 
     def line(self, text: str, indent: int, comment: str = "") -> None:

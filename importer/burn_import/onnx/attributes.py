@@ -13,9 +13,20 @@ if TYPE_CHECKING:
 
 #: By number of the attribute's type, the field that holds it.
 FIELDS = {
-    **{1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 11: "sparse_tensor", 13: "tp"},
-    **{6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs"},
-    **{12: "sparse_tensors", 14: "type_protos"},
+    1: "f",
+    2: "i",
+    3: "s",
+    4: "t",
+    5: "g",
+    11: "sparse_tensor",
+    13: "tp",
+    6: "floats",
+    7: "ints",
+    8: "strings",
+    9: "tensors",
+    10: "graphs",
+    12: "sparse_tensors",
+    14: "type_protos",
 }
 _SINGLE = ("f", "i", "s", "t", "g", "sparse_tensor", "tp")
 
@@ -70,8 +81,8 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
         schema = None
     declared = schema.attributes.get(attr.name) if schema is not None else None
     if declared is not None:
-        return FIELDS.get(declared.type.value)
-    used = [field for field in _SINGLE if attr.HasField(field)]  # type: ignore[arg-type]
+        return FIELDS.get(int(declared.type))
+    used = [field for field in _SINGLE if attr.HasField(field)]
     used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
     return used[0] if len(used) == 1 else None
 

@@ -154,7 +154,7 @@ class Functions:
             attrs |= self._defaults(reader, proto, defaults, frame)
         scope, classes = reader.scope(node, frame)
         leaf = node.name or next((n for n in node.output if n), proto.name)
-        classes = classes or ("",) * (len(scope) + 1)
+        classes = classes or ("",) * len(scope)
         return Call(
             attrs,
             f"{outer.prefix if outer else ''}{leaf}/",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,19 +95,22 @@ class GraphReader:
 
     def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
         """Each stored tensor once; those that contradict themselves are left out."""
-        seen = set()
-        for tensor in (*proto.initializer, *proto.sparse_initializer):
-            dense = hasattr(tensor, "data_type")
-            name = tensor.name if dense else tensor.values.name  # type: ignore[union-attr]
+        tensors: list[tuple[str, Callable[[], Array]]] = [
+            (t.name, partial(self.tensors.array, t)) for t in proto.initializer
+        ]
+        for sparse in proto.sparse_initializer:
+            read = partial(self.tensors.sparse, sparse)
+            tensors.append((sparse.values.name, read))
+        seen = {""}
+        for name, array in tensors:
             try:
-                if not name or name in seen:
+                if name in seen:
                     raise InvalidModel(
                         f"expected initializers of different names, got {name!r} "
                         + ("twice" if name else "")
                     )
                 seen.add(name)
-                read = self.tensors.array if dense else self.tensors.sparse
-                yield name, read(tensor)  # type: ignore[operator]
+                yield name, array()
             except ModelError as error:
                 self.problems.append(error)
 
@@ -139,8 +143,8 @@ class GraphReader:
             proto.op_type,
             domain_of(proto.domain),
             attrs,
-            tuple(_renamed(frame.names, n) if n else None for n in proto.input),
-            tuple(_renamed(frame.names, n) if n else None for n in proto.output),
+            tuple(n and _renamed(frame.names, n) or None for n in proto.input),
+            tuple(n and _renamed(frame.names, n) or None for n in proto.output),
             name,
             scope,
             classes,
@@ -223,8 +227,9 @@ def dim_params(proto: GraphProto) -> Iterator[str]:
                 yield from dim_params(body)
 
 
-def _renamed(names: Names | None, name: str) -> str | None | Any:
-    return name if names is None else names[name]
+def _renamed(names: Names | None, name: str) -> str:
+    """What a value is called; ``""`` for an operand that is omitted."""
+    return name if names is None else names[name] or ""
 
 
 def _defined(proto: GraphProto) -> set[str]:

@@ -69,7 +69,9 @@ def _parse(file: memoryview) -> ModelProto:
 
     stripped = without_raw_data(file)
     try:
-        return ModelProto.FromString(stripped)
+        model = ModelProto()
+        model.ParseFromString(stripped)
+        return model
     except DecodeError as error:
         raise UnreadableFile(
             "expected an ONNX model, but its messages do not fit together; the file "

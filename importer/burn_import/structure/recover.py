@@ -8,7 +8,7 @@ from burn_import.compiler.names import camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import Call, Item, Part, Path, Tree
-from burn_import.structure.paths import layer_paths, node_scopes, without_wrapper
+from burn_import.structure.paths import places
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_ir.graph import Graph, Node
@@ -16,10 +16,8 @@ from burn_ir.graph import Graph, Node
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
-    layers = layer_paths(graph)
-    scopes = node_scopes(graph, layers)
-    layers, scopes = without_wrapper(graph, layers, scopes)
-    run = _Recovery(graph, layers, scopes)
+    found = places(graph)
+    run = _Recovery(graph, found.layers, found.scopes)
     items = run.items((), list(graph.nodes), run.module_scopes())
     root = Part(
         (),
