@@ -210,9 +210,9 @@ class Methods:
         return ops.unsqueeze(self, axis)
 
     @method
-    def cast(self, dtype: DType, *, saturate: bool = True) -> Tensor:
-        """The tensor as ``dtype``; ``saturate`` is for what a float8 cannot hold."""
-        return ops.cast(self, dtype=dtype, saturate=saturate)
+    def cast(self, dtype: DType) -> Tensor:
+        """The tensor as ``dtype``."""
+        return ops.cast(self, dtype=dtype)
 
     @method
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
