@@ -268,7 +268,7 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
 
-    Numbers become text of 8 significant digits (17 from float64), and text a number.
+    Floats become text of 8 significant digits, and text a number.
     """
     if dtype == dtypes.string and x.dtype != dtype:
         return _as_text(x)
@@ -281,9 +281,8 @@ def _as_text(x: Array) -> Array:
     if not dtypes.is_float(x.dtype):
         numbers = [str(int(item)) for item in x.ravel().tolist()]
         return np.array(numbers, object).reshape(x.shape)
-    digits = 17 if x.dtype == np.float64 else 8
     special = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
-    texts = [f"{float(item):.{digits}g}" for item in x.ravel()]
+    texts = [f"{float(item):.8g}" for item in x.ravel()]
     return np.array([special.get(t, t) for t in texts], object).reshape(x.shape)
 
 
