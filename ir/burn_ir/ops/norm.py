@@ -97,11 +97,7 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         name = f"BatchNorm{max(x.rank - 2, 1)}d"
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
         options = changed(
-<<<<<<< HEAD
-            eps=(self.epsilon, 1e-5), momentum=(round(1.0 - self.momentum, 7), 0.1)
-=======
             eps=(self.epsilon, 1e-5), momentum=(shortest(1.0 - self.momentum), 0.1)
->>>>>>> mathops
         )
         return Layer(name, (len(arrays[0]),), options, weights)
 
