@@ -18,6 +18,7 @@ def run_printed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
     source = compile_graph(graph, options, options.weights)
     note(source.text)
     module = ModuleType("printed")
+    module.__file__ = "<printed>"
     exec(compile(source.text, "<printed>", "exec"), module.__dict__)
     model: Any = getattr(module, source.class_name)()
     model.load_state_dict(dict(source.weights))
