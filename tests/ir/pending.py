@@ -3,10 +3,6 @@
 PENDING: tuple[str, ...] = (
     "AffineGrid",
     "Attention",
-<<<<<<< HEAD
-=======
-    "BatchNormalization",
->>>>>>> shapeops
     "Bernoulli",
     "BitCast",
     "BlackmanWindow",
@@ -29,10 +25,6 @@ PENDING: tuple[str, ...] = (
     "ImageDecoder",
     "LinearAttention",
     "Loop",
-<<<<<<< HEAD
-=======
-    "LpNormalization",
->>>>>>> shapeops
     "MatMulInteger",
     "MaxRoiPool",
     "MaxUnpool",
