@@ -31,6 +31,7 @@ READS: dict[str, str] = {"If": "the condition chooses the branch"}
 
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
+    "BitCast": "bits have no gradient",
     "Mod": "the divisor's gradient jumps; the law of `%` is that of the primitive",
 }
 
