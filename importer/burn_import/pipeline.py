@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.foreign import refuse_not_yet
+from burn_import.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, write_module
 
@@ -43,13 +45,20 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     from burn_ir import build
 
     raw = read(path)
-    options = replace(options or Options(), source=path.name)
-    module = compile_graph(build(raw), options)
-    versions = [f"opset {raw.opsets[''] if '' in raw.opsets else 1}", raw.producer]
+    options = options or Options(stem=module_stem(path))
+    options = replace(options, class_name=options.class_name or options.stem)
+    module = compile_graph(build(raw), options, options.weights)
+    versions = [f"opset {raw.opsets.get('', 1)}", raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(
         module.text, module.weights, module.class_name, origin, file_sha256(path)
     )
+
+
+def module_stem(model: Path) -> str:
+    """The name of a module for a model: the file's, as an identifier."""
+    stem = identifier(model.stem, "model")
+    return f"{stem}_model" if stem.lower() in sys.stdlib_module_names else stem
 
 
 def file_sha256(path: Path) -> str:
@@ -59,7 +68,11 @@ def file_sha256(path: Path) -> str:
 
 
 def write_model(
-    compiled: Compiled, output: str | Path, *, force: bool = False, dry_run: bool = False
+    compiled: Compiled,
+    output: str | Path,
+    *,
+    force: bool = False,
+    dry_run: bool = False,
 ) -> Written:
     """What was written: the module at ``output`` and its weights beside it.
 

@@ -3,6 +3,7 @@
 from tests.strategies import (
     activation,
     bits,
+    cast,
     conv,
     creation,
     elementwise,
@@ -25,6 +26,7 @@ __all__ = [
     "bits",
     "case",
     "cases",
+    "cast",
     "conv",
     "creation",
     "elementwise",

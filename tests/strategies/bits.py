@@ -1,9 +1,11 @@
 """Examples of operators on bits."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.elementwise import broadcastable
+from tests.strategies.elementwise import broadcastable, together
 from tests.strategies.registry import Draw, Example, case, extents, integers
 
 UNSIGNED = (np.uint8, np.uint32, np.uint64)
@@ -15,7 +17,7 @@ def bitwise(draw: Draw, version: int) -> Example:
     dtype = draw(st.sampled_from(ANY))
     shape = extents(draw)
     x = integers(draw, shape, 0, 120, dtype)
-    return Example({}, [x, integers(draw, broadcastable(draw, shape), 0, 120, dtype)])
+    return together(x, integers(draw, broadcastable(draw, shape), 0, 120, dtype))
 
 
 @case("BitwiseNot")
@@ -30,4 +32,5 @@ def bit_shift(draw: Draw, version: int) -> Example:
     shape = extents(draw)
     attrs = {"direction": draw(st.sampled_from(["LEFT", "RIGHT"]))}
     x = integers(draw, shape, 0, 120, dtype)
-    return Example(attrs, [x, integers(draw, broadcastable(draw, shape), 0, 7, dtype)])
+    y = integers(draw, broadcastable(draw, shape), 0, 7, dtype)
+    return replace(together(x, y), attrs=attrs)

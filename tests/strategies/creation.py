@@ -17,6 +17,9 @@ from tests.strategies.registry import (
 )
 from tests.strategies.shape import vector
 
+#: Regions and scales of a resize.
+DISCRETE = frozenset({1, 2})
+
 
 @case("ConstantOfShape")
 def constant_of_shape(draw: Draw, version: int) -> Example:
@@ -66,7 +69,7 @@ def upsample(draw: Draw, version: int) -> Example:
     attrs = {"mode": mode}
     if version == 7:
         return Example(attrs | {"scales": tuple(scales.tolist())}, [x])
-    return Example(attrs, [x, scales])
+    return Example(attrs, [x, scales], discrete=frozenset({1}))
 
 
 @case("Resize")
@@ -76,7 +79,9 @@ def resize(draw: Draw, version: int) -> Example:
     ratios = st.sampled_from([0.5, 1.0, 1.5, 2.0, 2.5])
     if version == 10:
         scales = np.array([1, 1, draw(ratios), draw(ratios)], np.float32)
-        return Example(attrs, [x, scales], always_stored=frozenset({1}))
+        return Example(
+            attrs, [x, scales], always_stored=frozenset({1}), discrete=frozenset({1})
+        )
     if attrs["mode"] == "nearest":
         modes = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
         attrs["nearest_mode"] = draw(st.sampled_from(modes))
@@ -97,7 +102,7 @@ def resize(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         by = {0: 1.0, 1: 1.0, 2: draw(ratios), 3: draw(ratios)}
         scales = np.array([by[a] for a in axes], np.float32)
-        return Example(attrs, [x, roi, scales], rtol=1e-4, atol=1e-5)
+        return Example(attrs, [x, roi, scales], discrete=DISCRETE, rtol=1e-4, atol=1e-5)
     to = {0: x.shape[0], 1: x.shape[1], 2: draw(st.integers(1, 6))}
     to[3] = draw(st.integers(1, 6))
     if len(axes) == 2 and draw(st.booleans()):
@@ -105,7 +110,9 @@ def resize(draw: Draw, version: int) -> Example:
         attrs["keep_aspect_ratio_policy"] = draw(st.sampled_from(policies))
     no_scales = None if version >= 13 else np.zeros(0, np.float32)
     inputs = [x, roi, no_scales, vector([to[a] for a in axes])]
-    return Example(attrs, inputs, resizable=False, rtol=1e-4, atol=1e-5)
+    return Example(
+        attrs, inputs, discrete=DISCRETE, resizable=False, rtol=1e-4, atol=1e-5
+    )
 
 
 @case("If")
@@ -114,7 +121,7 @@ def if_(draw: Draw, version: int) -> Example:
     shape = extents(draw)
     condition = np.array(draw(st.booleans()))
     x, y = floats(draw, shape), floats(draw, shape)
-    inner = floats(draw, shape[-1:])
+    inner = floats(draw, shape)
     attrs = {
         "then_branch": branch("then", "Mul", ("x1", "x2"), {}),
         "else_branch": branch("else", "Sub", ("x1", "inner"), {"inner": inner}),

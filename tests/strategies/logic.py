@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.elementwise import broadcastable, old
+from tests.strategies.elementwise import broadcastable, old, together
 from tests.strategies.registry import (
     Array,
     Draw,
@@ -44,7 +44,7 @@ def comparison(name: str, result: Any) -> None:
         if version < 7:
             return old(draw, x, lambda s: integers(draw, s, -2, 2, dtype), result)
         other = broadcastable(draw, x.shape)
-        return Example({}, [x, integers(draw, other, -2, 2, dtype)], smooth=False)
+        return together(x, integers(draw, other, -2, 2, dtype))
 
 
 def _compared(name: str, version: int) -> tuple[type, ...]:

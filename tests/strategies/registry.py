@@ -30,6 +30,8 @@ class Example:
     always_stored: frozenset[int] = frozenset()
     #: Positions that are no operands of the node: its bodies use them from outside.
     captured: frozenset[int] = frozenset()
+    #: Positions of floating operands that are no data: no gradient, no symbols.
+    discrete: frozenset[int] = frozenset()
     #: False where the function has a kink or jump nearer than 1e-4.
     smooth: bool = True
     #: False if the extents of the operands cannot all grow together.
@@ -38,6 +40,8 @@ class Example:
     symbols: Mapping[int, tuple[str | int, ...]] = field(default_factory=dict)
     #: The results by the specification, where nothing else can run this version.
     expected: Sequence[Array] | None = None
+    #: A newer version, and its attributes, that is specified to compute the same.
+    newer: tuple[int, Mapping[str, Any]] | None = None
     rtol: float = 1e-5
     atol: float = 1e-6
 

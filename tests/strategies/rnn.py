@@ -46,7 +46,9 @@ def recurrent(draw: Draw, version: int, name: str) -> Example:
         attrs["activations"] = ("Tanh",) * count
     if name == "GRU" and version >= 3:
         attrs["linear_before_reset"] = draw(st.integers(0, 1))
+    newer = None
     if version < 7:
+        newer = (7, dict(attrs))
         attrs["output_sequence"] = 1
     while inputs[-1] is None:
         inputs.pop()
@@ -58,6 +60,7 @@ def recurrent(draw: Draw, version: int, name: str) -> Example:
         stored=frozenset({1, 2, 3} & set(range(len(inputs)))),
         resizable=False,
         smooth="clip" not in attrs,
+        newer=newer,
         rtol=1e-4,
         atol=1e-5,
     )

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from burn.dtypes import float32, is_float, name_of
+from burn.dtypes import float32, is_float
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.loops import roll_up
-from burn_import.compiler.naming import meaningful
 from burn_import.compiler.names import (
     Namespace,
     camel,
     comment,
-    identifier,
+    dtype_source,
     literal,
     snake,
 )
+from burn_import.compiler.naming import constant_roles, meaningful
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
 from burn_import.structure.sequences import function_name
+from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
+from burn_ir.types import Type
 
 
 @dataclass
@@ -49,6 +51,7 @@ class ClassWriter:
         part.layers = self.trace.layers
         self.containers = Containers(self.modules())
         roll_up(self.trace.body, self.containers)
+        self.roles = constant_roles(self.trace.body)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 
     def modules(self) -> dict[Path, str]:
@@ -68,8 +71,14 @@ class ClassWriter:
 
     def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
+        outputs = () if self.part.path else output_names(self.graph)
         writer = Writer(
-            self.trace, parameters, self.attribute, self.containers.access, wrap
+            self.trace,
+            parameters,
+            self.attribute,
+            self.containers.access,
+            outputs,
+            wrap,
         )
         body = self.defaults(parameters) + writer.write()
         single = len(self.part.outputs) == 1
@@ -98,8 +107,7 @@ class ClassWriter:
         while origin in self.graph.constants.source:
             origin = self.graph.constants.source[origin]
         leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
-        plain = snake(leaf, "constant")
-        return "constant" if plain.startswith("constant") else plain
+        return meaningful(leaf) or self.roles.get(constant, "constant")
 
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
@@ -139,13 +147,13 @@ class ClassWriter:
             origin = self.graph.constants.source[origin]
         trained = is_float(array.dtype) and origin not in self.graph.constants.literals
         shape = ", ".join(map(str, array.shape))
-        dtype = "" if array.dtype == float32 else f"dtype=burn.{name_of(array.dtype)}"
+        dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
         args = ", ".join(text for text in (shape, dtype) if text)
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
 
 
 def sequence_text(part: Part, graph: Graph) -> str:
-    """``nn.Sequential(...)``: a layer's place is its number, functions stand between."""
+    """``nn.Sequential(...)``: a layer stands at its number, functions between."""
     steps: list[str] = []
     for node in part.items:
         assert isinstance(node, Node)
@@ -188,7 +196,7 @@ def part_doc(part: Part, graph: Graph, paths: list[Path]) -> str:
     first = ".".join(paths[0])
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     shapes = [
-        graph.types[name].name.partition("[")[2]
+        _shown(graph.types[name]).partition("[")[2]
         for name in (part.inputs[0], part.outputs[0])
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
@@ -202,15 +210,22 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
-        shown = "" if known is None else comment(known.name)
+        shown = "" if known is None else comment(_shown(known))
         lines.append(f"    {name:<{width}}  {shown}")
     return lines
+
+
+def _shown(known: Type) -> str:
+    """The type with extents that are long expressions left open."""
+    dims = known.shape or ()
+    short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
+    return known.with_shape(None if known.shape is None else short).name
 
 
 def output_names(graph: Graph) -> list[str]:
     """What the outputs are called in a NamedTuple."""
     names = Namespace()
-    return [names.unique(identifier(name, "output")) for name in graph.outputs]
+    return [names.unique(snake(name, "output")) for name in graph.outputs]
 
 
 def class_name_of(text: str) -> str:

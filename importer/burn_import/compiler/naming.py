@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from burn_import.compiler.names import snake
-from burn_import.compiler.trace import Apply, Choice, ModuleCall, Statement, Symbol
+from burn_import.compiler.trace import (
+    Apply,
+    Block,
+    Choice,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
+from burn_import.compiler.walk import symbols_in
 
 #: Results of these primitives are known by a noun.
 ROLES = {
@@ -38,6 +46,34 @@ _MADE_UP = re.compile(
 )
 
 
+#: What a stored operand of these primitives is called.
+CONSTANT_ROLES = {
+    "matmul": "weight",
+    "linear": "weight",
+    "add": "bias",
+    "sub": "offset",
+    "mul": "scale",
+    "div": "scale",
+    "take": "table",
+    "where": "fill",
+}
+
+
+def constant_roles(block: Block) -> dict[str, str]:
+    """What each stored array is, by name, from the primitive that reads it first."""
+    roles: dict[str, str] = {}
+    for statement in block.statements:
+        if isinstance(statement, Apply):
+            word = CONSTANT_ROLES.get(statement.primitive.name, "constant")
+            for symbol in symbols_in(statement.args):
+                if symbol.constant:
+                    roles.setdefault(symbol.constant, word)
+        elif isinstance(statement, Choice):
+            for inner in (statement.then, statement.orelse):
+                roles = {**constant_roles(inner), **roles}
+    return roles
+
+
 def meaningful(name: str) -> str:
     """An identifier for a value whose name in the file says something, else ""."""
     leaf = name.rpartition("/")[2]
@@ -55,7 +91,6 @@ def role(symbol: Symbol, statement: Statement) -> str:
         return _module_role(statement)
     if isinstance(statement, Apply):
         return ROLES.get(statement.primitive.name, "")
-    assert isinstance(statement, Choice)
     return ""
 
 

@@ -111,10 +111,8 @@ class _Parser:
     def product(self) -> Dim:
         value = self.atom()
         while self.tokens[self.at] in ("*", "//"):
-            if self.next() == "*":
-                value = value * self.atom()
-            else:
-                value = value // self.atom()
+            times = self.next() == "*"
+            value = value * self.atom() if times else value // self.atom()
         return value
 
     def atom(self) -> Dim:

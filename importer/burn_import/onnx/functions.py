@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: How many nodes all calls together may become: functions that call each other twice
 #: double with every level.
-MAX_NODES = 100_000
+MAX_NODES = 50_000
 MAX_CALL_DEPTH = 32
 
 Key = tuple[str, str, str]
@@ -154,7 +154,7 @@ class Functions:
             attrs |= self._defaults(reader, proto, defaults, frame)
         scope, classes = reader.scope(node, frame)
         leaf = node.name or next((n for n in node.output if n), proto.name)
-        classes = classes or ("",) * (len(scope) + 1)
+        classes = classes or ("",) * len(scope)
         return Call(
             attrs,
             f"{outer.prefix if outer else ''}{leaf}/",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 #: The dtype of a body's input for which the file declares no tensor type; what the
 #: node around it passes in decides.
 UNDECLARED: DType = np.dtype("V")
+#: More stored values than this, all of them inputs, are weights listed out of habit.
+HABIT = 3
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class GraphReader:
             if name in inputs:
                 message = f"expected inputs of different names, got {name!r} twice"
                 self.problems.append(InvalidModel(message))
-            if name not in stored or (is_main and self.ir_version >= 4):
+            if name not in stored or (is_main and self.overrides(proto, stored)):
                 inputs[name] = self.type(value, is_main)
         defaults = {name: array for name, array in stored.items() if name in inputs}
         return RawGraph(
@@ -92,21 +95,34 @@ class GraphReader:
             proto.doc_string,
         )
 
+    def overrides(self, proto: GraphProto, stored: Mapping[str, Array]) -> bool:
+        """Whether a stored value that is an input too is one that a caller may replace.
+
+        Before version 4 of the format every stored value had to be an input. Exporters
+        that kept the habit list all their weights, and mean nothing by it.
+        """
+        listed = {value.name for value in proto.input}
+        habit = len(stored) > HABIT and listed.issuperset(stored)
+        return self.ir_version >= 4 and not habit
+
     def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
         """Each stored tensor once; those that contradict themselves are left out."""
-        seen = set()
-        for tensor in (*proto.initializer, *proto.sparse_initializer):
-            dense = hasattr(tensor, "data_type")
-            name = tensor.name if dense else tensor.values.name  # type: ignore[union-attr]
+        tensors: list[tuple[str, Callable[[], Array]]] = [
+            (t.name, partial(self.tensors.array, t)) for t in proto.initializer
+        ]
+        for sparse in proto.sparse_initializer:
+            read = partial(self.tensors.sparse, sparse)
+            tensors.append((sparse.values.name, read))
+        seen = {""}
+        for name, array in tensors:
             try:
-                if not name or name in seen:
+                if name in seen:
                     raise InvalidModel(
                         f"expected initializers of different names, got {name!r} "
                         + ("twice" if name else "")
                     )
                 seen.add(name)
-                read = self.tensors.array if dense else self.tensors.sparse
-                yield name, read(tensor)  # type: ignore[operator]
+                yield name, array()
             except ModelError as error:
                 self.problems.append(error)
 
@@ -139,8 +155,8 @@ class GraphReader:
             proto.op_type,
             domain_of(proto.domain),
             attrs,
-            tuple(_renamed(frame.names, n) if n else None for n in proto.input),
-            tuple(_renamed(frame.names, n) if n else None for n in proto.output),
+            tuple(n and _renamed(frame.names, n) or None for n in proto.input),
+            tuple(n and _renamed(frame.names, n) or None for n in proto.output),
             name,
             scope,
             classes,
@@ -150,7 +166,9 @@ class GraphReader:
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The node's module: its own, below that of the call it stands in."""
-        metadata = {entry.key: entry.value for entry in proto.metadata_props}
+        entries = {entry.key: entry.value for entry in proto.metadata_props}
+        # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+        metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
             return scope, classes
@@ -223,8 +241,9 @@ def dim_params(proto: GraphProto) -> Iterator[str]:
                 yield from dim_params(body)
 
 
-def _renamed(names: Names | None, name: str) -> str | None | Any:
-    return name if names is None else names[name]
+def _renamed(names: Names | None, name: str) -> str:
+    """What a value is called; ``""`` for an operand that is omitted."""
+    return name if names is None else names[name] or ""
 
 
 def _defined(proto: GraphProto) -> set[str]:

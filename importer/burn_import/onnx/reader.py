@@ -43,8 +43,6 @@ def read(path: str | Path) -> RawModel:
         if not proto.HasField("graph"):
             raise UnreadableFile("expected an ONNX model, found no graph in it")
         return _model(proto, file, path)
-    except UnicodeDecodeError as error:
-        raise InvalidModel(f"{path.name}: a name is not UTF-8: {error}") from error
     except UnreadableFile as error:
         raise UnreadableFile(f"{path.name}: {error}") from error
 
@@ -69,7 +67,9 @@ def _parse(file: memoryview) -> ModelProto:
 
     stripped = without_raw_data(file)
     try:
-        return ModelProto.FromString(stripped)
+        model = ModelProto()
+        model.ParseFromString(stripped)
+        return model
     except DecodeError as error:
         raise UnreadableFile(
             "expected an ONNX model, but its messages do not fit together; the file "

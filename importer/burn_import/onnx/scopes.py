@@ -15,8 +15,8 @@ def scope_of(
     """The path of a node's module, and the classes along it.
 
     The path is one of attributes (``("encoder", "layer", "0")``), empty where nothing
-    is known. Where the exporter told them, ``classes`` has one entry for the root and
-    one for each segment, ``""`` for a segment that is no module of its own (a list).
+    is known. Where the exporter told them, ``classes`` has one entry for each segment,
+    ``""`` for a segment that is no module of its own (a list).
     PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
     path into the node's name, ``/encoder/layer.0/MatMul``.
     """
@@ -48,7 +48,7 @@ def _from_metadata(
         segments = _segments(module)
         if segments == path[: len(segments)]:
             found[len(segments)] = cls.rpartition(".")[2]
-    return path, tuple(found)
+    return path, tuple(found[1:])  # without the root's
 
 
 def _segments(module: str) -> tuple[str, ...]:

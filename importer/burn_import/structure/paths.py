@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from burn_import.compiler.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
@@ -15,76 +16,143 @@ from burn_ir.types import Type
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
-def layer_paths(graph: Graph) -> dict[int, Path]:
-    """The attribute path from the root of every node that is a layer, by identity.
+@dataclass
+class Places:
+    """Paths of layers and scopes of nodes, both by the node's identity.
 
-    Nodes with the same weights get the same path: they are one layer, called twice.
+    The path of a layer is its attribute path from the root; it runs in the scope
+    around it.
     """
-    paths: dict[int, Path] = {}
-    owners: dict[Path, tuple[str, ...]] = {}
-    crowd = Counter(node.scope for node in graph.nodes)
-    for node, types in _typed(graph):
-        layer = node.op.layer(*types)
-        if layer is None:
-            continue
-        weights = tuple(node.inputs[p] or "" for p in layer.weights.values())
-        if any(weight not in graph.constants for weight in weights):
-            continue
-        path = _path_of(
-            node, graph, dict(zip(layer.weights, weights, strict=True)), crowd
-        )
-        paths[id(node)] = _claim(path, weights, owners)
-    return paths
+
+    layers: dict[int, Path] = field(default_factory=dict)
+    scopes: dict[int, Path] = field(default_factory=dict)
 
 
-def _typed(graph: Graph) -> list[tuple[Node, list[Type | None]]]:
-    found = []
+def places(graph: Graph) -> Places:
+    """Where every node of ``graph`` belongs.
+
+    Names of weights tell first, then the exporter's scopes; a node of which neither
+    says anything runs where what it reads comes from. Layers with the same weights have
+    one path: they are one layer, called twice.
+    """
+    run = _Placing(graph)
     for node in graph.nodes:
-        found.append((node, [graph.type(name) for name in node.inputs]))
-        for body in node.op.bodies().values():
-            found += _typed(body)
-    return found
+        run.place(node)
+    return run.without_wrapper()
 
 
-def _claim(
-    path: Path, weights: tuple[str, ...], owners: dict[Path, tuple[str, ...]]
-) -> Path:
-    """``path``, numbered if a layer with other weights or a container has it."""
-    number, unique = 1, path
-    while owners.get(unique, weights) != weights or _clashes(unique, owners):
-        number += 1
-        unique = (*path[:-1], f"{path[-1]}_{number}")
-    owners[unique] = weights
-    return unique
+class _Placing:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.found = Places()
+        self.told = any(node.scope for node in graph.nodes)
+        self.crowd = Counter(node.scope for node in graph.nodes)
+        self.owners: dict[Path, tuple[str, ...]] = {}
+        self.made: dict[str, Path] = {}
+        self.weights: dict[int, dict[str, str]] = {}
+        self._find_layers(graph)
+        self._claim_told()
 
+    def _find_layers(self, graph: Graph) -> None:
+        """The stored weights of every node that is a layer, by parameter."""
+        for node in graph.nodes:
+            types: list[Type | None] = [graph.type(name) for name in node.inputs]
+            layer = node.op.layer(*types)
+            if layer is not None:
+                names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
+                if all(name in graph.constants for name in names.values()):
+                    self.weights[id(node)] = names
+            for body in node.op.bodies().values():
+                self._find_layers(body)
 
-def _clashes(path: Path, owners: Mapping[Path, object]) -> bool:
-    if path in owners:
-        return False
-    shorter = any(path[:n] in owners for n in range(1, len(path)))
-    return shorter or any(other[: len(path)] == path for other in owners)
+    def _claim_told(self) -> None:
+        """Give the layers of which the file says where they are their paths."""
+        for node in self.graph.nodes:
+            for inner in with_bodies(node):
+                if id(inner) in self.weights:
+                    path = self._told_path(inner)
+                    if path is not None:
+                        self._claim(inner, path)
 
+    def _told_path(self, node: Node) -> Path | None:
+        origins = {
+            name: original(self.graph, weight)
+            for name, weight in self.weights[id(node)].items()
+        }
+        for name, origin in origins.items():
+            if _DOTTED.match(origin):
+                whole = clean(origin.split("."))
+                return whole[:-1] if whole[-1] == name else whole
+        if node.scope:
+            scope = clean(node.scope)
+            alone = self.crowd[node.scope] == 1
+            return scope if alone else (*scope, snake(node.op.onnx, "layer"))
+        stem = os.path.commonprefix(list(origins.values())) if len(origins) > 1 else ""
+        stem = re.sub(r"[^0-9A-Za-z]+$", "", stem)
+        if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
+            return (snake(stem, "layer"),)
+        return None
 
-def _path_of(
-    node: Node, graph: Graph, weights: Mapping[str, str], crowd: Mapping[Path, int]
-) -> Path:
-    """The path that the names of the weights tell, else the scope, else the operator.
+    def _claim(self, node: Node, path: Path) -> None:
+        """Give ``node`` the path, numbered if other weights or a container have it."""
+        weights = tuple(self.weights[id(node)].values())
+        number, unique = 1, path
+        while self.owners.get(unique, weights) != weights or self._clashes(unique):
+            number += 1
+            unique = (*path[:-1], f"{path[-1]}_{number}")
+        self.owners[unique] = weights
+        self.found.layers[id(node)] = unique
 
-    ``weights`` are constants by parameter; ``crowd`` counts the nodes of each scope.
-    """
-    origins = {name: original(graph, weight) for name, weight in weights.items()}
-    for name, origin in origins.items():
-        if _DOTTED.match(origin):
-            whole = clean(origin.split("."))
-            return whole[:-1] if whole[-1] == name else whole
-    if node.scope:
-        alone = crowd[node.scope] == 1
-        return clean(node.scope) + (() if alone else (snake(node.op.onnx, "layer"),))
-    stem = os.path.commonprefix(list(origins.values()))
-    stem = re.sub(r"[^0-9A-Za-z]+$", "", stem) if len(weights) > 1 else ""
-    if len(stem) < 2 or not stem[0].isalpha():
-        return (snake(node.op.onnx, "layer"),)
-    return (snake(stem, "layer"),)
+    def _clashes(self, path: Path) -> bool:
+        if path in self.owners:
+            return False
+        shorter = any(path[:n] in self.owners for n in range(1, len(path)))
+        return shorter or any(other[: len(path)] == path for other in self.owners)
+
+    def place(self, node: Node) -> None:
+        """Decide the scope of a node of the main graph, and the path of a layer."""
+        scope = self._scope(node)
+        for inner in with_bodies(node):
+            if id(inner) in self.weights and id(inner) not in self.found.layers:
+                self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
+        self.found.scopes[id(node)] = scope
+        self.made.update(dict.fromkeys(filter(None, node.outputs), scope))
+
+    def _scope(self, node: Node) -> Path:
+        path = self.found.layers.get(id(node))
+        if path is not None:
+            return path[:-1]
+        inside = [self.found.layers.get(id(inner)) for inner in with_bodies(node)]
+        paths = [path[:-1] for path in inside if path is not None]
+        if paths:
+            return common(paths)
+        if self.told and node.scope:
+            return self._with_room(clean(node.scope))
+        sources = [self.made[name] for name in node.inputs if name in self.made]
+        scope = common(sources) if sources else ()
+        while scope and scope[-1].isdigit() and not self.told:
+            scope = scope[:-1]  # a list runs nothing itself
+        return self._with_room(scope)
+
+    def _with_room(self, scope: Path) -> Path:
+        """The innermost scope around that is no layer: those hold no other nodes."""
+        while scope in self.owners:
+            scope = scope[:-1]
+        return scope
+
+    def without_wrapper(self) -> Places:
+        """The places without a scope that is around everything: the model itself.
+
+        Dotted names of weights are kept whole: they are the keys that a user knows.
+        """
+        layers, scopes = self.found.layers, self.found.scopes
+        if not layers or any(_DOTTED.match(name) for name in self.graph.constants):
+            return self.found
+        depth = len(common([path[:-1] for path in layers.values()]))
+        return Places(
+            {key: path[depth:] for key, path in layers.items()},
+            {key: path[depth:] for key, path in scopes.items()},
+        )
 
 
 def original(graph: Graph, constant: str) -> str:
@@ -107,44 +175,6 @@ def clean(segments: Sequence[str]) -> Path:
     while path and path[0].isdigit():
         path[0] = f"part_{path[0]}"
     return tuple(path) or ("part",)
-
-
-def node_scopes(graph: Graph, layers: Mapping[int, Path]) -> dict[int, Path]:
-    """The scope that each node of the main graph runs in, by identity.
-
-    A layer runs in the scope around it. Without a word from the exporter, a node
-    without weights runs where what it reads comes from.
-    """
-    told = any(node.scope for node in graph.nodes)
-    scopes: dict[int, Path] = {}
-    made: dict[str, Path] = {}
-    taken = set(layers.values())
-    for node in graph.nodes:
-        scope = _scope_of(node, layers, made, told)
-        while scope in taken:  # a layer has no room for other nodes
-            scope = scope[:-1]
-        while scope and scope[-1].isdigit() and id(node) not in layers and not told:
-            scope = scope[:-1]
-        scopes[id(node)] = scope
-        for name in node.outputs:
-            if name is not None:
-                made[name] = scope
-    return scopes
-
-
-def _scope_of(
-    node: Node, layers: Mapping[int, Path], made: Mapping[str, Path], told: bool
-) -> Path:
-    path = layers.get(id(node))
-    if path is not None:
-        return path[:-1]
-    inner = [layers[id(n)] for n in with_bodies(node) if id(n) in layers]
-    if inner:
-        return common([p[:-1] for p in inner])
-    if told and node.scope:
-        return clean(node.scope)
-    sources = [made[name] for name in node.inputs if name in made]
-    return common(sources) if sources else ()
 
 
 def common(paths: Sequence[Path]) -> Path:

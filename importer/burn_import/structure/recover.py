@@ -8,7 +8,7 @@ from burn_import.compiler.names import camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import Call, Item, Part, Path, Tree
-from burn_import.structure.paths import layer_paths, node_scopes
+from burn_import.structure.paths import places
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_ir.graph import Graph, Node
@@ -16,9 +16,8 @@ from burn_ir.graph import Graph, Node
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
-    layers = layer_paths(graph)
-    scopes = node_scopes(graph, layers)
-    run = _Recovery(graph, layers, scopes)
+    found = places(graph)
+    run = _Recovery(graph, found.layers, found.scopes)
     items = run.items((), list(graph.nodes), run.module_scopes())
     root = Part(
         (),
@@ -69,10 +68,9 @@ class _Recovery:
         } - self._containers(own)
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
-        """Scopes with numbered children and no node of their own: lists."""
-        direct = {self.scopes[id(node)] for node in self.graph.nodes}
-        parents = {scope[:-1] for scope in own if scope[-1].isdigit()}
-        return {scope for scope in parents if scope not in direct}
+        """Scopes with numbered children: lists, which run nothing themselves."""
+        paths = {*own, *self.layers.values()}
+        return {path[:-1] for path in paths if path[-1].isdigit()}
 
     def items(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]

@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     bits,
+    cast,
     control,
     conv,
     creation,
@@ -26,6 +27,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "bits",
+    "cast",
     "control",
     "conv",
     "creation",

@@ -12,7 +12,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.functions import Floating, expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import changed, shortest
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -96,7 +96,9 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
         name = f"BatchNorm{max(x.rank - 2, 1)}d"
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        options = changed(eps=(self.epsilon, 1e-5), momentum=(1.0 - self.momentum, 0.1))
+        options = changed(
+            eps=(self.epsilon, 1e-5), momentum=(shortest(1.0 - self.momentum), 0.1)
+        )
         return Layer(name, (len(arrays[0]),), options, weights)
 
 
@@ -232,8 +234,8 @@ class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
         if arrays[0].shape != features:
             return None
         first = features[0] if len(features) == 1 else features
-        # nn.RMSNorm takes the dtype's precision where nothing is said.
-        return Layer("RMSNorm", (first,), {"eps": self.epsilon}, {"weight": 1})
+        options = changed(eps=(self.epsilon, 1e-6))
+        return Layer("RMSNorm", (first,), options, {"weight": 1})
 
 
 @dataclass(frozen=True)

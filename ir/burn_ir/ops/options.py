@@ -29,3 +29,8 @@ def _equal(value: Any, default: Any) -> bool:
 def one(values: Sequence[Any]) -> Any:
     """The value that all of ``values`` are, else a tuple of them."""
     return values[0] if values and len(set(values)) == 1 else tuple(values)
+
+
+def shortest(number: float) -> float:
+    """``number`` with no more digits than float32 has."""
+    return float(str(np.float32(number)))

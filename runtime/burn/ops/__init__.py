@@ -25,6 +25,7 @@ from burn.ops.activation import (
     thresholded_relu as thresholded_relu,
 )
 from burn.ops.bits import (
+    bitcast as bitcast,
     bitwise_and as bitwise_and,
     bitwise_left_shift as bitwise_left_shift,
     bitwise_not as bitwise_not,
@@ -39,6 +40,7 @@ from burn.ops.conv import (
 )
 from burn.ops.creation import (
     arange as arange,
+    array as array,
     eye as eye,
     full as full,
     full_like as full_like,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from burn.dtypes import DType
 from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
@@ -42,6 +43,13 @@ def bitwise_right_shift(x: Array, y: Array) -> Array:
     return np.right_shift(*pair(x, y))
 
 
+@primitive
+def bitcast(x: Array, *, dtype: DType) -> Array:
+    """The bits of ``x`` read as ``dtype``, which has as many of them."""
+    return x.view(dtype)
+
+
+bitcast.no_gradient("bits have no gradient")
 for _bits in (bitwise_not, bitwise_and, bitwise_or, bitwise_xor):
     _bits.no_gradient("integers have no gradient")
 for _shift in (bitwise_left_shift, bitwise_right_shift):

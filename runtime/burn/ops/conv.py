@@ -246,7 +246,7 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
 
 def _columns(padded: Array, wins: Windows, groups: int, taps_first: bool) -> Array:
     """A view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
-    x = np.ascontiguousarray(padded) if wins.taps > 1 else padded
+    x = namespace(padded).ascontiguousarray(padded) if wins.taps > 1 else padded
     rank, shape, strides = len(wins.count), x.shape, x.strides
     within = shape[-1] // groups
     kernel = tuple(
@@ -304,7 +304,7 @@ def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array
         total = namespace(padded).zeros((channels, width), padded.dtype)
     if taps_first and wins.taps > 1:
         total = total.reshape(channels, *wins.kernel, within)
-        return np.ascontiguousarray(np.moveaxis(total, -1, 1))
+        return namespace(total).ascontiguousarray(np.moveaxis(total, -1, 1))
     return total.reshape(channels, within, *wins.kernel)
 
 
@@ -390,4 +390,4 @@ def _correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
 def _taps(weight: Array, groups: int) -> Array:
     """``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
     taps = weight.reshape(groups, -1, *weight.shape[2:])
-    return np.ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))
+    return namespace(taps).ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))

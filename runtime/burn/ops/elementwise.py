@@ -266,8 +266,24 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
 
 @primitive
 def cast(x: Array, *, dtype: DType) -> Array:
-    """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true."""
+    """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
+
+    Floats become text of 8 significant digits, and text a number.
+    """
+    if dtype == dtypes.string and x.dtype != dtype:
+        return _as_text(x)
+    if x.dtype == dtypes.string and dtype == dtypes.bool_:
+        return x.astype(np.float64) != 0
     return x.astype(dtype)
+
+
+def _as_text(x: Array) -> Array:
+    if not dtypes.is_float(x.dtype):
+        numbers = [str(int(item)) for item in x.ravel().tolist()]
+        return np.array(numbers, object).reshape(x.shape)
+    special = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}
+    texts = [f"{float(item):.8g}" for item in x.ravel()]
+    return np.array([special.get(t, t) for t in texts], object).reshape(x.shape)
 
 
 @cast.vjp

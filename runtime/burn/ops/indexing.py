@@ -328,7 +328,7 @@ def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> 
 
 @composite
 def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of channels moved into space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
+    """Blocks of channels in space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
     ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
     """
@@ -343,7 +343,7 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 @composite
 def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Blocks of space moved into channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
+    """Blocks of space in channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
 
     ``mode`` is as in :func:`depth_to_space`, which it undoes.
     """

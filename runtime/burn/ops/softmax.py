@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from burn.ops.elementwise import exp
-from burn.ops.reduction import max as max_
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import expand, reshape
 from burn.ops.support import Array, Axes, accumulate, axes_of
@@ -62,9 +61,11 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
     """``exp(x - largest)``, its sums, and the largest elements over ``axis``."""
     axes = axes_of(axis, x.ndim)
-    largest = max_.kernel(x, axes, keepdims=True)
+    if x.size:
+        largest = np.max(x, axis=axes, keepdims=True)
+    else:
+        largest = np.sum(x, axis=axes, keepdims=True)
     # A row of minus infinity has no finite element to subtract: its sum is 0.
     largest = np.where(np.isfinite(largest), largest, x.dtype.type(0))
-    out = np.asanyarray(x - largest)
-    np.exp(out, out=out)
+    out = np.exp(x - largest)
     return out, np.sum(out, axis=axes, keepdims=True), largest

@@ -1,0 +1,1 @@
+"""Hooks of build systems; all of them call the pipeline of the command."""

@@ -1,0 +1,94 @@
+"""The models that a project declares, and whether their modules are up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from burn_import.output import check_module_path, read_header
+
+_KEYS = {"input", "output", "class-name"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """One entry of the table, with absolute paths."""
+
+    input: Path
+    output: Path
+    class_name: str | None
+
+    @property
+    def weights(self) -> Path:
+        """The record beside the module."""
+        return self.output.with_suffix(".safetensors")
+
+
+def configured(table: Mapping[str, Any], root: Path) -> list[Model]:
+    """The models of a ``burn-import`` table in a project's ``pyproject.toml``.
+
+    Raises:
+        ValueError: a key is missing, unknown or of the wrong type, or an output is
+            outside the project; OutputRefused: it is no name of a module.
+    """
+    entries = table.get("models")
+    if not isinstance(entries, list) or not entries:
+        raise ValueError("burn-import: expected a list of tables called 'models'")
+    return [_model(entry, number, root) for number, entry in enumerate(entries)]
+
+
+def _model(entry: Any, number: int, root: Path) -> Model:
+    where = f"burn-import: models[{number}]"
+    if not isinstance(entry, Mapping) or not {"input", "output"} <= entry.keys():
+        raise ValueError(f"{where}: expected a table with 'input' and 'output'")
+    if unknown := sorted(entry.keys() - _KEYS):
+        raise ValueError(f"{where}: expected keys {sorted(_KEYS)}, got {unknown}")
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise ValueError(f"{where}: expected text as values")
+    output = root / entry["output"]
+    if not output.resolve().is_relative_to(root.resolve()) or ".." in output.parts:
+        raise ValueError(f"{where}: expected an output inside the project")
+    check_module_path(output)
+    return Model(root / entry["input"], output, entry.get("class-name"))
+
+
+def bring_up_to_date(model: Model) -> list[str]:
+    """Warnings; the outputs of ``model`` now fit it.
+
+    They are left alone where their digests say that they do, where a person edited
+    the module, and where the model is not there (a source distribution without it).
+
+    Raises:
+        burn_ir.ModelError: the model cannot be imported.
+        burn_import.output.OutputRefused: there is a file of somebody else.
+    """
+    from burn_import.options import Options
+    from burn_import.pipeline import import_model, write_model
+
+    name = model.output.name
+    digests = read_header(model.output) if model.output.is_file() else None
+    complete = digests is not None and model.weights.is_file()
+    if digests is not None and complete:
+        if digests.body != digests.found:
+            return [f"{name} was edited since it was written, and stays as it is"]
+        if not model.input.exists() or _is_current(model, digests.source):
+            return []
+    compiled = import_model(model.input, Options(model.class_name, model.output.stem))
+    model.output.parent.mkdir(parents=True, exist_ok=True)
+    write_model(compiled, model.output)
+    return []
+
+
+def _is_current(model: Model, source_sha256: str) -> bool:
+    """Whether a module was made from this input, by this version, with this class."""
+    from burn_import.pipeline import file_sha256
+    from burn_import.version import VERSION
+
+    text = model.output.read_text("ascii")
+    if not text.startswith(f"# Imported by burn-import {VERSION} "):
+        return False
+    if model.class_name and f"\nclass {model.class_name}(" not in text:
+        return False
+    return file_sha256(model.input) == source_sha256

@@ -1,0 +1,5 @@
+"""The command ``burn-import``."""
+
+from burn_import.cli.command import main
+
+__all__ = ["main"]

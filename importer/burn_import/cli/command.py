@@ -1,0 +1,175 @@
+"""Commands, their options, and the exit codes.
+
+====  =======================================
+0     done
+2     wrong usage, or an output that is refused
+3     the input cannot be read as a model
+4     the model uses what is not supported
+5     the model contradicts itself
+70    a defect of burn-import
+130   interrupted
+====  =======================================
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+import click
+
+from burn_import.cli.report import Report
+from burn_import.version import VERSION
+
+
+class DefaultGroup(click.Group):
+    """A group whose command ``import`` need not be written."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"--version", "--help", *self.commands}
+        if args and args[0] not in own:
+            args = ["import", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=DefaultGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help"]},
+)
+@click.version_option(VERSION, prog_name="burn-import")
+@click.pass_context
+def burn_import(ctx: click.Context) -> None:
+    """Turn model files into Python modules.
+
+    `burn-import MODEL -o OUT.py` is short for `burn-import import MODEL -o OUT.py`.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@burn_import.command("import")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The module to write; the weights go beside it. [default: MODEL's name, here]",
+)
+@click.option("--class-name", help="The name of the top class. [default: the module's]")
+@click.option("--force", is_flag=True, help="Replace a file that a person edited.")
+@click.option("--dry-run", is_flag=True, help="Compile and check, write nothing.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
+@click.option("--verbose", is_flag=True, help="Show a traceback of internal errors.")
+@click.pass_context
+def import_command(
+    ctx: click.Context,
+    model: Path,
+    output: Path | None,
+    class_name: str | None,
+    force: bool,
+    dry_run: bool,
+    style: str | None,
+    verbose: bool,
+) -> None:
+    """Write the Python module of MODEL, an ONNX file."""
+    report = Report(style or "text", str(model))
+    with _Answer(report, verbose) as answer:
+        _import(report, model, output, class_name, force=force, dry_run=dry_run)
+    ctx.exit(answer.code)
+
+
+def _import(
+    report: Report,
+    model: Path,
+    output: Path | None,
+    class_name: str | None,
+    *,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    from burn_import.options import Options
+    from burn_import.output import OutputRefused, check_module_path, check_ours
+    from burn_import.pipeline import import_model, module_stem, write_model
+
+    output = output or Path(f"{module_stem(model)}.py")
+    if class_name is not None and not _is_class_name(class_name):
+        raise OutputRefused(f"expected an identifier as class name, got {class_name!r}")
+    check_module_path(output)
+    if not force:  # before the work, and again when writing
+        check_ours(output)
+    compiled = import_model(model, Options(class_name, output.stem))
+    report.result(write_model(compiled, output, force=force, dry_run=dry_run), dry_run)
+
+
+def _is_class_name(name: str) -> bool:
+    import keyword
+
+    return name.isidentifier() and name.isascii() and not keyword.iskeyword(name)
+
+
+class _Answer:
+    """Turns what is raised within into a report and an exit code."""
+
+    def __init__(self, report: Report, verbose: bool) -> None:
+        self.report = report
+        self.verbose = verbose
+        self.code = 0
+
+    def __enter__(self) -> _Answer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if error is None:
+            return True
+        if isinstance(error, click.exceptions.Exit | click.ClickException | SystemExit):
+            return False
+        self.code = _code(error)
+        if self.code == 130:
+            self.report.failure("interrupted", self.code)
+        elif self.code == 70:
+            self._internal(error)
+        else:
+            self.report.problems(error, self.code)
+        return True
+
+    def _internal(self, error: BaseException) -> None:
+        if self.verbose:
+            traceback.print_exception(error, file=sys.stderr)
+        self.report.failure(
+            f"internal error: {type(error).__name__}: {error}; this is a defect of "
+            f"burn-import {VERSION}, please report it with the model"
+            + ("" if self.verbose else " and the output of --verbose"),
+            self.code,
+        )
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return 130
+    from burn.record import RecordError
+    from burn_import.output import OutputRefused
+    from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+
+    table: tuple[tuple[type[BaseException], int], ...] = (
+        (OutputRefused, 2),
+        (UnreadableFile, 3),
+        (UnsupportedModel, 4),
+        (RecordError, 4),  # a dtype that records cannot hold
+        (InvalidModel, 5),
+        (OSError, 2),
+    )
+    return next((code for kind, code in table if isinstance(error, kind)), 70)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    burn_import.main(None if args is None else list(args), prog_name="burn-import")

@@ -1,0 +1,121 @@
+"""What the command prints: results to stdout, the rest to stderr.
+
+Names in a model file may hold terminal escapes, text that runs right to left, or
+commands to a build server. Nothing reaches the output but through ``clean``.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from burn_import.output import Written
+    from burn_ir import Problem
+
+#: The version of the JSON that is printed.
+SCHEMA = 1
+
+KINDS = {2: "refused", 3: "unreadable", 4: "unsupported", 5: "invalid"}
+HINTS = {2: "--force replaces it, or name another output with -o"}
+_MOST_SHOWN = 100
+
+
+def clean(text: str) -> str:
+    """``text`` on one line, with everything that is not plain print escaped."""
+    shown = "".join(char if _is_plain(char) else _escaped(char) for char in text)
+    return shown.replace("##[", "# #[")  # an old form of commands on GitHub
+
+
+def _is_plain(char: str) -> bool:
+    return char == " " or unicodedata.category(char)[0] not in "CZ"
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Prints in one of the styles ``text``, ``json`` and ``github``."""
+
+    style: str
+    model: str
+
+    def result(self, written: Written, dry_run: bool) -> None:
+        """Print what was written, or would be."""
+        paths = [str(written.module), str(written.weights)]
+        if self.style == "json":
+            data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
+            click.echo(json.dumps({**data, "changed": written.changed}))
+            return
+        word = "wrote" if written.changed else "unchanged"
+        if written.changed and dry_run:
+            word = "would write"
+        for path in paths:
+            click.echo(f"{word} {clean(path)}")
+
+    def problems(self, error: BaseException, code: int) -> None:
+        """Print all that is wrong with the model or the output."""
+        from burn_ir import ModelError, Problem
+
+        kind = KINDS[code]
+        if isinstance(error, ModelError):
+            found = list(error.problems)
+        else:
+            refused = code == 2 and not isinstance(error, OSError)
+            hint = HINTS[2] if refused and "expected" not in str(error) else ""
+            found = [Problem(str(error), hint=hint)]
+        if self.style == "json":
+            self._json(code, kind, found)
+            return
+        for problem in found[:_MOST_SHOWN]:
+            lines = self._github(problem) if self.style == "github" else None
+            for line in lines or self._text(problem, kind):
+                click.echo(line, err=True)
+        if len(found) > _MOST_SHOWN:
+            click.echo(f"and {len(found) - _MOST_SHOWN} more", err=True)
+        if len(found) > 1 and self.style == "text":
+            name = clean(self.model)
+            click.echo(f"error: {len(found)} problems in {name}", err=True)
+
+    def failure(self, message: str, code: int) -> None:
+        """Print why there is no answer at all."""
+        from burn_ir import Problem
+
+        if self.style == "json":
+            self._json(
+                code, "internal" if code == 70 else "interrupted", [Problem(message)]
+            )
+        elif self.style == "github":
+            click.echo(self._github(Problem(message))[0], err=True)
+        else:
+            click.echo(f"error: {clean(message)}", err=True)
+
+    def _json(self, code: int, kind: str, found: list[Problem]) -> None:
+        problems = [asdict(problem) for problem in found]
+        data = {"schema": SCHEMA, "model": self.model, "code": code, "kind": kind}
+        click.echo(json.dumps({**data, "problems": problems}), err=True)
+
+    def _text(self, problem: Problem, kind: str) -> list[str]:
+        lines = [f"error[{kind}]: {clean(problem.message)}"]
+        place = [clean(self.model)]
+        if problem.node:
+            place.append(f"node {clean(repr(problem.node))}")
+        if problem.operator:
+            opset = f", opset {problem.opset}" if problem.opset is not None else ""
+            place.append(f"({clean(problem.operator)}{opset})")
+        lines.append(f"  --> {' '.join(place)}")
+        if problem.hint:
+            lines.append(f"  = help: {clean(problem.hint)}")
+        return lines
+
+    def _github(self, problem: Problem) -> list[str]:
+        text = clean(str(problem)).replace("%", "%25")
+        title = clean(self.model).replace("%", "%25")
+        title = title.replace(":", "%3A").replace(",", "%2C")
+        return [f"::error title={title}::{text}"]

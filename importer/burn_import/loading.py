@@ -1,0 +1,49 @@
+"""A model's file to a module in this process."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from burn.nn import Module
+
+_numbers = itertools.count(1)
+
+
+def load(path: str | Path) -> Module:
+    """The model in ``path`` with its weights, compiled and ready to call.
+
+    The generated source is executed as a module of its own, which tracebacks and
+    ``inspect.getsource`` know; no file is written. Weights are taken from the mapped
+    file.
+
+    Raises:
+        UnreadableFile: the file is no model that can be read.
+        UnsupportedModel: it uses what is not supported; everything is listed.
+        InvalidModel: it contradicts itself or the specification.
+    """
+    from burn_import.pipeline import import_model
+
+    compiled = import_model(path)
+    name = f"burn_import.loaded_{next(_numbers)}"
+    filename = f"<{name}>"
+    module = ModuleType(name)
+    module.__file__ = filename
+    lines = compiled.text.splitlines(keepends=True)
+    linecache.cache[filename] = (len(compiled.text), None, lines, filename)
+    sys.modules[name] = module
+    done = False
+    try:
+        exec(compile(compiled.text, filename, "exec"), module.__dict__)
+        model: Module = getattr(module, compiled.class_name)()
+        model.load_state_dict(dict(compiled.weights))
+        done = True
+    finally:
+        if not done:
+            del sys.modules[name], linecache.cache[filename]
+    return model

@@ -1,0 +1,127 @@
+"""Conversion from one dtype to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from burn import dtypes, ops
+from burn.dtypes import DType
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.support import ELEMENT_TYPES, element_type
+from burn_ir.upgrade import Draft
+
+#: The dtypes that ``saturate`` speaks of.
+SATURATING = (
+    dtypes.float8_e4m3fn,
+    dtypes.float8_e4m3fnuz,
+    dtypes.float8_e5m2,
+    dtypes.float8_e5m2fnuz,
+)
+
+#: The names that version 1 had for dtypes, where they are not the dtype's own.
+OLD_NAMES = {"FLOAT": "FLOAT32", "DOUBLE": "FLOAT64"}
+
+
+def check_cast(source: DType, target: DType, round_mode: str) -> None:
+    """Return if numbers of one dtype can be converted to another.
+
+    Raises:
+        InvalidOperand: they cannot.
+    """
+    if round_mode not in ("up", "down", "nearest"):
+        raise InvalidOperand(
+            f"expected round_mode 'up', 'down' or 'nearest', got {round_mode!r}"
+        )
+    if target == dtypes.float8_e8m0fnu and source != target:
+        raise InvalidOperand(
+            f"expected another target than float8_e8m0fnu for {dtypes.name_of(source)}"
+        )
+
+
+def converted(x: Value, target: DType, saturate: int) -> Value:
+    """``x`` as ``target``; with ``saturate`` nothing leaves the range of a float8."""
+    if saturate and target in SATURATING and x.dtype != target:
+        largest = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
+        return ops.clip(x, -largest, largest).cast(target)
+    return x.cast(target)
+
+
+@dataclass(frozen=True)
+class Cast(Op, onnx="Cast", versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28)):
+    to: int
+    round_mode: str = "up"
+    saturate: int = 1
+
+    def infer(self, x: Type) -> Type:
+        target = element_type(self.to)
+        check_cast(x.dtype, target, self.round_mode)
+        return x.with_dtype(target)
+
+    def lower(self, x: Value) -> Value:
+        return converted(x, element_type(self.to), self.saturate)
+
+
+@Cast.upgrade(1)
+def number_of_name(draft: Draft) -> Draft:
+    """In version 1, the dtype was given by its name in TensorProto.DataType."""
+    given = str(draft.attrs.get("to", "")).upper()
+    wanted = OLD_NAMES.get(given, given)
+    for number, dtype in ELEMENT_TYPES.items():
+        if dtypes.name_of(dtype).upper() == wanted:
+            return draft.with_attrs(to=number)
+    raise InvalidOperand(f"expected the name of a data type, got {given!r}")
+
+
+@dataclass(frozen=True)
+class CastLike(Op, onnx="CastLike", versions=(15, 19, 21, 23, 24, 25)):
+    round_mode: str = "up"
+    saturate: int = 1
+
+    def infer(self, x: Type, like: Type) -> Type:
+        check_cast(x.dtype, like.dtype, self.round_mode)
+        return x.with_dtype(like.dtype)
+
+    def lower(self, x: Value, like: Value) -> Value:
+        return converted(x, like.dtype, self.saturate)
+
+
+@dataclass(frozen=True)
+class BitCast(Op, onnx="BitCast", versions=(26,)):
+    to: int
+
+    def infer(self, x: Type) -> Type:
+        target = element_type(self.to)
+        if width(x.dtype) != width(target):
+            raise InvalidOperand(
+                f"expected a dtype of {width(x.dtype)} bits for {x.name}, got "
+                f"{dtypes.name_of(target)}"
+            )
+        return x.with_dtype(target)
+
+    def lower(self, x: Value) -> Value:
+        return ops.bitcast(x, dtype=element_type(self.to))
+
+
+#: The bits of dtypes that take a whole byte in memory.
+NARROW = {
+    dtypes.int2: 2,
+    dtypes.uint2: 2,
+    dtypes.int4: 4,
+    dtypes.uint4: 4,
+    dtypes.float4_e2m1fn: 4,
+}
+
+
+def width(dtype: DType) -> int:
+    """The number of bits of an element.
+
+    Raises:
+        InvalidOperand: it is text.
+    """
+    if dtype == dtypes.string:
+        raise InvalidOperand("expected numbers, got string")
+    return NARROW.get(dtype, np.dtype(dtype).itemsize * 8)

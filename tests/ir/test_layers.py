@@ -1,0 +1,52 @@
+"""The module that an operator names computes what the operator does."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from burn import nn
+from burn_ir import evaluate, operators
+from tests.laws import compare, models
+from tests.strategies import examples
+
+#: Modules that each operator is expected to name for some of its examples.
+EXPECTED = {
+    "Conv": {"Conv1d", "Conv2d", "Conv3d"},
+    "ConvTranspose": {"ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"},
+    "BatchNormalization": {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"},
+    "InstanceNormalization": {"InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"},
+    "LayerNormalization": {"LayerNorm"},
+    "GroupNormalization": {"GroupNorm"},
+    "RMSNormalization": {"RMSNorm"},
+    "Gemm": {"Linear"},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_layer_computes_what_lower_does(name: str) -> None:
+    key = ("", name)
+    met = set()
+
+    @settings(max_examples=60)
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        example = data.draw(examples(key, operators()[key].versions[-1]))
+        graph = models.built(key, operators()[key].versions[-1], example, stored=True)
+        (node,) = graph.nodes
+        layer = node.op.layer(*(graph.type(n) for n in node.inputs))
+        if layer is None:
+            return
+        met.add(layer.name)
+        module = getattr(nn, layer.name)(*layer.args, **layer.options)
+        state = {
+            parameter: graph.constants[str(node.inputs[position])]
+            for parameter, position in layer.weights.items()
+        }
+        module.load_state_dict({**module.state_dict(), **state})
+        (x,) = models.operands(example, stored=True)
+        (expected,) = evaluate(graph, [x])
+        got = module.valid()(x)
+        compare.assert_close([got.numpy()], [expected.numpy()], example)
+
+    check()
+    assert met == EXPECTED[name]
