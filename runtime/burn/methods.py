@@ -175,8 +175,13 @@ class Methods:
         return ops.getitem(self, key)
 
     @method
-    def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in another shape; one extent may be -1."""
+    def reshape(self, *shape: Any, keep_zeros: bool = False) -> Tensor:
+        """The same elements in another shape; one extent may be -1.
+
+        With ``keep_zeros`` an extent of 0 stands for that of this tensor's axis.
+        """
+        if keep_zeros:
+            return ops.reshape(self, _varargs(shape), keep_zeros=True)
         return ops.reshape(self, _varargs(shape))
 
     @method

@@ -88,9 +88,9 @@ def axis_names(example: Example, position: int) -> tuple[str | int, ...]:
     if position in example.symbols:
         return example.symbols[position]
     if position in example.discrete:
-        return array.shape
+        return tuple(array.shape)
     if array.ndim == 1 and dtypes.is_integer(array.dtype):
-        return array.shape
+        return tuple(array.shape)
     return tuple(f"n{extent}" if extent > 1 else extent for extent in array.shape)
 
 

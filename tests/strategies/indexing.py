@@ -94,6 +94,7 @@ def slice_(draw: Draw, version: int) -> Example:
         attrs = {"starts": tuple(starts), "ends": tuple(ends)}
         x = data(draw, shape, "Slice", version)
         return Example(attrs | ({"axes": tuple(axes)} if named else {}), [x])
+    inputs: list[Array | None]
     inputs = [data(draw, shape), vector(starts), vector(ends)]
     inputs += [vector(axes) if named else None, vector(steps) if stepped else None]
     while inputs[-1] is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import onnx
@@ -150,7 +151,7 @@ def split(draw: Draw, version: int) -> Example:
     shape = list(extents(draw))
     axis = axis_of(draw, len(shape)) if version >= 11 else len(shape) - 1
     count = draw(st.integers(1, 3))
-    attrs = {"axis": axis}
+    attrs: dict[str, Any] = {"axis": axis}
     if draw(st.booleans()):
         sizes = draw(st.lists(st.integers(1, 3), min_size=count, max_size=count))
         shape[axis] = sum(sizes)
@@ -167,8 +168,8 @@ def split(draw: Draw, version: int) -> Example:
         attrs["num_outputs"] = count
         shape[axis] += 1 if shape[axis] > count and count > 1 else 0
     x = floats(draw, shape)
-    expected = np.array_split(x, count, axis) if version < 18 else None
-    return Example(attrs, [x], count, resizable=False, expected=expected)
+    pieces = np.array_split(x, count, axis) if version < 18 else None
+    return Example(attrs, [x], count, resizable=False, expected=pieces)
 
 
 @case("Expand")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from burn.dtypes import float32, is_float, name_of
+from burn.dtypes import float32, is_float
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.loops import roll_up
-from burn_import.compiler.naming import constant_roles, meaningful
 from burn_import.compiler.names import (
     Namespace,
     camel,
     comment,
-    identifier,
+    dtype_source,
     literal,
     snake,
 )
+from burn_import.compiler.naming import constant_roles, meaningful
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
@@ -147,13 +147,13 @@ class ClassWriter:
             origin = self.graph.constants.source[origin]
         trained = is_float(array.dtype) and origin not in self.graph.constants.literals
         shape = ", ".join(map(str, array.shape))
-        dtype = "" if array.dtype == float32 else f"dtype=burn.{name_of(array.dtype)}"
+        dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
         args = ", ".join(text for text in (shape, dtype) if text)
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
 
 
 def sequence_text(part: Part, graph: Graph) -> str:
-    """``nn.Sequential(...)``: a layer's place is its number, functions stand between."""
+    """``nn.Sequential(...)``: a layer stands at its number, functions between."""
     steps: list[str] = []
     for node in part.items:
         assert isinstance(node, Node)
@@ -225,7 +225,7 @@ def _shown(known: Type) -> str:
 def output_names(graph: Graph) -> list[str]:
     """What the outputs are called in a NamedTuple."""
     names = Namespace()
-    return [names.unique(identifier(name, "output")) for name in graph.outputs]
+    return [names.unique(snake(name, "output")) for name in graph.outputs]
 
 
 def class_name_of(text: str) -> str:

@@ -11,8 +11,8 @@ from burn_import.compiler.classes import (
     ClassWriter,
     describe,
     output_names,
-    part_doc,
     parameter_names,
+    part_doc,
 )
 from burn_import.compiler.names import comment, literal
 from burn_import.structure import Tree

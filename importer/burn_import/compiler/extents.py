@@ -59,6 +59,7 @@ class Extents:
         self.names = names
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
+        self.source: dict[Dim, Symbol] = {}
 
     def plan(self, parameters: list[Symbol], body: Block) -> None:
         """Decide where every extent that the body mentions is read."""
@@ -96,9 +97,16 @@ class Extents:
                 name = self.names.unique(_name(extent))
                 self.locals[extent] = name
                 axis = value.shape.index(extent)
+                self.source[extent] = value
                 self.reads.setdefault(value, []).append((axis, name))
                 return
         raise LookupError(f"no value has the extent {extent}")
+
+    def sources(self, value: Any) -> Iterator[Symbol]:
+        """The values whose extents ``value`` is written with."""
+        for dim in _dims_in(value):
+            for piece in _pieces(dim, self.locals):
+                yield self.source[piece]
 
     def write(self, dim: Dim) -> Expression:
         """``dim`` in terms of the local names."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from burn import Tensor
-
 from burn_import.compiler.containers import Containers
 from burn_import.compiler.trace import Block, Loop, ModuleCall, Statement, Symbol
 from burn_import.compiler.walk import count_uses

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from burn.dtypes import DType, bool_, name_of
+
 #: Names that generated source uses itself.
 RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
@@ -68,6 +70,11 @@ class Namespace:
             result = f"{name}{joint}{number}"
         self.taken.add(result)
         return result
+
+
+def dtype_source(dtype: DType) -> str:
+    """The source of a dtype: ``burn.float32``; ``burn.bool_``, as NumPy has it."""
+    return "burn.bool_" if dtype == bool_ else f"burn.{name_of(dtype)}"
 
 
 def literal(value: Any) -> str:

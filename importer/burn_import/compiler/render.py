@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import is_float, is_integer, name_of
+from burn.dtypes import is_float, is_integer
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Primitive
 from burn_import.compiler.expression import ATOM, Expression, atom, merge
 from burn_import.compiler.extents import Extents
-from burn_import.compiler.names import literal
+from burn_import.compiler.names import dtype_source, literal
 from burn_import.compiler.trace import Apply, ModuleCall, Symbol
 from burn_ir.dim import Poly
 
@@ -51,6 +51,8 @@ class Renderer:
         self.access = access
         self.names: dict[Symbol, str] = {}
         self.pending: dict[Symbol, Expression] = {}
+        #: Values that nothing but an ``if`` reads: Python's own comparison will do.
+        self.conditions: set[Symbol] = set()
         self.modules: set[str] = set()  # what the source must import
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
@@ -156,6 +158,11 @@ class Renderer:
         """The positional arguments, each as its parameter wants it."""
         parameters = _parameters(call.primitive)
         weak = call.primitive.name in WEAK
+        if weak and all(_is_number(arg) for arg in call.args):
+            if call.targets[0] in self.conditions:
+                return [self.number(arg) for arg in call.args]
+            # Numbers alone would be computed by Python: the first becomes a tensor.
+            return [self.data(call.args[0]), *map(self.number, call.args[1:])]
         result = []
         for position, arg in enumerate(call.args[skip:], skip):
             annotation = (
@@ -170,13 +177,17 @@ class Renderer:
         return result
 
     def weak(self, arg: Any, call: Apply) -> Expression:
-        """An operand of an elementwise primitive: a constant of one element is plain."""
+        """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
             number = _number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
             if number is not None and _fits(arg.data, others):
                 return self.host(number)
         return self.data(arg)
+
+    def number(self, arg: Any) -> Expression:
+        """An operand known to be one number."""
+        return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
 
     def data(self, arg: Any, lists: bool = False) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
@@ -203,7 +214,7 @@ class Renderer:
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(symbol.known.tolist())
-        dtype = f"burn.{name_of(symbol.type.dtype)}"
+        dtype = dtype_source(symbol.type.dtype)
         return Expression(f"ops.array({values.text}, dtype={dtype})")
 
     def host(self, arg: Any) -> Expression:
@@ -230,7 +241,7 @@ class Renderer:
         """A value that is no tensor: a number, a string, a dtype."""
         if isinstance(value, np.dtype):
             self.modules.add("burn")
-            return atom(f"burn.{name_of(value)}")
+            return atom(dtype_source(value))
         if isinstance(value, list | tuple) and any(
             isinstance(item, list | tuple | Poly) for item in value
         ):
@@ -239,6 +250,12 @@ class Renderer:
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _is_number(arg: Any) -> bool:
+    if isinstance(arg, Tensor):
+        return _number(arg.data) is not None
+    return isinstance(arg, int | float | Poly)
 
 
 def _is_sequence(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from burn import Tensor
@@ -15,6 +15,8 @@ from burn_import.compiler.trace import (
     Statement,
     Symbol,
 )
+
+Sources = Callable[[Any], Iterable[Symbol]]
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:
@@ -52,25 +54,39 @@ def block_reads(block: Block) -> Iterator[Symbol]:
     yield from symbols_in(block.results)
 
 
-def drop_dead(block: Block, wanted: set[Symbol] | None = None) -> None:
-    """Remove the statements whose targets nobody reads, from the last to the first."""
-    live = set(symbols_in(block.results))
+def drop_dead(block: Block, sources: Sources) -> None:
+    """Remove the statements whose targets nobody reads, from the last to the first.
+
+    ``sources`` tells whose extents an operand is written with: those are read too.
+    """
+    live = set(symbols_in(block.results)) | set(sources(block.results))
     kept: list[Statement] = []
     for statement in reversed(block.statements):
         if not live.intersection(statement.targets):
             continue
         if isinstance(statement, Choice):
-            _drop_dead_choice(statement, live)
+            _drop_dead_choice(statement, live, sources)
         live.update(reads(statement))
+        live.update(sources(_all_operands(statement)))
         kept.append(statement)
     block.statements = kept[::-1]
 
 
-def _drop_dead_choice(choice: Choice, live: set[Symbol]) -> None:
+def _all_operands(statement: Statement) -> list[Any]:
+    found = list(operands(statement))
+    if isinstance(statement, Choice):
+        for block in (statement.then, statement.orelse):
+            found += block.results
+            for inner in block.statements:
+                found += _all_operands(inner)
+    return found
+
+
+def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
     used = [target in live for target in choice.targets]
     for block in (choice.then, choice.orelse):
         block.results = [r for r, keep in zip(block.results, used, strict=True) if keep]
-        drop_dead(block)
+        drop_dead(block, sources)
     choice.targets = [t for t, keep in zip(choice.targets, used, strict=True) if keep]
 
 
@@ -80,3 +96,12 @@ def count_uses(block: Block) -> dict[Symbol, int]:
     for symbol in block_reads(block):
         counts[symbol] = counts.get(symbol, 0) + 1
     return counts
+
+
+def conditions(block: Block) -> Iterator[Symbol]:
+    """The symbols that decide between branches."""
+    for statement in block.statements:
+        if isinstance(statement, Choice):
+            yield from symbols_in(statement.condition)
+            yield from conditions(statement.then)
+            yield from conditions(statement.orelse)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
-from burn_import.compiler.expression import Expression
+from burn_import.compiler.expression import Expression, merge
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.function import FunctionTrace
 from burn_import.compiler.names import Namespace
 from burn_import.compiler.naming import role
 from burn_import.compiler.render import Renderer
 from burn_import.compiler.trace import (
+    Apply,
     Block,
     Choice,
     Loop,
@@ -20,7 +21,7 @@ from burn_import.compiler.trace import (
     Statement,
     Symbol,
 )
-from burn_import.compiler.walk import count_uses, drop_dead
+from burn_import.compiler.walk import conditions, count_uses, drop_dead
 
 WIDTH = 88
 #: A longer expression gets a name even if it is used once.
@@ -50,11 +51,18 @@ class Writer:
         }
         self.trace = trace
         self.wrap = wrap
-        drop_dead(trace.body)
+        probe = Extents(Namespace())
+        probe.plan(trace.parameters, trace.body)
+        drop_dead(trace.body, probe.sources)
         self.remaining = count_uses(trace.body)
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
+        self.render.conditions = {
+            symbol
+            for symbol in conditions(trace.body)
+            if self.remaining.get(symbol) == 1
+        }
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
@@ -112,7 +120,7 @@ class Writer:
             self.read_extents(target, indent)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
-        once = self.remaining.get(target, 0) == 1
+        once = self.remaining.get(target, 0) == 1 and expression.precedence > 1
         short = len(expression.text) <= INLINE_WIDTH
         return once and short and target not in self.extents.reads
 
@@ -128,7 +136,7 @@ class Writer:
         self, symbol: Symbol, statement: Statement, expression: Expression
     ) -> str:
         """The name of a result: ``_`` if nobody reads it."""
-        if not self.remaining.get(symbol):
+        if not self.remaining.get(symbol) and symbol not in self.extents.reads:
             return "_"
         name = self.free(self.wanted(symbol, statement, expression))
         self.claim(symbol, name)
@@ -167,6 +175,10 @@ class Writer:
 
     def choice(self, choice: Choice, indent: int) -> None:
         """An ``if`` whose branches assign the same names."""
+        short = self.ternary(choice)
+        if short is not None:
+            self.assign(choice, short, indent)
+            return
         condition = self.render.data(choice.condition)
         self.spend(condition)
         names = []
@@ -195,6 +207,32 @@ class Writer:
             }
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def ternary(self, choice: Choice) -> Expression | None:
+        """``a if condition else b`` where both sides are one short expression."""
+        if len(choice.targets) != 1:
+            return None
+        sides = [self.side(block) for block in (choice.then, choice.orelse)]
+        condition = self.render.data(choice.condition)
+        if sides[0] is None or sides[1] is None:
+            return None
+        then, orelse = sides[0], sides[1]
+        text = f"{then.text} if {condition.text} else {orelse.text}"
+        if len(text) > INLINE_WIDTH + 16:
+            return None
+        return Expression(text, 1, merge([then, condition, orelse]))
+
+    def side(self, block: Block) -> Expression | None:
+        """The value of a branch that is at most one call."""
+        (result,) = block.results
+        if not block.statements:
+            return self.result(result)
+        first, *rest = block.statements
+        if rest or not isinstance(first, Apply | ModuleCall):
+            return None
+        if len(first.targets) != 1 or first.targets[0] is not result.data:
+            return None
+        return None if _several(first) else self.render.statement(first)
 
     def loop(self, loop: Loop, indent: int) -> None:
         """A ``for`` over a list of modules, through which one value is passed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from burn_import.onnx.tensors import Tensors
 from burn_ir import InvalidModel, RawGraph
 
@@ -50,7 +52,7 @@ def attribute_value(
     if name is None:
         raise InvalidModel(f"{where}: expected a type of ONNX, got {attr.type}")
     readers: dict[str, Callable[[Any], Any]] = {
-        "f": float,
+        "f": _float,
         "i": int,
         "s": lambda value: _text(value, where),
         "t": lambda value: tensors.array(value, where),
@@ -72,7 +74,7 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
 
     What the operator declares decides; an empty list can be told only so.
     """
-    from onnx import defs
+    from onnx import AttributeProto, defs
 
     op_type, version, domain = operator
     try:
@@ -81,10 +83,19 @@ def _guessed(attr: AttributeProto, operator: tuple[str, int, str]) -> str | None
         schema = None
     declared = schema.attributes.get(attr.name) if schema is not None else None
     if declared is not None:
-        return FIELDS.get(int(declared.type))
+        kind = str(declared.type).rpartition(".")[2]
+        return FIELDS[AttributeProto.AttributeType.Value(kind)]
     used = [field for field in _SINGLE if attr.HasField(field)]
     used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
     return used[0] if len(used) == 1 else None
+
+
+def _float(value: float) -> float:
+    """The number with the fewest digits that is ``value`` in float32.
+
+    A file holds float32; its author wrote 0.1, not 0.10000000149.
+    """
+    return float(str(np.float32(value)))
 
 
 def _text(value: bytes, where: str) -> str:
@@ -96,9 +107,14 @@ def _text(value: bytes, where: str) -> str:
 
 
 def _type_text(proto: TypeProto) -> str:
-    from onnx import helper
+    from onnx import TensorProto
 
-    try:
-        return str(helper.printable_type(proto))
-    except (KeyError, ValueError):
-        raise InvalidModel("expected a type of ONNX in an attribute") from None
+    kind = proto.WhichOneof("value")
+    if kind == "sequence_type":
+        return f"seq({_type_text(proto.sequence_type.elem_type)})"
+    if kind == "optional_type":
+        return f"optional({_type_text(proto.optional_type.elem_type)})"
+    code = proto.tensor_type.elem_type
+    if kind != "tensor_type" or code not in TensorProto.DataType.values():
+        raise InvalidModel("expected a type of ONNX in an attribute")
+    return f"tensor({TensorProto.DataType.Name(code).lower()})"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: How many nodes all calls together may become: functions that call each other twice
 #: double with every level.
-MAX_NODES = 100_000
+MAX_NODES = 50_000
 MAX_CALL_DEPTH = 32
 
 Key = tuple[str, str, str]

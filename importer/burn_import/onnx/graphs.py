@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 #: The dtype of a body's input for which the file declares no tensor type; what the
 #: node around it passes in decides.
 UNDECLARED: DType = np.dtype("V")
+#: More stored values than this, all of them inputs, are weights listed out of habit.
+HABIT = 3
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class GraphReader:
             if name in inputs:
                 message = f"expected inputs of different names, got {name!r} twice"
                 self.problems.append(InvalidModel(message))
-            if name not in stored or (is_main and self.ir_version >= 4):
+            if name not in stored or (is_main and self.overrides(proto, stored)):
                 inputs[name] = self.type(value, is_main)
         defaults = {name: array for name, array in stored.items() if name in inputs}
         return RawGraph(
@@ -92,6 +94,16 @@ class GraphReader:
             defaults,
             proto.doc_string,
         )
+
+    def overrides(self, proto: GraphProto, stored: Mapping[str, Array]) -> bool:
+        """Whether a stored value that is an input too is one that a caller may replace.
+
+        Before version 4 of the format every stored value had to be an input. Exporters
+        that kept the habit list all their weights, and mean nothing by it.
+        """
+        listed = {value.name for value in proto.input}
+        habit = len(stored) > HABIT and listed.issuperset(stored)
+        return self.ir_version >= 4 and not habit
 
     def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
         """Each stored tensor once; those that contradict themselves are left out."""
@@ -154,7 +166,9 @@ class GraphReader:
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The node's module: its own, below that of the call it stands in."""
-        metadata = {entry.key: entry.value for entry in proto.metadata_props}
+        entries = {entry.key: entry.value for entry in proto.metadata_props}
+        # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+        metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
             return scope, classes

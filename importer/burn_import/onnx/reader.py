@@ -43,8 +43,6 @@ def read(path: str | Path) -> RawModel:
         if not proto.HasField("graph"):
             raise UnreadableFile("expected an ONNX model, found no graph in it")
         return _model(proto, file, path)
-    except UnicodeDecodeError as error:
-        raise InvalidModel(f"{path.name}: a name is not UTF-8: {error}") from error
     except UnreadableFile as error:
         raise UnreadableFile(f"{path.name}: {error}") from error
 

@@ -9,31 +9,49 @@ one is refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
 
 from collections.abc import Iterator, Mapping
 
-from burn_ir import UnreadableFile
+from burn_ir import InvalidModel, UnreadableFile
 
 #: Graphs in attributes of nodes of graphs: how deep they may be.
 MAX_DEPTH = 32
 
-#: What a field of a message holds: the name of a message, or one of these.
-RAW, DROP, REFUSE = "raw", "drop", "refuse"
+#: What a field of a message holds: the name of a message, or one of these. protobuf
+#: would give text that is no UTF-8 as bytes, so it is looked at here.
+RAW, DROP, REFUSE, TEXT = "raw", "drop", "refuse", "text"
 
-#: The fields that lead to tensors, by message. Types of inner values and training
-#: graphs are not read, so they go.
+
+def _fields(**kinds: tuple[int, ...]) -> dict[int, str]:
+    """What each field is, from the fields of each kind."""
+    return {number: kind for kind, numbers in kinds.items() for number in numbers}
+
+
+#: The fields that lead to tensors or are text, by message. Types of inner values,
+#: training graphs and most documentation are not read, so they go.
 MESSAGES: Mapping[str, Mapping[int, str]] = {
-    "model": {7: "graph", 20: DROP, 25: "function"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse", 13: DROP, 14: DROP},
-    "function": {7: "node", 11: "attribute", 12: DROP},
-    "node": {5: "attribute"},
-    "attribute": {
-        5: "tensor",
-        10: "tensor",
-        6: "graph",
-        11: "graph",
-        22: "sparse",
-        23: "sparse",
-    },
-    "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {3: REFUSE, 9: RAW},
+    "model": _fields(text=(2, 3), graph=(7,), opset=(8,), drop=(6, 20), function=(25,)),
+    "opset": _fields(text=(1,)),
+    "graph": _fields(
+        node=(1,),
+        text=(2, 10),
+        tensor=(5,),
+        value=(11, 12),
+        sparse=(15,),
+        drop=(13, 14),
+    ),
+    "function": _fields(
+        text=(1, 4, 5, 6, 10, 13), node=(7,), opset=(9,), attribute=(11,), drop=(8, 12)
+    ),
+    "node": _fields(text=(1, 2, 3, 4, 7, 8), attribute=(5,), drop=(6,)),
+    "attribute": _fields(
+        text=(1, 21), tensor=(5, 10), graph=(6, 11), sparse=(22, 23), drop=(13,)
+    ),
+    "sparse": _fields(tensor=(1, 2)),
+    "tensor": _fields(refuse=(3,), text=(8,), raw=(9,), entry=(13,), drop=(12,)),
+    "entry": _fields(text=(1, 2)),
+    "value": _fields(text=(1,), type=(2,), drop=(3,)),
+    "type": _fields(tensor_type=(1,)),
+    "tensor_type": _fields(shape=(2,)),
+    "shape": _fields(dim=(1,)),
+    "dim": _fields(text=(2,), drop=(3,)),
 }
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -45,6 +63,7 @@ def without_raw_data(file: memoryview) -> bytes:
     """The bytes of a ``ModelProto`` with a ``segment`` for every ``raw_data``.
 
     Raises:
+        InvalidModel: a name is not UTF-8.
         UnreadableFile: these bytes are no protobuf messages, or are nested too deeply.
     """
     return _Walk(file).message("model", 0, len(file), 0)
@@ -65,7 +84,9 @@ class _Walk:
         kept = start  # everything before is in `out`
         for number, begin, body, stop in self.fields(start, end):
             child = MESSAGES[kind].get(number)
-            if child is None:
+            if child == TEXT:
+                self.check_text(body, stop)
+            if child in (None, TEXT):
                 continue
             out += self.file[kept:begin]
             kept = stop
@@ -97,6 +118,14 @@ class _Walk:
                 at += length
             else:
                 at = self.skip(wire, at, end)
+
+    def check_text(self, start: int, end: int) -> None:
+        text = bytes(self.file[start:end])
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError:
+            message = f"expected names in UTF-8, got {text[:40]!r}"
+            raise InvalidModel(message) from None
 
     def skip(self, wire: int, at: int, end: int) -> int:
         if wire == _VARINT:

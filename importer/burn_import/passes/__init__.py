@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
 from burn_import.passes.identities import identities
+from burn_import.passes.linear import linear
+from burn_import.passes.merge import merge
+from burn_import.passes.movements import movements
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -19,7 +23,11 @@ __all__ = ["PASSES", "simplify"]
 PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
+    fold_branches,
+    movements,
     identities,
+    linear,
+    merge,
 )
 
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.

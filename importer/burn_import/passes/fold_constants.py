@@ -9,10 +9,11 @@ import numpy as np
 from burn import Tensor
 from burn.backend.cpu import HOST
 from burn.dtypes import is_float
+from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.rewrite import made, rename
 from burn_ir.errors import Undecided
 from burn_ir.evaluate import run_node
-from burn_ir.graph import Constants, Graph, Node
+from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
 
 #: The most memory that one folded value, and all that one run folds, may hold.
@@ -61,17 +62,23 @@ class _Folding:
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""
-        known = self.known(node)
-        if known is not None:
-            self.store(node, known, literal=True)
-            return True
         operands = self.operands(node)
-        if operands is None or not self.may_fold(node, operands):
-            return False
-        results = self.compute(node, operands)
+        if operands is None:
+            known = self.known(node)
+            if known is not None:
+                self.store(node, known, None, literal=True)
+            return known is not None
+        results = (
+            self.compute(node, operands) if self.may_fold(node, operands) else None
+        )
         if results is None:
             return False
-        self.store(node, results, literal=False)
+        same = self.same(operands, results)
+        if same is not None:
+            return self.alias(node, same)
+        weights = self.weights(operands)
+        source = weights[0] if len(weights) == 1 else None
+        self.store(node, results, source, literal=not weights)
         return True
 
     def known(self, node: Node) -> list[Array] | None:
@@ -81,7 +88,9 @@ class _Folding:
         found = []
         for name in node.outputs:
             contents = None if name is None else self.graph.types[name].known
-            if name is not None and (contents is None or contents.dtype == object):
+            if name is not None and (
+                contents is None or contents.dtype.kind not in "biu"
+            ):
                 return None
             found.append(np.zeros(0) if contents is None else contents)
         return found
@@ -136,12 +145,24 @@ class _Folding:
         self.left -= size
         return results
 
-    def store(self, node: Node, results: list[Array], literal: bool) -> None:
-        source = None
-        if not literal:
-            weights = self.weights(node)
-            literal = not weights
-            source = weights[0] if len(weights) == 1 else None
+    def same(self, operands: list[str | None], results: list[Array]) -> str | None:
+        """The operand that is the only result, unchanged; None if none is."""
+        for name in operands if len(results) == 1 else ():
+            if name is not None and same_view(self.constants[name], results[0]):
+                return name
+        return None
+
+    def alias(self, node: Node, name: str) -> bool:
+        """Whether the result of ``node`` could be called ``name``: outputs cannot."""
+        if node.output in self.graph.outputs:
+            return False
+        self.aliases[node.output] = name
+        self.values.discard(node.output)
+        return True
+
+    def store(
+        self, node: Node, results: list[Array], source: str | None, literal: bool
+    ) -> None:
         for name, array in zip(node.outputs, results, strict=False):
             if name is None:
                 continue
@@ -158,24 +179,17 @@ class _Folding:
             return name  # from an earlier run over the same model
         return self.constants.add(name, array, source)
 
-    def weights(self, node: Node) -> list[str]:
+    def weights(self, operands: list[str | None]) -> list[str]:
         """The operands that are weights, of which the result is another form.
 
         Those of a floating type, if there are any; else the first operand. Several
         that were all made from one stored array count as one.
         """
-        names = [self.aliases.get(n, n) for n in node.inputs if n is not None]
+        names = [name for name in operands if name is not None]
         floats = [n for n in names if is_float(self.constants[n].dtype)]
         stored = [n for n in floats or names[:1] if not self.is_literal(n)]
-        origins = {origin(self.constants, n): n for n in stored}
-        return list(origins.values())
-
-
-def origin(constants: Constants, name: str) -> str:
-    """The name in the file of the array that a constant was made from."""
-    while name in constants.source:
-        name = constants.source[name]
-    return name
+        by_origin = {list(origins(self.constants, n))[-1]: n for n in stored}
+        return list(by_origin.values())
 
 
 def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
@@ -185,19 +199,3 @@ def _run(node: Node, arrays: list[Array | None]) -> list[Array]:
         return [np.broadcast_to(one.numpy(), arrays[0].tolist())]
     operands = [None if a is None else Tensor(a, HOST) for a in arrays]
     return [np.asarray(result.numpy()) for result in run_node(node, operands)]
-
-
-def held(array: Array, given: list[Array]) -> int:
-    """The bytes that ``array`` holds besides those of the arrays it may be a view of.
-
-    An axis of stride 0 shows the same elements again and costs nothing.
-    """
-    if any(np.may_share_memory(array, other) for other in given):
-        return 0
-    extents = zip(array.shape, array.strides, strict=True)
-    return int(array.itemsize * prod(n for n, stride in extents if stride))
-
-
-def equal(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same type and bytes."""
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

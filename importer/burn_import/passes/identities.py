@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
+from burn_import.passes.arrays import core
 from burn_import.passes.rewrite import made, rename, resolve
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
@@ -191,7 +190,7 @@ def _neutral(
             x = graph.type(other)
             if stored is None or x is None or x.dtype != graph.types[node.output].dtype:
                 continue
-            if _never_widens(stored, x) and (_core(stored) == value).all():
+            if _never_widens(stored, x) and (core(stored) == value).all():
                 return other
         return None
 
@@ -206,14 +205,6 @@ def _never_widens(stored: Array, x: Type) -> bool:
         return False
     own = x.shape[len(x.shape) - stored.ndim :]
     return all(n in (1, d) for n, d in zip(stored.shape, own, strict=True))
-
-
-def _core(array: Array) -> Array:
-    """``array`` without the repetitions of a broadcast view."""
-    if 0 in array.shape:
-        return array
-    once = (slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)
-    return np.asarray(array[tuple(once)])
 
 
 RULES: dict[str, Callable[[Node, Graph], str | None]] = {

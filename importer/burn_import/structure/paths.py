@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from burn_ir.graph import Graph, Node
-from burn_ir.types import Type
-
 from burn_import.compiler.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
+from burn_ir.graph import Graph, Node
+from burn_ir.types import Type
 
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 

@@ -68,10 +68,9 @@ class _Recovery:
         } - self._containers(own)
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
-        """Scopes with numbered children and no node of their own: lists."""
-        direct = {self.scopes[id(node)] for node in self.graph.nodes}
-        parents = {scope[:-1] for scope in own if scope[-1].isdigit()}
-        return {scope for scope in parents if scope not in direct}
+        """Scopes with numbered children: lists, which run nothing themselves."""
+        paths = {*own, *self.layers.values()}
+        return {path[:-1] for path in paths if path[-1].isdigit()}
 
     def items(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]

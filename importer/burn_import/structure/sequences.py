@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from burn_ir.errors import Undecided
-from burn_ir.graph import Graph, Node
-
 from burn_import.compiler.trace import Apply, Block, Symbol, Tracer
 from burn_import.structure.parts import Path
+from burn_ir.errors import Undecided
+from burn_ir.graph import Graph, Node
 
 Users = Mapping[str, Sequence[Node]]
 
@@ -23,6 +22,8 @@ def find_sequences(
         if path is not None and path[-1].isdigit():
             members.setdefault(path[:-1], []).append(node)
     outputs = set(graph.outputs)
+    around = {path[:n] for path in members for n in range(len(path))}
+    members = {path: nodes for path, nodes in members.items() if path not in around}
     chains = {
         path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
     }

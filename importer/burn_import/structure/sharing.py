@@ -56,7 +56,7 @@ class _Sharing:
         """The part's own name, with its parent's in front if that is taken."""
         if part.class_name in self.names.taken:
             words = [s for s in part.path[:-1] if not s.isdigit()]
-            if words:
+            if words and part.path[-1] != words[-1] and not part.path[-1].isdigit():
                 parent = words[-1][:1].upper() + words[-1][1:]
                 joined = parent.replace("_", "") + part.class_name
                 return self.names.unique(joined)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burn import ops
-from burn_ir.dim import Dim
+from burn_ir.dim import Dim, symbol, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
@@ -55,7 +55,7 @@ class Convolving:
 
     def stored(self, x: Type, weight: Type, bias: Type | None) -> Ints | None:
         """The shape of a weight that a layer can own; None if none can."""
-        if x.shape is None or weight.known is None:
+        if weight.known is None:
             return None
         if bias is not None and bias.known is None:
             return None
@@ -73,8 +73,10 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
 
     def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
         self.check(x, weight, bias)
-        if x.shape is None or weight.shape is None:
+        if weight.shape is None:
             return x.with_shape(None)
+        if x.shape is None:  # the weight tells the rank
+            x = x.with_shape([unnamed() for _ in weight.shape])
         channels, inner = x.shape[1], weight.shape[1] * self.group
         if isinstance(channels, int) and isinstance(inner, int) and channels != inner:
             raise InvalidOperand(
@@ -86,7 +88,8 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
-        return ops.conv(x, weight, *terms, **self.options(x.shape, weight.shape))
+        extents = extents_like(x, weight.shape)
+        return ops.conv(x, weight, *terms, **self.options(extents, weight.shape))
 
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of the operation beside its operands."""
@@ -98,13 +101,25 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
         if shape is None:
             return None
         try:
-            options = self.options(x.dims, shape)
+            options = self.options(extents_like(x, shape), shape)
         except Undecided:
             return None
         if not _is_fixed(options.get("padding", 0)):
             return None
         args = (shape[1] * self.group, shape[0])
-        return _layer("Conv", args, one(shape[2:]), options, bias, x.rank)
+        return _layer("Conv", args, one(shape[2:]), options, bias, len(shape))
+
+
+def extents_like(x: Any, weight: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The extents of ``x`` (a type or a value), unnamed if not even its rank is known.
+
+    The weight tells how many there are.
+    """
+    try:
+        found: tuple[Dim, ...] | None = x.shape
+    except Undecided:
+        found = None
+    return (symbol("?"),) * len(weight) if found is None else found
 
 
 def _is_fixed(padding: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from burn import dtypes, ops
 from burn.dtypes import DType, float32
-from burn_ir.dim import Dim, at_least, unnamed
+from burn_ir.dim import Dim, Poly, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.support import (
@@ -108,12 +108,14 @@ def _count(start: Type, limit: Type, delta: Type) -> Dim:
     first, last, step = (
         t.known.item() for t in (start, limit, delta) if t.known is not None
     )
+    if not isinstance(step, Poly) and step == 0:
+        raise InvalidOperand("expected a delta other than 0, got 0")
     try:
         if dtypes.is_integer(start.dtype):
             return _steps(last - first, step)
     except Undecided:
         return unnamed()
-    return max(ceil((last - first) / step), 0)
+    return int(max(ceil((last - first) / step), 0))
 
 
 def _steps(distance: Dim, step: int) -> Dim:

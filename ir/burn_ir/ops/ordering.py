@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,9 +36,10 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
 
     def lower(self, x: Value, k: Value) -> tuple[Value, ...]:
         known = ints_of(k)
-        options = {} if self.axis == -1 else {"axis": self.axis}
-        flags = {} if self.largest else {"largest": False}
-        return ops.topk(x, k if known is None else known[0], **options, **flags)
+        options: dict[str, Any] = {} if self.axis == -1 else {"axis": self.axis}
+        if not self.largest:
+            options["largest"] = False
+        return ops.topk(x, k if known is None else known[0], **options)
 
 
 @TopK.upgrade(1)

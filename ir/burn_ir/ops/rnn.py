@@ -47,6 +47,8 @@ class Recurrent:
                 )
             hidden = self.hidden_size
         first, second = (unnamed(), unnamed()) if x.shape is None else x.dims[:2]
+        every: tuple[Dim, ...]
+        last: tuple[Dim, ...]
         if self.layout:
             every, last = (first, second, count, hidden), (first, count, hidden)
         else:

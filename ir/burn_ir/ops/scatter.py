@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from burn import ops
 from burn_ir.errors import InvalidOperand
@@ -51,12 +51,10 @@ class ScatterElements(Op, onnx="ScatterElements", versions=(11, 13, 16, 18)):
         return scattered(data, indices, updates)
 
     def lower(self, data: Value, indices: Value, updates: Value) -> Value:
-        options = {} if self.axis == 0 else {"axis": self.axis}
-        if self.reduction == "none":
-            return ops.scatter_elements(data, indices, updates, **options)
-        return ops.scatter_elements(
-            data, indices, updates, **options, reduction=self.reduction
-        )
+        options: dict[str, Any] = {} if self.axis == 0 else {"axis": self.axis}
+        if self.reduction != "none":
+            options["reduction"] = self.reduction
+        return ops.scatter_elements(data, indices, updates, **options)
 
 
 @dataclass(frozen=True)

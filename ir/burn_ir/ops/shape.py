@@ -264,9 +264,10 @@ class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
 
     def lower(self, x: Value, split: Value = None) -> Value:
         if split is None:
+            count = self.num_outputs or self.results
             if self.axis == 0:
-                return ops.chunk(x, self.num_outputs)
-            return ops.chunk(x, self.num_outputs, axis=self.axis)
+                return ops.chunk(x, count)
+            return ops.chunk(x, count, axis=self.axis)
         sizes = ints_of(split)
         where = split if sizes is None else sizes
         if self.axis == 0:

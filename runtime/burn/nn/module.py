@@ -232,7 +232,7 @@ class Sequential(Module):
 
 
 class ModuleDict(Module, Generic[M]):
-    """Modules by name; the names are their keys (``2`` and ``5`` of a list with gaps)."""
+    """Modules by name, which is their key: ``2`` and ``5`` of a list with gaps."""
 
     def __init__(self, modules: Mapping[str, M]) -> None:
         super().__init__()

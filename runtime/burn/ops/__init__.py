@@ -40,6 +40,7 @@ from burn.ops.conv import (
 )
 from burn.ops.creation import (
     arange as arange,
+    array as array,
     eye as eye,
     full as full,
     full_like as full_like,

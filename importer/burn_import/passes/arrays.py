@@ -1,0 +1,52 @@
+"""What arrays hold in memory, and whether two are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from burn_ir.graph import Constants
+from burn_ir.types import Array
+
+
+def core(array: Array) -> Array:
+    """``array`` without the repetitions of a broadcast view."""
+    if 0 in array.shape:
+        return array
+    once = (slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)
+    return np.asarray(array[tuple(once)])
+
+
+def held(array: Array, given: list[Array]) -> int:
+    """The bytes that ``array`` holds besides those of the arrays it may be a view of.
+
+    An axis of stride 0 shows the same elements again and costs nothing.
+    """
+    if any(np.may_share_memory(array, other) for other in given):
+        return 0
+    extents = zip(array.shape, array.strides, strict=True)
+    return int(array.itemsize * prod(n for n, stride in extents if stride))
+
+
+def equal(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same type and bytes."""
+    if a.dtype != b.dtype or a.shape != b.shape or core(a).shape != core(b).shape:
+        return False
+    return core(a).tobytes() == core(b).tobytes()
+
+
+def same_view(a: Array, b: Array) -> bool:
+    """Whether two arrays are the same memory, read in the same way."""
+    if a.dtype != b.dtype or a.shape != b.shape or a.strides != b.strides:
+        return False
+    return bool(a.ctypes.data == b.ctypes.data)
+
+
+def origins(constants: Constants, name: str) -> Iterator[str]:
+    """``name`` and the constants that it was made from, that of the file last."""
+    yield name
+    while name in constants.source:
+        name = constants.source[name]
+        yield name

@@ -1,0 +1,139 @@
+"""Recovers ``nn.Linear`` from products with a stored matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from burn.dtypes import is_float
+from burn_import.passes.arrays import origins, same_view
+from burn_import.passes.rewrite import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.fused import Linear
+from burn_ir.types import Array
+
+
+def linear(graph: Graph) -> Graph:
+    """``graph`` with ``Linear`` for ``MatMul`` and ``Gemm`` with a stored matrix.
+
+    An ``Add`` of a stored vector, one element for each column, becomes the bias if
+    nothing else needs the product. Results may differ by rounding.
+    """
+    rewriter = _Rewriter(graph)
+    for node in graph.nodes:
+        rewriter.add(node)
+    if not rewriter.found:
+        return graph
+    absorbed = rewriter.absorbed
+    nodes = [n for n in rewriter.nodes if absorbed.isdisjoint(n.outputs)]
+    return changed(graph, nodes)
+
+
+@dataclass
+class _Rewriter:
+    graph: Graph
+    nodes: list[Node] = field(default_factory=list)
+    #: Every product without bias by its result.
+    products: dict[str, Node] = field(default_factory=dict)
+    #: The results of products that became part of another node.
+    absorbed: set[str] = field(default_factory=set)
+    found: bool = False
+    uses: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.uses = dict.fromkeys(self.graph.outputs, 2)
+        for node in self.graph.nodes:
+            for name in node.inputs:
+                if name is not None:
+                    self.uses[name] = self.uses.get(name, 0) + 1
+
+    def add(self, node: Node) -> None:
+        """Append ``node``, or what stands for it."""
+        new = self.rewritten(node)
+        if new is not node:
+            self.found = True
+        if isinstance(new.op, Linear) and len(new.inputs) == 2:
+            self.products[new.output] = new
+        self.nodes.append(new)
+
+    def rewritten(self, node: Node) -> Node:
+        if node.op.domain:
+            return node
+        if node.op.onnx == "MatMul":
+            return self.product(node)
+        if node.op.onnx == "Gemm":
+            return self.gemm(node)
+        return self.with_bias(node) if node.op.onnx == "Add" else node
+
+    def stored(self, name: str | None) -> Array | None:
+        """The array of a stored floating operand."""
+        if name is None or name in self.graph.types or name not in self.graph.constants:
+            return None
+        array = self.graph.constants[name]
+        return array if is_float(array.dtype) else None
+
+    def product(self, node: Node) -> Node:
+        x, weight = self.graph.type(node.inputs[0]), self.stored(node.inputs[1])
+        if weight is None or weight.ndim != 2 or node.inputs[1] is None:
+            return node
+        if x is None or x.shape is None or len(x.shape) < 2:
+            return node
+        turned = self.derive(node.inputs[1], 1.0, transpose=True)
+        return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
+
+    def gemm(self, node: Node) -> Node:
+        attrs = node.op.attrs()
+        x, name, term = (*node.inputs, None)[:3]
+        weight = self.stored(name)
+        if weight is None or weight.ndim != 2 or attrs["transA"] or name is None:
+            return node
+        outer = weight.shape[0 if attrs["transB"] else 1]
+        if term is not None and not self.is_bias(term, outer):
+            return node
+        inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
+        if term is not None:
+            inputs.append(self.derive(term, attrs["beta"], False))
+        return replace(node, op=Linear(), inputs=tuple(inputs))
+
+    def is_bias(self, name: str | None, outer: int) -> bool:
+        array = self.stored(name)
+        return array is not None and array.shape == (outer,)
+
+    def with_bias(self, node: Node) -> Node:
+        for name, bias in (node.inputs, node.inputs[::-1]):
+            product = None if name is None else self.products.get(name)
+            if name is None or product is None or self.uses[name] != 1:
+                continue
+            weight = self.stored(product.inputs[1])
+            if weight is None or not self.is_bias(bias, weight.shape[0]):
+                continue
+            self.absorbed.add(name)
+            scope, classes = common_scope(product, node)
+            return replace(
+                node,
+                op=Linear(),
+                inputs=(*product.inputs, bias),
+                scope=scope,
+                classes=classes,
+            )
+        return node
+
+    def derive(self, name: str, factor: float, transpose: bool) -> str:
+        """The name of the stored array turned or multiplied, made once.
+
+        An array that was turned already is taken as it was before.
+        """
+        constants = self.graph.constants
+        array = constants[name].T if transpose else constants[name]
+        suffix = ".T" if transpose else ""
+        if factor != 1:
+            suffix += f".times_{factor}"
+            array = array * array.dtype.type(factor)
+        for older in origins(constants, name):
+            if same_view(constants[older], array):
+                return older
+        if constants.source.get(name + suffix) == name:
+            return name + suffix
+        derived = constants.add(name + suffix, array, source=name)
+        if name in constants.literals:
+            constants.literals.add(derived)
+        return derived

@@ -1,0 +1,42 @@
+"""Operators of our own, which passes put in the place of several of ONNX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burn import ops
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.matmul import check_inner
+
+
+@dataclass(frozen=True)
+class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
+    """``x @ weight.T + bias``: ``x[..., in]``, ``weight[out, in]``, ``bias[out]``."""
+
+    def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
+        dtype = same_dtype(*(t for t in (x, weight, bias) if t is not None))
+        if weight.rank != 2 or (bias is not None and bias.rank != 1):
+            shown = weight.name if bias is None else f"{weight.name} and {bias.name}"
+            raise InvalidOperand(f"expected a matrix and a vector, got {shown}")
+        outer, inner = weight.dims
+        if bias is not None:
+            check_inner(bias, weight, bias.dims[0], outer)
+        if x.shape is None:
+            return Type(dtype, None)
+        if not x.shape:
+            raise InvalidOperand(f"expected an operand of rank 1 or more, got {x.name}")
+        check_inner(x, weight, x.shape[-1], inner)
+        return Type(dtype, (*x.shape[:-1], outer))
+
+    def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
+        return ops.linear(x, weight) if bias is None else ops.linear(x, weight, bias)
+
+    def layer(self, x: Type, weight: Type, bias: Type | None = None) -> Layer | None:
+        if weight.known is None or (bias is not None and bias.known is None):
+            return None
+        outer, inner = weight.known.shape
+        if bias is None:
+            return Layer("Linear", (inner, outer), {"bias": False}, {"weight": 1})
+        return Layer("Linear", (inner, outer), {}, {"weight": 1, "bias": 2})

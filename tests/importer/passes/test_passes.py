@@ -1,0 +1,58 @@
+"""Every case of every pass: what is left, and that it computes the same."""
+
+import pytest
+
+from burn_import.passes import PASSES, simplify
+from burn_ir import Graph
+from tests.importer.passes.cases import (
+    FOLDER,
+    Case,
+    cases,
+    graph_of,
+    listing,
+    same_values,
+)
+from tests.ir.pending import PENDING
+
+NAMES = [apply.__name__ for apply in PASSES]
+CASES = [
+    case
+    for name in NAMES
+    for case in cases(name)
+    if not any(f"{pending}(" in case.model for pending in PENDING)
+]
+#: Passes that change how results are rounded, with the error allowed.
+ROUNDING = {"linear"}
+
+
+def test_every_pass_has_its_cases() -> None:
+    assert {path.stem for path in FOLDER.glob("*.txt")} == set(NAMES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_listing(case: Case) -> None:
+    graph = graph_of(case.model)
+    assert listing(simplify(graph, [case.file])) == case.expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
+def test_the_pass_keeps_values(case: Case, double: bool) -> None:
+    graph = graph_of(case.doubled() if double else case.model)
+    skip_random(graph)
+    error = (1e-6 if double else 1e-5) if case.file in ROUNDING else 0.0
+    same_values(graph, simplify(graph, [case.file]), error)
+
+
+def skip_random(graph: Graph) -> None:
+    if not all(node.op.deterministic for node in graph.nodes):
+        pytest.skip("a random operator draws anew in every run")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_all_passes_keep_values(case: Case) -> None:
+    graph = graph_of(case.doubled())
+    skip_random(graph)
+    simple = simplify(graph)
+    same_values(graph, simple, 1e-6)
+    assert simplify(simple) is simple
