@@ -94,7 +94,8 @@ def _imports(texts: list[ClassText], several: bool) -> list[str]:
 
 
 def _formatted(text: str) -> str:
-    import black
+    from black import format_str
+    from black.mode import Mode, TargetVersion
 
-    mode = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
-    return black.format_str(text, mode=mode)
+    mode = Mode(line_length=88, target_versions={TargetVersion.PY311})
+    return format_str(text, mode=mode)
