@@ -7,8 +7,7 @@ import pytest
 
 from burn import ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
-from burn_ir.dim import symbol
-from burn_ir.dim import symbols as symbols_of
+from burn_ir.dim import symbol, symbols as symbols_of
 
 N = symbol("n")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from burn_import.compiler.names import Namespace
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 from burn_ir.types import Array
-
-from burn_import.compiler.names import Namespace
 
 Path = tuple[str, ...]
 

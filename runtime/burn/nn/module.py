@@ -241,7 +241,7 @@ class ModuleTuple(tuple[*Ts], Module):
     def __init__(self, *modules: *Ts) -> None:
         super().__init__()
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return tuple(cast("tuple[Any, ...]", self))
 
     def children(self) -> Iterator[tuple[str, Any]]:
