@@ -28,6 +28,8 @@ WIDTH = 88
 INLINE_WIDTH = 52
 #: An extent that is longer than this explains nothing: no comment.
 LONG_EXTENT = 24
+#: A longer expression is not returned directly.
+RETURN_WIDTH = 72
 STREAMS = ("x", "y", "z")
 
 
@@ -65,6 +67,7 @@ class Writer:
         }
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        self.tail: Expression | None = None
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.render.names[symbol] = name
             self.live[name] = symbol
@@ -79,7 +82,17 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
+    def returned(self, statement: Apply | ModuleCall) -> bool:
+        """Whether the function returns just what ``statement`` gives, several values."""
+        results = [value.data for value in self.trace.body.results]
+        once = all(self.remaining.get(target) == 1 for target in statement.targets)
+        several = len(results) > 1 and not self.wrap
+        return several and once and statement.targets == results
+
     def finish(self, block: Block, indent: int) -> None:
+        if self.tail is not None:
+            self.line(f"return {self.tail.text}", indent)
+            return
         results = [self.result(value) for value in block.results]
         text = ", ".join(result.text for result in results)
         if self.wrap:
@@ -101,6 +114,8 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
+            elif statement is block.statements[-1] and self.returned(statement):
+                self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
@@ -121,7 +136,8 @@ class Writer:
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1 and expression.precedence > 1
-        short = len(expression.text) <= INLINE_WIDTH
+        last = [value.data for value in self.trace.body.results] == [target]
+        short = len(expression.text) <= (RETURN_WIDTH if last else INLINE_WIDTH)
         return once and short and target not in self.extents.reads
 
     def spend(self, expression: Expression) -> None:
