@@ -275,7 +275,7 @@ def slope_by_difference(
     ends = []
     for sign in (1, -1):
         moved = [
-            x + sign * step * directions[i] if i in directions else x
+            np.asarray(x + sign * step * directions[i]) if i in directions else x
             for i, x in enumerate(arrays)
         ]
         ends.append(loss(graph, [Tensor(x, Cpu()) for x in moved], seed).item())

@@ -9,6 +9,8 @@ from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 from burn_ir.types import Array
 
+from burn_import.compiler.names import Namespace
+
 Path = tuple[str, ...]
 
 
@@ -73,6 +75,8 @@ class Tree:
     model: dict[int, Part]
     #: All parts, each before those inside it.
     parts: list[Part]
+    #: The names of classes that are taken.
+    names: Namespace
 
     def instances(self, part: Part) -> list[Path]:
         """The paths at which the class of ``part`` is used."""
