@@ -60,11 +60,7 @@ class Writer:
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
-        self.render.conditions = {
-            symbol
-            for symbol in conditions(trace.body)
-            if self.remaining.get(symbol) == 1
-        }
+        self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         self.tail: Expression | None = None
@@ -83,7 +79,7 @@ class Writer:
         return self.lines
 
     def returned(self, statement: Apply | ModuleCall) -> bool:
-        """Whether the function returns just what ``statement`` gives, several values."""
+        """Whether ``statement`` gives just what the function returns, several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not self.wrap
@@ -290,7 +286,7 @@ class Writer:
     def comment(self, targets: list[Symbol], expression: Expression) -> str:
         """The shape of the first result where it is not that of its source."""
         shown = targets[0].type
-        if shown is None or shown.shape is None:
+        if shown is None or not shown.shape:
             return ""
         for symbol in expression.symbols:
             if symbol.type is not None and symbol.type.shape == shown.shape:

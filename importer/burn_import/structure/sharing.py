@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from burn.dtypes import is_integer
 from burn_import.compiler.extents import Extents, bindable
 from burn_import.compiler.names import Namespace
 from burn_import.structure.parts import Call, Part, Tree
-from burn.dtypes import is_integer
 from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
