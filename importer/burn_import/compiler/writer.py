@@ -79,7 +79,7 @@ class Writer:
         return self.lines
 
     def returned(self, statement: Apply | ModuleCall) -> bool:
-        """Whether ``statement`` gives just what the function returns, several values."""
+        """Whether the function returns what ``statement`` gives: several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not self.wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from burn_import.compiler.names import identifier, snake
@@ -28,25 +28,27 @@ class Places:
     scopes: dict[int, Path] = field(default_factory=dict)
 
 
-def places(graph: Graph) -> Places:
-    """Where every node of ``graph`` belongs.
+def places(graph: Graph, forks: Collection[int]) -> Places:
+    """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither
     says anything runs where what it reads comes from. Layers with the same weights have
     one path: they are one layer, called twice.
     """
-    run = _Placing(graph)
+    run = _Placing(graph, forks)
     for node in graph.nodes:
         run.place(node)
     return run.without_wrapper()
 
 
 class _Placing:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, forks: Collection[int]) -> None:
         self.graph = graph
+        self.forks = forks
         self.found = Places()
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
+        self.dotted = False
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
@@ -63,13 +65,17 @@ class _Placing:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 if all(name in graph.constants for name in names.values()):
                     self.weights[id(node)] = names
-            for body in node.op.bodies().values():
-                self._find_layers(body)
+            if id(node) not in self.forks:
+                for body in node.op.bodies().values():
+                    self._find_layers(body)
+
+    def _inside(self, node: Node) -> Iterable[Node]:
+        return [node] if id(node) in self.forks else with_bodies(node)
 
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths."""
         for node in self.graph.nodes:
-            for inner in with_bodies(node):
+            for inner in self._inside(node):
                 if id(inner) in self.weights:
                     path = self._told_path(inner)
                     if path is not None:
@@ -82,6 +88,7 @@ class _Placing:
         }
         for name, origin in origins.items():
             if _DOTTED.match(origin):
+                self.dotted = True
                 whole = clean(origin.split("."))
                 return whole[:-1] if whole[-1] == name else whole
         if node.scope:
@@ -116,7 +123,7 @@ class _Placing:
     def place(self, node: Node) -> None:
         """Decide the scope of a node of the main graph, and the path of a layer."""
         scope = self._scope(node)
-        for inner in with_bodies(node):
+        for inner in self._inside(node):
             if id(inner) in self.weights and id(inner) not in self.found.layers:
                 self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
         self.found.scopes[id(node)] = scope
@@ -126,7 +133,7 @@ class _Placing:
         path = self.found.layers.get(id(node))
         if path is not None:
             return path[:-1]
-        inside = [self.found.layers.get(id(inner)) for inner in with_bodies(node)]
+        inside = [self.found.layers.get(id(inner)) for inner in self._inside(node)]
         paths = [path[:-1] for path in inside if path is not None]
         if paths:
             return common(paths)
@@ -147,7 +154,7 @@ class _Placing:
         Dotted names of weights are kept whole: they are the keys that a user knows.
         """
         layers, scopes = self.found.layers, self.found.scopes
-        if not layers or any(_DOTTED.match(name) for name in self.graph.constants):
+        if not layers or self.dotted:
             return self.found
         depth = len(common([path[:-1] for path in layers.values()]))
         return Places(
