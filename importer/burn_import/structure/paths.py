@@ -28,21 +28,21 @@ class Places:
     scopes: dict[int, Path] = field(default_factory=dict)
 
 
-def places(graph: Graph, forks: Collection[int]) -> Places:
+def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
     """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither
     says anything runs where what it reads comes from. Layers with the same weights have
     one path: they are one layer, called twice.
     """
-    run = _Placing(graph, forks)
+    run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
     return run.without_wrapper()
 
 
 class _Placing:
-    def __init__(self, graph: Graph, forks: Collection[int]) -> None:
+    def __init__(self, graph: Graph, forks: Collection[int], is_body: bool) -> None:
         self.graph = graph
         self.forks = forks
         self.found = Places()
@@ -54,6 +54,7 @@ class _Placing:
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
+        self.prefix = self._inlined_prefix() if is_body else ""
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
@@ -72,6 +73,23 @@ class _Placing:
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else with_bodies(node)
 
+    def _inlined_prefix(self) -> str:
+        """What all names in a body start with, where whoever inlined it added that."""
+        names = [
+            original(self.graph, weight)
+            for weights in self.weights.values()
+            for weight in weights.values()
+        ]
+        prefix = os.path.commonprefix(names)
+        return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
+
+    def _scope_told(self, node: Node) -> Path:
+        """The exporter's scope of a node, without the prefix of a body."""
+        scope = node.scope
+        if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
+            scope = scope[1:]
+        return clean(scope) if scope else ()
+
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths."""
         for node in self.graph.nodes:
@@ -89,12 +107,12 @@ class _Placing:
         for name, origin in origins.items():
             if _DOTTED.match(origin):
                 self.dotted = True
-                whole = clean(origin.split("."))
+                whole = clean(origin.removeprefix(self.prefix).split("."))
                 return whole[:-1] if whole[-1] == name else whole
         if node.scope:
-            scope = clean(node.scope)
+            scope = self._scope_told(node)
             alone = self.crowd[node.scope] == 1
-            return scope if alone else (*scope, snake(node.op.onnx, "layer"))
+            return scope if alone and scope else (*scope, snake(node.op.onnx, "layer"))
         stem = os.path.commonprefix(list(origins.values())) if len(origins) > 1 else ""
         stem = re.sub(r"[^0-9A-Za-z]+$", "", stem)
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
@@ -138,7 +156,7 @@ class _Placing:
         if paths:
             return common(paths)
         if self.told and node.scope:
-            return self._with_room(clean(node.scope))
+            return self._with_room(self._scope_told(node))
         sources = [self.made[name] for name in node.inputs if name in self.made]
         return self._with_room(common(sources) if sources else ())
 

@@ -33,7 +33,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
 def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     """A graph, or a body, as a part at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_layers(node)}
-    found = places(graph, forks)
+    found = places(graph, forks, is_body=bool(path))
     run = _Recovery(graph, found, forks, path)
     return Part(
         path,
