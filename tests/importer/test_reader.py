@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from onnx import AttributeProto, TensorProto, helper
 
 from burn_import.onnx import read

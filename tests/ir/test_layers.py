@@ -1,8 +1,7 @@
 """The module that an operator names computes what the operator does."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from burn import nn
 from burn_ir import evaluate, operators

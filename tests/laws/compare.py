@@ -7,8 +7,7 @@ import numpy as np
 
 from burn import dtypes
 from burn_ir import Type
-from burn_ir.dim import Dim, bind
-from burn_ir.dim import symbols as symbols_of
+from burn_ir.dim import Dim, bind, symbols as symbols_of
 from burn_ir.types import is_unnamed
 from tests.strategies.registry import Array, Example
 

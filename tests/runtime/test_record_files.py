@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn.record import Foreign, RecordError, describe_foreign, open_record
-from burn.record import write_record as write
+from burn.record import (
+    Foreign,
+    RecordError,
+    describe_foreign,
+    open_record,
+    write_record as write,
+)
 
 
 def zipped(*entries: tuple[str, bytes]) -> bytes:

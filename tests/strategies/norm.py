@@ -107,8 +107,8 @@ def root_mean_square(draw: Draw, version: int) -> Example:
 
 @case("GroupNormalization")
 def group(draw: Draw, version: int) -> Example:
-    groups = draw(st.integers(1, 3))
-    channels = groups * draw(st.integers(1, 3))
+    groups = draw(st.sampled_from([2, 3, 1]))
+    channels = groups * draw(st.sampled_from([2, 3, 1]))
     size = extents(draw, 1, 3, least=2, most=4)
     attrs = attributes(draw, epsilon=0.03) | {"num_groups": groups}
     x = floats(draw, (2, channels, *size))

@@ -17,26 +17,52 @@ ACTIVATIONS = {
 
 def recurrent(draw: Draw, version: int, name: str) -> Example:
     """A layer with some of its operands left out."""
-    time, batch, features, hidden = (draw(st.integers(1, 4)) for _ in range(4))
     direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
     count = 2 if direction == "bidirectional" else 1
-    gates = GATES[name]
-    attrs: dict[str, Any] = {"direction": direction, "hidden_size": hidden}
-    state = (count, batch, hidden)
+    inputs = operands(draw, name, count)
+    hidden = 0 if inputs[2] is None else inputs[2].shape[-1]
+    attrs = {"direction": direction, "hidden_size": hidden}
+    attrs |= choices(draw, version, name, count)
+    newer = None
+    if version < 7:
+        newer = (7, dict(attrs))
+        attrs["output_sequence"] = 1
+    return Example(
+        attrs,
+        inputs,
+        3 if name == "LSTM" else 2,
+        stored=frozenset({1, 2, 3} & set(range(len(inputs)))),
+        resizable=False,
+        smooth="clip" not in attrs,
+        newer=newer,
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+def operands(draw: Draw, name: str, count: int) -> list[Array | None]:
+    """The sequences, weights and first states of a layer of ``count`` directions."""
+    time, batch, features, hidden = (draw(st.integers(1, 4)) for _ in range(4))
+    gates, state = GATES[name], (count, batch, hidden)
+    lengths = integers(draw, (batch,), 1, time, np.int32)
     inputs: list[Array | None] = [
         floats(draw, (time, batch, features)),
         floats(draw, (count, gates * hidden, features)),
         floats(draw, (count, gates * hidden, hidden)),
+        optional(draw, (count, 2 * gates * hidden)),
+        lengths if draw(st.booleans()) else None,
+        optional(draw, state),
     ]
-    inputs.append(optional(draw, (count, 2 * gates * hidden)))
-    inputs.append(
-        integers(draw, (batch,), 1, time, np.int32) if draw(st.booleans()) else None
-    )
-    inputs.append(optional(draw, state))
     if name == "LSTM":
         inputs += [optional(draw, state), optional(draw, (count, 3 * hidden))]
-    if draw(st.booleans()):
-        attrs["clip"] = 0.75
+    while inputs[-1] is None:
+        inputs.pop()
+    return inputs
+
+
+def choices(draw: Draw, version: int, name: str, count: int) -> dict[str, Any]:
+    """Attributes that are mostly not at their defaults."""
+    attrs: dict[str, Any] = {"clip": 0.75} if draw(st.booleans()) else {}
     if draw(st.booleans()):
         attrs["activations"] = tuple(
             draw(st.sampled_from(["Tanh", "Sigmoid", "Softsign"]))
@@ -46,24 +72,7 @@ def recurrent(draw: Draw, version: int, name: str) -> Example:
         attrs["activations"] = ("Tanh",) * count
     if name == "GRU" and version >= 3:
         attrs["linear_before_reset"] = draw(st.integers(0, 1))
-    newer = None
-    if version < 7:
-        newer = (7, dict(attrs))
-        attrs["output_sequence"] = 1
-    while inputs[-1] is None:
-        inputs.pop()
-    outputs = 3 if name == "LSTM" else 2
-    return Example(
-        attrs,
-        inputs,
-        outputs,
-        stored=frozenset({1, 2, 3} & set(range(len(inputs)))),
-        resizable=False,
-        smooth="clip" not in attrs,
-        newer=newer,
-        rtol=1e-4,
-        atol=1e-5,
-    )
+    return attrs
 
 
 def optional(draw: Draw, shape: tuple[int, ...]) -> Array | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float
-from burn_import.compiler.containers import Containers
+from burn_import.compiler.containers import Containers, Holders
 from burn_import.compiler.function import FunctionTrace, trace_part
 from burn_import.compiler.loops import roll_up
 from burn_import.compiler.names import (
@@ -34,22 +34,22 @@ class ClassText:
     name: str
     doc: str
     fields: list[str]
-    signature: str
-    result: str
-    body: list[str]
-    root: bool
+    signature: str = ""
+    result: str = ""
+    body: list[str] = field(default_factory=list)
+    root: bool = False
     modules: set[str] = field(default_factory=set)
 
 
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, graph: Graph) -> None:
+    def __init__(self, part: Part, graph: Graph, holders: Holders) -> None:
         self.part = part
         self.graph = graph
         self.trace: FunctionTrace = trace_part(part, graph)
         part.layers = self.trace.layers
-        self.containers = Containers(self.modules())
+        self.containers = Containers(self.modules(), holders)
         roll_up(self.trace.body, self.containers)
         self.roles = constant_roles(self.trace.body)
         self.taken = Namespace(path[0] for path in self.containers.entries)

@@ -1,66 +1,97 @@
-"""Attributes of a class: modules, and the lists and dictionaries they stand in."""
+"""Attributes of a class: modules, and the lists and holders they stand in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from burn_import.compiler.names import literal
+from burn_import.compiler.names import Namespace, camel
 from burn_import.structure import Path
+
+
+class Holders:
+    """Classes that only hold modules, for scopes that no node runs in as a whole."""
+
+    def __init__(self, names: Namespace) -> None:
+        self.names = names
+        self.known: dict[tuple[str, ...], str] = {}
+        self.made: list[tuple[str, list[str]]] = []
+
+    def class_of(self, name: str, fields: list[str]) -> str:
+        """The class with these fields; a new one is called after ``name``."""
+        key = tuple(fields)
+        if key not in self.known:
+            self.known[key] = self.names.unique(camel(name, "Part"))
+            self.made.append((self.known[key], fields))
+        return self.known[key]
+
+    def take(self) -> list[tuple[str, list[str]]]:
+        """The (name, fields) of the classes made since this was last asked."""
+        made, self.made = self.made, []
+        return made
 
 
 class Containers:
     """The fields of one class, as ``__init__`` makes and ``__call__`` reads them.
 
-    Children numbered from 0 without a gap are an ``nn.ModuleList``; with gaps, or with
-    names, an ``nn.ModuleDict``: keys of the record stay what they were.
+    Numbered children are an ``nn.ModuleList`` if they are alike, else an
+    ``nn.ModuleTuple``, with ``nn.Identity`` in the gaps: keys of the record stay what
+    they were.
     """
 
-    def __init__(self, entries: Mapping[Path, str]) -> None:
+    def __init__(self, entries: Mapping[Path, str], holders: Holders) -> None:
         self.entries = dict(entries)
+        self.holders = holders
         self.children: dict[Path, dict[str, None]] = {}
         for path in entries:
             for length in range(len(path)):
                 self.children.setdefault(path[:length], {})[path[length]] = None
+        self.texts: dict[Path, str] = {}
 
-    def fields(self) -> list[str]:
+    def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""
-        return [
-            f"self.{name} = {self.text((name,))}" for name in self.children.get((), ())
-        ]
+        names = self.children.get(path, ())
+        return [f"self.{_attribute(n)} = {self.text((*path, n))}" for n in names]
 
     def text(self, path: Path) -> str:
         """The source that makes what stands at ``path``."""
-        if path in self.entries:
-            return self.entries[path]
-        if self.is_list(path):
-            texts = [
-                self.text((*path, str(i))) for i in range(len(self.children[path]))
-            ]
-            if len(texts) > 1 and len(set(texts)) == 1:
-                return f"nn.ModuleList({texts[0]} for _ in range({len(texts)}))"
-            return f"nn.ModuleList([{', '.join(texts)}])"
-        order = sorted(self.children[path], key=_natural)
-        pairs = ", ".join(f"{literal(n)}: {self.text((*path, n))}" for n in order)
-        return f"nn.ModuleDict({{{pairs}}})"
+        if path not in self.texts:
+            self.texts[path] = self.entries.get(path) or self._container(path)
+        return self.texts[path]
+
+    def _container(self, path: Path) -> str:
+        if not self.is_list(path):
+            words = [segment for segment in path if not segment.isdigit()]
+            return f"{self.holders.class_of(words[-1], self.fields(path))}()"
+        names = self.children[path]
+        count = max(map(int, names)) + 1
+        texts = [
+            self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
+            for i in range(count)
+        ]
+        if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
+            return f"nn.ModuleTuple({', '.join(texts)})"
+        if count > 1:
+            return f"nn.ModuleList({texts[0]} for _ in range({count}))"
+        return f"nn.ModuleList([{texts[0]}])"
 
     def is_list(self, path: Path) -> bool:
-        """Whether the children at ``path`` are numbered without a gap."""
-        names = self.children[path]
-        return set(names) == {str(i) for i in range(len(names))}
+        """Whether the children at ``path`` are numbered."""
+        return all(name.isdigit() for name in self.children[path])
 
     def is_uniform(self, path: Path) -> bool:
-        """Whether all children at ``path`` are made by the same source."""
-        return len({self.text((*path, name)) for name in self.children[path]}) == 1
+        """Whether the children at ``path`` are alike, without a gap in the numbers."""
+        return self.text(path).startswith("nn.ModuleList")
 
     def access(self, path: Path) -> str:
         """The source that reads what stands at ``path``: ``self.layer[0]``."""
-        text = f"self.{path[0]}"
+        text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            inside = name if self.is_list(path[:length]) else literal(name)
-            text += f"[{inside}]"
+            inside = self.is_list(path[:length])
+            text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
 
 
-def _natural(name: str) -> tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (-1, name)
+def _attribute(name: str) -> str:
+    """A number among names cannot be an attribute."""
+    return f"part_{name}" if name.isdigit() else name

@@ -14,6 +14,7 @@ from burn_import.compiler.classes import (
     parameter_names,
     part_doc,
 )
+from burn_import.compiler.containers import Holders
 from burn_import.compiler.names import comment, literal
 from burn_import.structure import Tree
 from burn_ir.graph import Graph
@@ -35,12 +36,14 @@ class Source:
 def emit(tree: Tree, graph: Graph, record: str) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights."""
     texts: list[ClassText] = []
+    holders = Holders(tree.names)
     for part in tree.classes:
         root = part is tree.root
-        writer = ClassWriter(part, graph)
+        writer = ClassWriter(part, graph, holders)
         wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         doc = part_doc(part, graph, tree.instances(part))
         texts.append(writer.write(parameter_names(part, graph), wrap, doc))
+        texts += [ClassText(name, "", fields) for name, fields in holders.take()]
     weights = tree.weights(graph)
     text = _module(tree, graph, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
@@ -94,7 +97,8 @@ def _imports(texts: list[ClassText], several: bool) -> list[str]:
 
 
 def _formatted(text: str) -> str:
-    import black
+    from black import format_str
+    from black.mode import Mode, TargetVersion
 
-    mode = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
-    return black.format_str(text, mode=mode)
+    mode = Mode(line_length=88, target_versions={TargetVersion.PY311})
+    return format_str(text, mode=mode)

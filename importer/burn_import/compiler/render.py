@@ -12,7 +12,7 @@ from burn import Tensor
 from burn.dtypes import is_float, is_integer
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
-from burn.primitive import Primitive
+from burn.primitive import Composite, Primitive
 from burn_import.compiler.expression import ATOM, Expression, atom, merge
 from burn_import.compiler.extents import Extents
 from burn_import.compiler.names import dtype_source, literal
@@ -138,11 +138,12 @@ class Renderer:
         first = len(before or [])
         texts = []
         keyword = False
+        last = _last_tensor(call)
         for position, arg in enumerate(args, first):
-            if arg.text == _default(parameters, position):
+            if position > last and arg.text == _default(parameters, position):
                 keyword = True
                 continue
-            plain = isinstance(call.args[position], int | None) and position > 0
+            plain = isinstance(call.args[position], int | None) and position > last
             keyword = keyword or (plain and not positional)
             name = parameters[position].name if position < len(parameters) else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
@@ -295,6 +296,14 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
         and len(t.type.shape) >= known.ndim
         for t in tensors
     )
+
+
+def _last_tensor(call: Apply) -> int:
+    """The last position that must be positional: a primitive's tensors are."""
+    if isinstance(call.primitive, Composite):
+        return 0
+    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
+    return max(places, default=0)
 
 
 def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:

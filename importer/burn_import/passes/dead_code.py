@@ -12,7 +12,8 @@ def dead_code(graph: Graph) -> Graph:
     """``graph`` without nodes of which no output is needed.
 
     Inputs and defaults stay. A value that bodies captured and do not need any more is
-    no operand any more, and an output that nobody reads is None.
+    no operand any more, and an output that nobody reads is None. Branches make only
+    what is needed of them.
     """
     needed = set(graph.outputs)
     kept: list[Node] = []
@@ -27,11 +28,28 @@ def dead_code(graph: Graph) -> Graph:
 
 
 def _without_outputs(node: Node, needed: set[str]) -> Node:
-    """``node`` with None for its unneeded outputs, but for the first: it names it."""
+    """``node`` with None for its unneeded outputs, but for the first: it names it.
+
+    An ``If`` has no such outputs afterwards, and its branches do not make them.
+    """
+    if node.op.onnx == "If" and not node.op.domain:
+        return _without_results(node, needed)
     rest = tuple(n if n in needed else None for n in node.outputs[1:])
     if rest == node.outputs[1:]:
         return node
     return replace(node, outputs=(node.outputs[0], *rest))
+
+
+def _without_results(node: Node, needed: set[str]) -> Node:
+    kept = [i for i, name in enumerate(node.outputs) if name in needed]
+    if len(kept) == len(node.outputs):
+        return node
+    bodies = {
+        name: dead_code(replace(body, outputs=tuple(body.outputs[i] for i in kept)))
+        for name, body in node.op.bodies().items()
+    }
+    op = replace(node.op, **bodies)  # type: ignore[type-var]
+    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in kept))
 
 
 def _without_captures(node: Node) -> Node:

@@ -68,9 +68,9 @@ class _Folding:
             if known is not None:
                 self.store(node, known, None, literal=True)
             return known is not None
-        results = (
-            self.compute(node, operands) if self.may_fold(node, operands) else None
-        )
+        if not self.may_fold(node, operands):
+            return False
+        results = self.compute(node, operands)
         if results is None:
             return False
         same = self.same(operands, results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from burn_import.compiler.names import Namespace
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 from burn_ir.types import Array
@@ -73,6 +74,8 @@ class Tree:
     model: dict[int, Part]
     #: All parts, each before those inside it.
     parts: list[Part]
+    #: The names of classes that are taken.
+    names: Namespace
 
     def instances(self, part: Part) -> list[Path]:
         """The paths at which the class of ``part`` is used."""

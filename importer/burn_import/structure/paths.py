@@ -48,6 +48,7 @@ class _Placing:
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.owners: dict[Path, tuple[str, ...]] = {}
+        self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
@@ -101,6 +102,9 @@ class _Placing:
             number += 1
             unique = (*path[:-1], f"{path[-1]}_{number}")
         self.owners[unique] = weights
+        self.lists |= {
+            unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
+        }
         self.found.layers[id(node)] = unique
 
     def _clashes(self, path: Path) -> bool:
@@ -129,14 +133,11 @@ class _Placing:
         if self.told and node.scope:
             return self._with_room(clean(node.scope))
         sources = [self.made[name] for name in node.inputs if name in self.made]
-        scope = common(sources) if sources else ()
-        while scope and scope[-1].isdigit() and not self.told:
-            scope = scope[:-1]  # a list runs nothing itself
-        return self._with_room(scope)
+        return self._with_room(common(sources) if sources else ())
 
     def _with_room(self, scope: Path) -> Path:
-        """The innermost scope around that is no layer: those hold no other nodes."""
-        while scope in self.owners:
+        """The innermost scope around that is no layer and no list: those run nothing."""
+        while scope in self.owners or scope in self.lists:
             scope = scope[:-1]
         return scope
 

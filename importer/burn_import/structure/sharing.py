@@ -22,7 +22,7 @@ def share_classes(root: Part, graph: Graph) -> Tree:
     run = _Sharing(graph)
     run.names.unique(root.class_name)
     run.visit(root)
-    return Tree(root, run.classes, run.model, run.parts)
+    return Tree(root, run.classes, run.model, run.parts, run.names)
 
 
 class _Sharing:

@@ -77,14 +77,14 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
             return x.with_shape(None)
         if x.shape is None:  # the weight tells the rank
             x = x.with_shape([unnamed() for _ in weight.shape])
-        channels, inner = x.shape[1], weight.shape[1] * self.group
+        channels, inner = x.dims[1], weight.shape[1] * self.group
         if isinstance(channels, int) and isinstance(inner, int) and channels != inner:
             raise InvalidOperand(
                 f"expected {inner} channels for group={self.group} and weight "
                 f"{weight.name}, got {x.name}"
             )
-        count = self.geometry(weight.shape).count(x.shape[2:])
-        return x.with_shape((x.shape[0], weight.shape[0], *count))
+        count = self.geometry(weight.shape).count(x.dims[2:])
+        return x.with_shape((x.dims[0], weight.shape[0], *count))
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)

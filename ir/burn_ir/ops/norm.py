@@ -169,7 +169,9 @@ class LayerNormalization(Op, onnx="LayerNormalization", versions=(17,)):
         centred = work - mean
         var = (centred * centred).mean(axes, keepdims=True)
         inverse = ops.reciprocal(ops.sqrt(var + self.epsilon))
-        statistics = (mean.cast(stash), inverse.cast(stash))
+        statistics = (mean, inverse)
+        if x.dtype not in (stash, *dtypes.HALVES):
+            statistics = (mean.cast(stash), inverse.cast(stash))
         return (out, *statistics)[: self.results]
 
     def layer(self, x: Type, scale: Type, bias: Type | None = None) -> Layer | None:

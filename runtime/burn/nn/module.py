@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from burn.record import open_record, write_record
 from burn.tensor import Tensor, from_numpy
 
 M = TypeVar("M", bound="Module")
+Ts = TypeVarTuple("Ts")
 
 
 class WeightsError(ValueError):
@@ -231,21 +232,21 @@ class Sequential(Module):
         return x
 
 
-class ModuleDict(Module, Generic[M]):
-    """Modules by name, which is their key: ``2`` and ``5`` of a list with gaps."""
+class ModuleTuple(tuple[*Ts], Module):
+    """Modules of several classes in a list; each keeps its type. Keys are numbers."""
 
-    def __init__(self, modules: Mapping[str, M]) -> None:
+    def __new__(cls, *modules: *Ts) -> ModuleTuple[*Ts]:
+        return super().__new__(cls, modules)
+
+    def __init__(self, *modules: *Ts) -> None:
         super().__init__()
-        self._items = dict(modules)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return tuple(cast("tuple[Any, ...]", self))
 
     def children(self) -> Iterator[tuple[str, Any]]:
-        yield from self._items.items()
+        for index, module in enumerate(cast("tuple[Any, ...]", self)):
+            yield str(index), module
 
-    def __getitem__(self, name: str) -> M:
-        return self._items[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
+    __repr__ = Module.__repr__
+    __hash__ = object.__hash__

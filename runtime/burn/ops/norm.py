@@ -8,8 +8,7 @@ from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
 from burn.ops.layer_norm import affine, average, average_product, layer_norm
 from burn.ops.pool import window_sum
-from burn.ops.reduction import mean as _mean
-from burn.ops.reduction import sum as sum_
+from burn.ops.reduction import mean as _mean, sum as sum_
 from burn.ops.shape import reshape, squeeze, unsqueeze
 from burn.ops.support import Array, accumulate, like
 from burn.primitive import composite, primitive

@@ -10,9 +10,9 @@ A file holds cases of one form::
     --
     y = MatMul(x, w)
 
-A value in ``<>`` that no node makes is a stored weight with random contents. The listing
-names operators, attributes that are not the default, and operands; a last line names the
-outputs where no node makes them.
+A value in ``<>`` that no node makes is a stored weight with random contents. The
+listing names operators, attributes that are not the default, and operands; a last line
+names the outputs where no node makes them.
 """
 
 import re

@@ -1,0 +1,203 @@
+"""What holds for all passes together, and what no case can say."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from burn_import.passes import simplify
+from burn_import.passes.arrays import held
+from burn_import.passes.rewrite import common_scope, rename
+from burn_ir import Graph, RawGraph, RawModel, RawNode, build
+from burn_ir.dim import symbol
+from burn_ir.graph import Node
+from burn_ir.ops.functions import Exp
+from burn_ir.types import Type
+from tests.importer.passes.cases import graph_of, listing, same_values
+
+FLOAT = np.dtype(np.float32)
+
+
+def raw(op: str, inputs: str, output: str, *scope: str) -> RawNode:
+    return RawNode(op, "", {}, tuple(inputs.split()), (output,), scope=scope)
+
+
+def raw_graph(*nodes: RawNode) -> Graph:
+    """The graph of nodes that make ``y`` of ``x``, with weights ``w`` and ``b``."""
+    weights = {
+        "w": np.random.default_rng(1).normal(size=(3, 3)).astype(FLOAT),
+        "b": np.random.default_rng(2).normal(size=3).astype(FLOAT),
+    }
+    x = Type(FLOAT, (symbol("batch"), 5, 3))
+    graph = RawGraph("graph", {"x": x}, ("y",), nodes, weights)
+    return build(RawModel(graph, {"": 17}))
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(ValueError, match="expected passes among .*linear.* got bogus"):
+        simplify(graph_of("g (float[3] x) => (float[3] y) { y = Exp(x) }"), ["bogus"])
+
+
+def test_nothing_to_do_gives_the_same_graph() -> None:
+    graph = graph_of("g (float[N, 3] x) => (float[N, 3] y) { y = Exp(x) }")
+    assert simplify(graph) is graph
+
+
+def test_a_second_run_over_the_same_graph_gives_the_same_names() -> None:
+    graph = raw_graph(
+        raw("Exp", "b", "bias"), raw("MatMul", "x w", "p"), raw("Add", "p bias", "y")
+    )
+    first = simplify(graph)
+    count = len(graph.constants)
+    assert listing(simplify(graph)) == listing(first) == "y = Linear(x, w.T, bias)"
+    assert len(graph.constants) == count
+
+
+def test_random_operators_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = raw_graph(
+        raw("Exp", "x", "a"), raw("Exp", "x", "b2"), raw("Sub", "a b2", "y")
+    )
+    assert len(simplify(graph, ["merge"]).nodes) == 2
+    monkeypatch.setattr(Exp, "deterministic", False)
+    assert len(simplify(graph, ["merge"]).nodes) == 3
+
+
+def test_random_operators_are_not_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = raw_graph(raw("Exp", "b", "a"), raw("Mul", "x a", "y"))
+    monkeypatch.setattr(Exp, "deterministic", False)
+    assert simplify(graph, ["fold_constants"]) is graph
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "left"),
+    [((), ("a",), 2), (("a",), ("a", "b"), 2), (("a",), ("b",), 3), (("a",), (), 3)],
+)
+def test_nodes_are_merged_into_the_scope_around_them(
+    first: tuple[str, ...], second: tuple[str, ...], left: int
+) -> None:
+    graph = raw_graph(
+        raw("Exp", "x", "p", *first),
+        raw("Exp", "x", "q", *second),
+        raw("Sub", "p q", "y"),
+    )
+    assert len(simplify(graph, ["merge"]).nodes) == left
+
+
+def test_a_fused_node_is_where_the_last_one_is() -> None:
+    graph = raw_graph(raw("MatMul", "x w", "p", "a"), raw("Add", "p b", "y", "a"))
+    assert simplify(graph).nodes[-1].scope == ("a",)
+    graph = raw_graph(raw("MatMul", "x w", "p", "a", "c"), raw("Add", "p b", "y", "a"))
+    assert simplify(graph).nodes[-1].scope == ("a",)
+
+
+def test_scopes_that_disagree_have_the_common_part() -> None:
+    node = Node(Exp(), ("x",), ("y",), scope=("a", "b"), classes=("A", "B"))
+    other = replace(node, scope=("a", "c"), classes=("A", "C"))
+    assert common_scope(node, other) == (("a",), ("A",))
+    assert common_scope(other, node, node) == (("a",), ("A",))
+    assert common_scope(node, node) == (node.scope, node.classes)
+
+
+def test_a_derived_weight_knows_its_source() -> None:
+    graph = raw_graph(
+        raw("Transpose", "w", "turned"),
+        raw("Exp", "turned", "large"),
+        raw("MatMul", "x large", "p"),
+        raw("Add", "p b", "y"),
+    )
+    (node,) = simplify(graph).nodes
+    source, name = graph.constants.source, node.inputs[1]
+    chain = [name]
+    while chain[-1] in source:
+        chain.append(source[str(chain[-1])])
+    assert chain[-1] == "w"
+    expected = np.exp(graph.constants["w"].T).T
+    np.testing.assert_array_equal(graph.constants[str(name)], expected)
+
+
+def test_a_weight_turned_twice_is_the_stored_one() -> None:
+    graph = raw_graph(raw("Transpose", "w", "t"), raw("MatMul", "x t", "y"))
+    assert listing(simplify(graph)) == "y = Linear(x, w)"
+
+
+def test_weights_are_not_overwritten() -> None:
+    graph = raw_graph(raw("MatMul", "x w", "p"), raw("Add", "p b", "y"))
+    before = {name: array.copy() for name, array in graph.constants.items()}
+    after = simplify(graph)
+    for name, array in before.items():
+        np.testing.assert_array_equal(after.constants[name], array)
+    same_values(graph, after, 1e-5)
+
+
+def test_what_literals_make_is_a_literal() -> None:
+    graph = graph_of("""g (float[N, 3] x) => (float[N, 3] y) <float[3] w> {
+        one = Constant<value = float[3] {1, 2, 3}>()
+        a = Exp(one)
+        b = Mul(a, w)
+        c = Add(x, a)
+        y = Sub(c, b)
+    }""")
+    simplify(graph)
+    constants = graph.constants
+    assert {"one", "a"} <= constants.literals
+    assert "b" not in constants.literals
+    assert constants.source == {"b": "w"}
+
+
+def test_two_weights_have_no_one_source() -> None:
+    graph = raw_graph(raw("Mul", "w b", "a"), raw("MatMul", "x a", "y"))
+    simplify(graph, ["fold_constants"])
+    assert "a" not in graph.constants.source
+
+
+def test_memory_held() -> None:
+    array = np.zeros((4, 5), np.float32)
+    assert held(array, []) == 80
+    assert held(array.T, [array]) == 0
+    assert held(np.broadcast_to(array[:1], (1000, 5)), []) == 20
+
+
+def test_a_body_takes_a_value_once_and_no_constants() -> None:
+    graph = graph_of("""g (float[N, 3] x, bool c) => (float[N, 3] y) <float[3] w> {
+        a = Exp(x)
+        b = Neg(x)
+        d = Abs(x)
+        y = If(c) <
+            then_branch = t () => (float[N, 3] p) { s = Mul(a, b) p = Mul(s, d) },
+            else_branch = e () => (float[N, 3] q) { q = Sub(a, b) }
+        >
+    }""")
+    kept = [graph.nodes[0], graph.nodes[-1]]
+    renamed = rename(graph.with_nodes(kept), {"b": "a", "d": "w"})
+    node = renamed.nodes[-1]
+    assert node.inputs == ("c", "a")
+    for body in node.op.bodies().values():
+        assert body.inputs == ("a",)
+    assert "Mul(s, w)" in listing(renamed)
+
+
+def chain(count: int) -> Graph:
+    """Nodes of which every other one is an identity, on an input and on a weight."""
+    nodes, last = [], "x"
+    for number in range(count // 4):
+        nodes += [
+            raw("Identity", last, f"i{number}"),
+            raw("Exp", f"i{number}", f"e{number}"),
+            raw("Exp", "b", f"f{number}"),
+            raw("Add", f"e{number} f{number}", f"a{number}"),
+        ]
+        last = f"a{number}"
+    return raw_graph(*nodes, raw("Identity", last, "y"))
+
+
+def test_time_grows_with_the_number_of_nodes_only() -> None:
+    times = []
+    for count in (2000, 20000):
+        graph = chain(count)
+        start = time.process_time()
+        simple = simplify(graph)
+        times.append(time.process_time() - start)
+        assert len(simple.nodes) == count // 2
+    # A quadratic pass takes a hundred times as long.
+    assert times[1] < 30 * times[0] + 1, times

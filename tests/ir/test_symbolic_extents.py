@@ -1,0 +1,69 @@
+"""Extents that operators work out from symbols."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burn import ops
+from burn_ir import RawGraph, RawModel, RawNode, Type, build
+from burn_ir.dim import symbol, symbols as symbols_of
+
+N = symbol("n")
+
+
+def inferred(name: str, x: Type, *stored: Any, outputs: int = 1, **attrs: Any) -> str:
+    """The types of the results, as they are shown."""
+    constants = {f"c{i}": np.array(c, np.int64) for i, c in enumerate(stored)}
+    results = tuple(f"y{i}" for i in range(outputs))
+    node = RawNode(name, "", attrs, ("x", *constants), results)
+    graph = build(
+        RawModel(RawGraph("g", {"x": x}, results, (node,), constants), {"": 25})
+    )
+    return " ".join(str(graph.types[y].name) for y in graph.outputs)
+
+
+X = Type(np.dtype("float32"), (N, 6, 8))
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "attrs", "expected"),
+    [
+        ("Reshape", [[0, -1]], {}, "float32[n, 48]"),
+        ("Reshape", [[-1, 3]], {}, "float32[16 * n, 3]"),
+        ("Reshape", [[2, -1]], {}, "float32[2, 24 * n]"),
+        ("Slice", [[1], [2**31 - 1], [1]], {}, "float32[n, 5, 8]"),
+        ("Slice", [[-1], [-(2**63)], [0], [-1]], {}, "float32[n, 6, 8]"),
+        ("Slice", [[2], [2**63 - 1], [0]], {}, "float32[?, 6, 8]"),
+        ("Tile", [[2, 1, 3]], {}, "float32[2 * n, 6, 24]"),
+        ("Expand", [[4, 1, 1, 8]], {}, "float32[4, n, 6, 8]"),
+        ("Flatten", [], {"axis": 2}, "float32[6 * n, 8]"),
+        ("Pad", [[1, 0, 0, 2, 0, 1]], {}, "float32[n + 3, 6, 9]"),
+    ],
+)
+def test_extents(name: str, stored: Any, attrs: Any, expected: str) -> None:
+    assert inferred(name, X, *stored, **attrs) == expected
+
+
+def test_pieces_of_a_symbolic_extent() -> None:
+    shown = inferred("Split", X, outputs=2, axis=0, num_outputs=2)
+    assert shown == "float32[(n + 1) // 2, 6, 8] float32[n - (n + 1) // 2, 6, 8]"
+
+
+def test_shape_arithmetic_is_known() -> None:
+    constants = {"i": np.array(0), "c": np.array([48]), "z": np.array([0])}
+    nodes = (
+        RawNode("Shape", "", {}, ("x",), ("s",)),
+        RawNode("Gather", "", {}, ("s", "i"), ("n",)),
+        RawNode("Unsqueeze", "", {}, ("n", "z"), ("v",)),
+        RawNode("Concat", "", {"axis": 0}, ("v", "c"), ("t",)),
+        RawNode("Reshape", "", {}, ("x", "t"), ("y",)),
+    )
+    graph = build(RawModel(RawGraph("g", {"x": X}, ("y",), nodes, constants), {"": 25}))
+    shape = graph.types["y"].shape
+    assert shape == (N, 48)
+    assert [name for dim in shape for name in symbols_of(dim)] == ["n"]
+
+
+def test_a_huge_constant_is_one_element() -> None:
+    assert ops.full((10**6, 10**6), 1.5).numpy().strides == (0, 0)
