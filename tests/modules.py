@@ -85,5 +85,7 @@ def assert_close(
     for a, (name, b) in zip(found, expected.items(), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape), name
         exact = b.dtype.kind not in "fc"
-        tolerance = {"rtol": 0.0, "atol": 0.0} if exact else {"rtol": rtol, "atol": atol}
+        tolerance = (
+            {"rtol": 0.0, "atol": 0.0} if exact else {"rtol": rtol, "atol": atol}
+        )
         np.testing.assert_allclose(a, b, **tolerance, err_msg=name)

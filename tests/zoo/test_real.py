@@ -6,7 +6,7 @@ The models are not in the repository. ``--zoo FOLDER`` says where they are; its
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +29,28 @@ from tests.modules import (
 #: Every model that has to be there when the folder is.
 NAMES = (
     *("dtln/dtln_2", "magika/magika_v3_3", "mnist/mnist", "mnist/opt_mnist"),
-    *("mnist-external/mnist", "silero-vad/silero_vad", "silero-vad/silero_vad_16k_op15"),
+    *(
+        "mnist-external/mnist",
+        "silero-vad/silero_vad",
+        "silero-vad/silero_vad_16k_op15",
+    ),
     *("silero-vad/silero_vad_half", "super-resolution/super_resolution"),
     *("ultraface/rfb_320", "yunet/yunet_n_dynamic"),
 )
+#: Where ``load`` hands over weights as the model's file has them, transposed or at odd
+#: addresses, BLAS takes another way through them than through those of the record.
+ROUNDED_OTHERWISE = {
+    *("dtln/dtln_2", "magika/magika_v3_3", "silero-vad/silero_vad"),
+    *("silero-vad/silero_vad_16k_op15", "silero-vad/silero_vad_half"),
+    *("ultraface/rfb_320", "yunet/yunet_n_dynamic"),
+}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One model of the manifest, with its generated class once it is imported."""
 
+    name: str
     path: Path
     goldens: tuple[Path, ...]
     tolerance: dict[str, float]
@@ -58,15 +70,13 @@ class Entry:
 def entries(zoo: Path) -> dict[str, Entry]:
     """Return the real models that the manifest lists, by name."""
     manifest = json.loads((zoo / "manifest.json").read_text("utf-8"))
-    return {
-        file["path"].removeprefix("real/").removesuffix(".onnx"): Entry(
-            zoo / file["path"],
-            tuple(zoo / name for name in file["golden"]),
-            file["tolerance"],
-        )
-        for file in manifest["files"]
-        if file["path"].startswith("real/") and file["path"].endswith(".onnx")
-    }
+    found = {}
+    for file in manifest["files"]:
+        name = file["path"].removeprefix("real/").removesuffix(".onnx")
+        if file["path"] == f"real/{name}.onnx":
+            goldens = tuple(zoo / golden for golden in file["golden"])
+            found[name] = Entry(name, zoo / file["path"], goldens, file["tolerance"])
+    return found
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -78,7 +88,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         found = entries(zoo)
         metafunc.parametrize("entry", found.values(), ids=found, indirect=True)
     else:
-        metafunc.parametrize("entry", [], indirect=True)
+        skip = pytest.mark.skip(reason=f"no models in {zoo.name}/ (see --zoo)")
+        metafunc.parametrize("entry", [pytest.param(None, marks=skip)], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +99,7 @@ def entry(
     """The model, with the class generated for it."""
     listed: Entry = request.param
     path, name = generate(listed.path, tmp_path_factory.mktemp("real"))
-    model_class = getattr(import_file(path), name)
-    return Entry(listed.path, listed.goldens, listed.tolerance, model_class)
+    return replace(listed, model_class=getattr(import_file(path), name))
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +134,30 @@ def test_several_outputs_have_names(entry: Entry, model: Module) -> None:
         assert isinstance(result, burn.Tensor)
 
 
-def test_load_gives_the_same_bits(entry: Entry, model: Module) -> None:
+def test_load_gives_the_same_weights(entry: Entry, model: Module) -> None:
+    loaded = {
+        key: value.numpy() for key, value in load(entry.path).state_dict().items()
+    }
+    written = {key: value.numpy() for key, value in model.state_dict().items()}
+    assert list(loaded) == list(written)
+    assert_same(list(loaded.values()), list(written.values()))
+
+
+def test_load_gives_the_same_bits(
+    entry: Entry, model: Module, request: pytest.FixtureRequest
+) -> None:
+    if entry.name in ROUNDED_OTHERWISE:
+        reason = "load does not lay weights out as the record does"
+        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError))
     loaded = load(entry.path)
     for inputs, _ in entry.cases():
         assert_same(call(loaded, inputs), call(model, inputs))
+
+
+def test_load_agrees_with_the_recorded_outputs(entry: Entry) -> None:
+    loaded = load(entry.path)
+    for inputs, expected in entry.cases():
+        assert_close(call(loaded, inputs), expected, **entry.tolerance)
 
 
 def test_valid_of_the_differentiated_model_gives_the_same_bits(
