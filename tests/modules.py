@@ -84,8 +84,11 @@ def assert_close(
     assert len(found) == len(expected)
     for a, (name, b) in zip(found, expected.items(), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape), name
-        exact = b.dtype.kind not in "fc"
-        tolerance = (
-            {"rtol": 0.0, "atol": 0.0} if exact else {"rtol": rtol, "atol": atol}
+        loose = b.dtype.kind in "fc"
+        np.testing.assert_allclose(
+            a,
+            b,
+            rtol=rtol if loose else 0,
+            atol=atol if loose else 0,
+            err_msg=name,
         )
-        np.testing.assert_allclose(a, b, **tolerance, err_msg=name)

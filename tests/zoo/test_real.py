@@ -29,13 +29,9 @@ from tests.modules import (
 #: Every model that has to be there when the folder is.
 NAMES = (
     *("dtln/dtln_2", "magika/magika_v3_3", "mnist/mnist", "mnist/opt_mnist"),
-    *(
-        "mnist-external/mnist",
-        "silero-vad/silero_vad",
-        "silero-vad/silero_vad_16k_op15",
-    ),
-    *("silero-vad/silero_vad_half", "super-resolution/super_resolution"),
-    *("ultraface/rfb_320", "yunet/yunet_n_dynamic"),
+    *("mnist-external/mnist", "silero-vad/silero_vad", "ultraface/rfb_320"),
+    *("silero-vad/silero_vad_16k_op15", "silero-vad/silero_vad_half"),
+    *("super-resolution/super_resolution", "yunet/yunet_n_dynamic"),
 )
 #: Where ``load`` hands over weights as the model's file has them, transposed or at odd
 #: addresses, BLAS takes another way through them than through those of the record.

@@ -1,0 +1,40 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 4e4be713bc47a27a4040d2448f908085c4377cdab9b1c3e2aa0f4910d471e2a5
+# body   sha256 ade45c7cfe54b5841f4a6437b1fa78b1338a62da699ba8e494bcd0a2d1f75cba
+"""Net: x -> y.
+
+Inputs:
+    x  float32[batch, 6]
+
+Outputs:
+    y  float32[batch, 6]
+
+Weights (84 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.Linear(6, 6)
+        self.head = nn.Linear(6, 6)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y = self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))
+        return y
