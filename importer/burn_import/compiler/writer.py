@@ -120,9 +120,18 @@ class Writer:
             self.read_extents(target, indent)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
-        once = self.remaining.get(target, 0) == 1 and expression.precedence > 1
+        once = self.remaining.get(target, 0) == 1
+        if once and self.returned(target):
+            return target not in self.extents.reads
         short = len(expression.text) <= INLINE_WIDTH
-        return once and short and target not in self.extents.reads
+        whole = expression.precedence > 1
+        return once and short and whole and target not in self.extents.reads
+
+    def returned(self, target: Symbol) -> bool:
+        """Whether the function ends with making ``target``, its only result."""
+        body = self.trace.body
+        only = len(body.results) == 1 and body.results[0].data is target
+        return only and body.statements[-1].targets == [target]
 
     def spend(self, expression: Expression) -> None:
         """Note that the names in ``expression`` have been read once more."""
