@@ -57,7 +57,7 @@ class Build:
 
     def op(self, op_type: str, inputs: Sequence[str], output: str, **attrs: Any) -> str:
         """Return ``output``, the only result of a new node."""
-        name = attrs.pop("name", f"/{op_type}_{len(self.nodes)}")
+        name = attrs.pop("name", f"{op_type}_{len(self.nodes)}")
         self.nodes.append(
             helper.make_node(op_type, list(inputs), [output], name, **attrs)
         )

@@ -116,7 +116,6 @@ def padding() -> Case:
         [x, b.weight("second.weight", 4, 2, 3, 3), b.weight("second.bias", 4)],
         "second",
         auto_pad="SAME_UPPER",
-        strides=[2, 2],
         group=2,
     )
     x = b.op("LeakyRelu", [x], "leaky", alpha=0.1)

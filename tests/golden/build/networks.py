@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from onnx import helper
+
 from tests.golden.build.case import INT64, Build, Case, model
 
 
@@ -18,7 +20,7 @@ def residual() -> Case:
             kernel_shape=[3, 3],
             pads=[1, 1, 1, 1],
             strides=[stride, stride],
-            name=f"/{name.replace('.', '/')}/conv/Conv",
+            name=f"/{name}/conv/Conv",
         )
         norm = [
             b.positive(f"{name}.norm.weight", size[1]),
@@ -33,8 +35,9 @@ def residual() -> Case:
         first = conv_norm(x, f"layers.{i}.first", (8, 8), 1, f"first{i}")
         first = b.op("Relu", [first], f"relu{i}")
         second = conv_norm(first, f"layers.{i}.second", (8, 8), 1, f"second{i}")
-        total = b.op("Add", [second, x], f"add{i}")
-        x = b.op("Relu", [total], f"block{i}")
+        scope = f"/layers/layers.{i}"
+        total = b.op("Add", [second, x], f"add{i}", name=f"{scope}/Add")
+        x = b.op("Relu", [total], f"block{i}", name=f"{scope}/Relu")
     x = b.op("GlobalAveragePool", [x], "pooled")
     x = b.op("Flatten", [x], "flat", axis=1)
     head = [b.weight("head.weight", 5, 8), b.weight("head.bias", 5)]
@@ -129,8 +132,6 @@ def lstm() -> Case:
         b.weight("rnn.bias", 2, 40),
     ]
     b.op("Transpose", ["x"], "steps", perm=[1, 0, 2])
-    from onnx import helper
-
     b.nodes.append(
         helper.make_node(
             "LSTM",
@@ -146,10 +147,11 @@ def lstm() -> Case:
     graph = b.graph(
         "lstm",
         {"x": ["batch", "time", 3], "h0": [2, "batch", 5], "c0": [2, "batch", 5]},
-        {"sequence": ["batch", "time", 10], "hn": [2, "batch", 5], "cn": [2, "batch", 5]},
-    )
-    graph.output[0].CopyFrom(
-        helper.make_tensor_value_info("sequence", 1, ["batch", None, None])
+        {
+            "sequence": ["batch", "time", None],
+            "hn": [2, "batch", 5],
+            "cn": [2, "batch", 5],
+        },
     )
     feeds = tuple(
         {

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 69f3eb4d355b55d592858319fbd9d6f6f5c6b0fcd5117b4fc77de649b6c1f6b8
+# source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
 # body   sha256 51a5688d02f9eb5972fc16f2993081a81d2642b6e51ea9790430f89832aa45e3
 """Net: self_x -> return_.
 

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 d9ea7f6754670ec220008faf53e9c55b3b2bd2953cbc401acad198f3394c84d5
+# source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # body   sha256 21fbc085c9ee3258e65e728cae3745cb9894f5216592e1b7bef588a7efda814a
 """Net: ids -> scores.
 

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 850d21f022565e5800cedcb0f86d15cbd01f28e8d5aeed4ef22623fa1f2bf419
-# body   sha256 544c61a834e3e1ba37acb2a08a05bf6e3b09bb1ac721d3afd2ea42b593bd7991
+# source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
+# body   sha256 814081440f19570e160377d16d0ac1f5d5687e40c02506fde77ea1e26399e580
 """Net: in_put -> out_put.
 
 Inputs:
@@ -44,5 +44,4 @@ class Net(nn.Module):
     def __call__(self, in_put: Tensor) -> Tensor:
         right_to_left2 = in_put + self.quote_import_os + self.utf_7 + self.right_to_left
         n_bullet_x_4 = right_to_left2 + self.line_break_zero + self.n_bullet_x
-        out_put = ops.tanh(n_bullet_x_4 + self.ete + self.ignore + self.class_)
-        return out_put
+        return ops.tanh(n_bullet_x_4 + self.ete + self.ignore + self.class_)

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 2904aba69b7459b3d4b37f358fc1df5acbe8335bbf2309797f9e87b6a84181b6
+# source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
 # body   sha256 03cc44ea3dc9b2e38f0983284e7c4f9d32e5df7be87da6194436db451c2d0dcd
 """Net: x, h0, c0 -> sequence, hn, cn.
 

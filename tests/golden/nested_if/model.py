@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 3059f134efac2d35da334a0cd201ad923b4fab0199eb50bc879230de43a3a30e
+# source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
 # body   sha256 616e1d71981a35501da4bb0d4f994ff80618b711d30dd62dd490bd738f0f5516
 """Net: x, threshold -> y.
 

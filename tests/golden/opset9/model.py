@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
-# source sha256 268e3f49b4dd52070fc9d8f8f1a77fea0d3274b3a38696611ee5e9e1ee76a6a4
+# source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
 # body   sha256 2a7e47bcd1212857305692c1cbc9726b4a14c86ccd9f072d7875bd9db007553e
 """Net: x -> y.
 

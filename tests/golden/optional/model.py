@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 ce9fea9abefd479034237c9860ba7414ec63b4d7e1486680e2b9860bb0da229b
+# source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
 # body   sha256 cfaa2eba91d6b3af1601118c6863060c9789802d5b66262201f99427c88dd001
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 

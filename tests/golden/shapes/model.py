@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b9170a9b645a0c910a4108cac2e3bc234e791ceaa2d93e7449845070eeda84c3
-# body   sha256 cc90fac992a944f19084af34afefc45415595a2d95eb83eff013d0230d12eecd
+# body   sha256 b499930ae0e23cbf07dabdc909bae1f686c9454620afd22309fd5c30c6436bf8
 """Net: x -> scaled, target, half, exceeds.
 
 Inputs:
@@ -44,10 +44,12 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
-        x = x.reshape(size, 2, 3)  # [batch * time, 2, 3]
-        size = x.shape[0]
-        half = ops.trunc_div(ops.array(size, dtype=burn.int64), 2)  # []
-        scaled = x.mean(-1) / half.cast(burn.float32)  # [batch * time, 2]
+        half = ops.trunc_div(ops.array(time * batch, dtype=burn.int64), 2)  # []
+        # [batch * time, 2]
+        scaled = x.reshape(time * batch, 2, 3).mean(-1) / half.cast(burn.float32)
         return NetOutput(
-            scaled, ops.array([size, 2, -1], dtype=burn.int64), half, scaled.max() > 0.1
+            scaled,
+            ops.array([time * batch, 2, -1], dtype=burn.int64),
+            half,
+            scaled.max() > 0.1,
         )

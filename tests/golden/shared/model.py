@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 4e4be713bc47a27a4040d2448f908085c4377cdab9b1c3e2aa0f4910d471e2a5
-# body   sha256 ade45c7cfe54b5841f4a6437b1fa78b1338a62da699ba8e494bcd0a2d1f75cba
+# body   sha256 4d94c7157ca3df02f276e2eb5fe8398b9d0d06e7261863e1559ab9fe429b22cd
 """Net: x -> y.
 
 Inputs:
@@ -36,5 +36,4 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y = self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))
-        return y
+        return self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))
