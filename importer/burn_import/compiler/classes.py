@@ -17,6 +17,7 @@ from burn_import.compiler.names import (
     snake,
 )
 from burn_import.compiler.naming import constant_roles, meaningful
+from burn_import.compiler.render import INLINE_LIMIT
 from burn_import.compiler.writer import Writer
 from burn_import.structure import Call, Part, Path
 from burn_import.structure.parts import with_bodies
@@ -145,7 +146,10 @@ class ClassWriter:
         origin = constant
         while origin in self.graph.constants.source:
             origin = self.graph.constants.source[origin]
-        trained = is_float(array.dtype) and origin not in self.graph.constants.literals
+        # Some exporters write even weights as nodes: what is large was trained.
+        small = array.size <= INLINE_LIMIT
+        written = small and origin in self.graph.constants.literals
+        trained = is_float(array.dtype) and not written
         shape = ", ".join(map(str, array.shape))
         dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
         args = ", ".join(text for text in (shape, dtype) if text)

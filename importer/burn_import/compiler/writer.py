@@ -58,13 +58,10 @@ class Writer:
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
-        self.render.conditions = {
-            symbol
-            for symbol in conditions(trace.body)
-            if self.remaining.get(symbol) == 1
-        }
+        self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        self.tail: Expression | None = None
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.render.names[symbol] = name
             self.live[name] = symbol
@@ -79,7 +76,17 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
+    def returned(self, statement: Apply | ModuleCall) -> bool:
+        """Whether ``statement`` gives just what the function returns, several values."""
+        results = [value.data for value in self.trace.body.results]
+        once = all(self.remaining.get(target) == 1 for target in statement.targets)
+        several = len(results) > 1 and not self.wrap
+        return several and once and statement.targets == results
+
     def finish(self, block: Block, indent: int) -> None:
+        if self.tail is not None:
+            self.line(f"return {self.tail.text}", indent)
+            return
         results = [self.result(value) for value in block.results]
         text = ", ".join(result.text for result in results)
         if self.wrap:
@@ -101,6 +108,8 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
+            elif statement is block.statements[-1] and self.returned(statement):
+                self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
@@ -283,7 +292,7 @@ class Writer:
     def comment(self, targets: list[Symbol], expression: Expression) -> str:
         """The shape of the first result where it is not that of its source."""
         shown = targets[0].type
-        if shown is None or shown.shape is None:
+        if shown is None or not shown.shape:
             return ""
         for symbol in expression.symbols:
             if symbol.type is not None and symbol.type.shape == shown.shape:

@@ -136,7 +136,7 @@ class _Placing:
         return self._with_room(common(sources) if sources else ())
 
     def _with_room(self, scope: Path) -> Path:
-        """The innermost scope around that is no layer and no list: those run nothing."""
+        """The innermost scope around that can run nodes: no layer and no list."""
         while scope in self.owners or scope in self.lists:
             scope = scope[:-1]
         return scope

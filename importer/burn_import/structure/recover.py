@@ -76,17 +76,30 @@ class _Recovery:
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
     ) -> list[Item]:
         """What a module at ``scope`` runs: its own nodes, and calls of those inside."""
-        groups: dict[Path, Group] = {}
-        for node in nodes:
-            key = self._child(scope, node, modules) or self.member.get(id(node))
-            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(
-                node
-            )
-        arranged = arrange(list(groups.values()), self.order)
+        arranged = arrange(
+            self.groups(scope, nodes, modules),
+            self.order,
+            lambda group: self.groups(group.key or (), group.nodes, modules),
+        )
         return [
             group.nodes[0] if group.key is None else self.call(scope, group, modules)
             for group in arranged
         ]
+
+    def groups(
+        self, scope: Path, nodes: Sequence[Node], modules: set[Path]
+    ) -> list[Group]:
+        """``nodes`` by the outermost module below ``scope`` that they run in."""
+        found: dict[Path, Group] = {}
+        for node in nodes:
+            key = self._child(scope, node, modules) or self._sequence(scope, node)
+            place = key or ("", str(id(node)))
+            found.setdefault(place, Group(key, [])).nodes.append(node)
+        return list(found.values())
+
+    def _sequence(self, scope: Path, node: Node) -> Path | None:
+        path = self.member.get(id(node))
+        return path if path is not None and len(path) > len(scope) else None
 
     def _child(self, scope: Path, node: Node, modules: set[Path]) -> Path | None:
         """The outermost module below ``scope`` that ``node`` runs in."""

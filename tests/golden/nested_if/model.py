@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
-# body   sha256 616e1d71981a35501da4bb0d4f994ff80618b711d30dd62dd490bd738f0f5516
+# body   sha256 54c05ab923e4fdd0fde1f699951caf016fe421c869d1fa12e84f61fa47eb3fac
 """Net: x, threshold -> y.
 
 Inputs:
@@ -38,7 +38,7 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor, threshold: Tensor) -> Tensor:
         positive = ops.relu(x)
-        top = x.max()  # []
+        top = x.max()
         if top > 1.0:
             if top > threshold:
                 chosen = positive * self.scale

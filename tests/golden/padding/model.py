@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 2cc19e83d22e13f4719f5e6a87ed7fe90d0d9a94b11a632e640ee0d9af0601bc
-# body   sha256 63267dbfd3652a10cb3f841cd45f429a2ef1be9c42a6a37c0fb2639cb2cbc4a3
+# source sha256 ab6f7a036657e85a24cd290dc50a0397b2ed843075f25eb6765df97bf00f466b
+# body   sha256 57fcd8b13afee2337c4b2ba7304ff8780ba527b5064bfb9af59181b6ca28e5ca
 """Net: image -> pooled.
 
 Inputs:
@@ -28,9 +28,7 @@ class Net(nn.Module):
         self.first = nn.Conv2d(
             2, 4, kernel_size=(3, 2), stride=(1, 2), padding=((0, 2), (1, 0))
         )
-        self.second = nn.Conv2d(
-            4, 4, kernel_size=3, padding=(2, 1), dilation=(2, 1), groups=2
-        )
+        self.second = nn.Conv2d(4, 4, kernel_size=3, padding=1, groups=2)
 
     @classmethod
     def load(

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 e6dcab772b515ee4409508b2e740a776ddb6175632a02f49ba4b4f9e49e841ee
+# source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
 # body   sha256 e124e165e67d48b042f0a1c7aa2e95741b80f5a548c616a43229cb847e661b73
 """Net: x -> y.
 

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 a798f2703fe9ab970a3aa3984ce8924ac11c3b9e9ae3da38d4c21781db8acdb2
+# source sha256 b0cc5b8aacc627ed4d8a541a278d1aaa0f9daf0e1b7c4b511a0d56df3fbd7685
 # body   sha256 f1523618af33c35c7c465a49e5840beebb3e9454f3f6f7b840b684996f433a16
 """Net: image -> logits.
 

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 b9170a9b645a0c910a4108cac2e3bc234e791ceaa2d93e7449845070eeda84c3
-# body   sha256 b499930ae0e23cbf07dabdc909bae1f686c9454620afd22309fd5c30c6436bf8
+# source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
+# body   sha256 1d7914ecbcd0bd0b790e53a7a59be1b1de46160b310cd6af878a6d5f038e800c
 """Net: x -> scaled, target, half, exceeds.
 
 Inputs:
@@ -44,7 +44,7 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
-        half = ops.trunc_div(ops.array(time * batch, dtype=burn.int64), 2)  # []
+        half = ops.trunc_div(ops.array(time * batch, dtype=burn.int64), 2)
         # [batch * time, 2]
         scaled = x.reshape(time * batch, 2, 3).mean(-1) / half.cast(burn.float32)
         return NetOutput(

@@ -1,5 +1,5 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 4e4be713bc47a27a4040d2448f908085c4377cdab9b1c3e2aa0f4910d471e2a5
+# source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
 # body   sha256 4d94c7157ca3df02f276e2eb5fe8398b9d0d06e7261863e1559ab9fe429b22cd
 """Net: x -> y.
 
