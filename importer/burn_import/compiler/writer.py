@@ -28,8 +28,6 @@ WIDTH = 88
 INLINE_WIDTH = 52
 #: An extent that is longer than this explains nothing: no comment.
 LONG_EXTENT = 24
-#: A longer expression is not returned directly.
-RETURN_WIDTH = 72
 STREAMS = ("x", "y", "z")
 
 
@@ -133,10 +131,18 @@ class Writer:
             self.read_extents(target, indent)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
-        once = self.remaining.get(target, 0) == 1 and expression.precedence > 1
-        last = [value.data for value in self.trace.body.results] == [target]
-        short = len(expression.text) <= (RETURN_WIDTH if last else INLINE_WIDTH)
-        return once and short and target not in self.extents.reads
+        once = self.remaining.get(target, 0) == 1
+        if once and self.returned(target):
+            return target not in self.extents.reads
+        short = len(expression.text) <= INLINE_WIDTH
+        whole = expression.precedence > 1
+        return once and short and whole and target not in self.extents.reads
+
+    def returned(self, target: Symbol) -> bool:
+        """Whether the function ends with making ``target``, its only result."""
+        body = self.trace.body
+        only = len(body.results) == 1 and body.results[0].data is target
+        return only and body.statements[-1].targets == [target]
 
     def spend(self, expression: Expression) -> None:
         """Note that the names in ``expression`` have been read once more."""
