@@ -10,8 +10,8 @@ from burn import Tensor
 from burn_import.compiler.extents import bindable
 from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
 from burn_import.structure.parts import Call, Fork, Item, Part, Path
+from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly
-from burn_ir.errors import InvalidModel, Problem, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
@@ -120,10 +120,8 @@ class _Run:
         if path is not None:
             self.layer(node, graph, path, operands)
             return
-        try:
+        with blamed(node, self.graph.opsets):
             result = self.tracer.lower(node.op, operands)
-        except Undecided as error:
-            raise InvalidModel([_undecided(node, graph, error)]) from None
         if isinstance(result, Branch):
             self.choice(result, node, graph)
             return
@@ -187,12 +185,3 @@ def _dims(known: Type) -> list[Dim]:
     if known.known.dtype != object:
         return []
     return [d for d in known.known.ravel().tolist() if isinstance(d, Poly)]
-
-
-def _undecided(node: Node, graph: Graph, error: Undecided) -> Problem:
-    return Problem(
-        f"expected operands that are known before the model runs: {error}",
-        node.name,
-        node.op.onnx,
-        graph.opsets.get(node.op.domain),
-    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from burn_import.compiler.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
+from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
 
@@ -61,7 +62,8 @@ class _Placing:
         """The stored weights of every node that is a layer, by parameter."""
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
-            layer = node.op.layer(*types)
+            with blamed(node, graph.opsets):
+                layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 if all(name in graph.constants for name in names.values()):
