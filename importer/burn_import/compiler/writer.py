@@ -78,7 +78,7 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
-    def returned(self, statement: Apply | ModuleCall) -> bool:
+    def passes_on(self, statement: Apply | ModuleCall) -> bool:
         """Whether the function returns what ``statement`` gives: several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
@@ -110,7 +110,7 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
-            elif statement is block.statements[-1] and self.returned(statement):
+            elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
