@@ -144,13 +144,13 @@ class _Run:
         if all(bindable(dim, self.extents) for dim in dims_in(made)):
             return result
         del block.statements[start:]
-        symbols = list(symbols_in(operands))
-        types = [symbol.type for symbol in symbols]
-        for symbol in symbols:
-            symbol.type = self.without_composites(symbol.type)
+        read = list(symbols_in(operands))
+        types = [value.type for value in read]
+        for value in read:
+            value.type = self.without_composites(value.type)
         result = self.tracer.lower(node.op, operands)
-        for symbol, known in zip(symbols, types, strict=True):
-            symbol.type = known
+        for value, known in zip(read, types, strict=True):
+            value.type = known
         return result
 
     def without_composites(self, known: Type | None) -> Type | None:

@@ -113,8 +113,11 @@ def _shortest(value: Any) -> str:
     kind = type(value)
     for digits in range(1, 18):
         text = f"{float(value):.{digits}g}"
-        if kind(float(text)) == value:
-            return repr(float(text))
+        with np.errstate(
+            over="ignore"
+        ):  # 7e4 is beyond float16, its limit 65504 is not
+            if kind(float(text)) == value:
+                return repr(float(text))
     return repr(float(value))
 
 
