@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from burn_ir.blame import FAULTS, told
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
@@ -33,7 +34,7 @@ def build(model: RawModel) -> Graph:
     with counting_unnamed():
         graph = builder.main(model.graph)
     if builder.problems:
-        raise InvalidModel(builder.problems)
+        raise InvalidModel(builder.problems) from builder.cause
     return replace(graph, opsets=dict(model.opsets), producer=model.producer)
 
 
@@ -54,6 +55,7 @@ class _Builder:
         self.opsets = opsets
         self.constants = Constants()
         self.problems: list[Problem] = []
+        self.cause: Exception | None = None
         self.taken: set[str] = set()
 
     def main(self, raw: RawGraph) -> Graph:
@@ -65,6 +67,8 @@ class _Builder:
             for name, array in raw.defaults.items()
         }
         inputs = tuple(scope.names[name] for name in raw.inputs)
+        if not raw.outputs:
+            self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
         return replace(graph, defaults=defaults, doc=raw.doc)
 
@@ -124,21 +128,20 @@ class _Builder:
     def add(self, scope: _Scope, raw: RawNode) -> None:
         """Type one node and append it; a problem is noted and what it makes broken."""
         version = operator_version(raw, self.opsets)
-        inputs: list[str | None] = []
-        for name in raw.inputs:
-            unique = None if name is None else self.resolve(scope, name)
-            if name is not None and unique is None:
-                self.report(raw, f"expected a value called {name!r}, found none")
-            inputs.append(unique)
+        inputs = tuple(name and self.resolve(scope, name) for name in raw.inputs)
+        missing = [n for n, u in zip(raw.inputs, inputs, strict=True) if n and not u]
+        for name in missing:
+            self.report(raw, f"expected a value called {name!r}, found none")
         try:
             if raw.op_type == "Constant" and raw.domain == "":
                 self.constant(scope, raw)
-            elif any(name in scope.broken for name in inputs):
+            elif missing or any(name in scope.broken for name in inputs):
                 self.give_up(scope, raw)
             else:
-                self.typed(scope, replace(raw, inputs=tuple(inputs)), version)
-        except InvalidOperand as error:
-            self.report(raw, str(error))
+                self.typed(scope, replace(raw, inputs=inputs), version)
+        except FAULTS as error:
+            self.cause = self.cause or error
+            self.report(raw, told(error))
             self.give_up(scope, raw)
 
     def constant(self, scope: _Scope, raw: RawNode) -> None:

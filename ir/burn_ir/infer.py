@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
+from burn_ir.blame import FAULTS, blamed
 from burn_ir.dim import counting_unnamed
-from burn_ir.errors import Undecided
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
 from burn_ir.op import Op
+from burn_ir.signature import check_operands
 from burn_ir.static import SHAPES, normalise
 from burn_ir.types import Type
 
-#: Contents are computed for integer values of at most this many elements.
+#: Contents are computed from and to integer values of at most this many elements.
 KNOWN_LIMIT = 1024
 
 
@@ -34,8 +37,9 @@ def _infer(graph: Graph, inputs: dict[str, Type]) -> Graph:
             None if name is None else types.get(name) or Type.of(graph.constants[name])
             for name in node.inputs
         ]
-        op = bind_bodies(node.op, operands)
-        results = infer_op(op, operands)
+        with blamed(node, graph.opsets):
+            op = bind_bodies(node.op, operands)
+            results = infer_op(op, operands)
         nodes.append(node if op is node.op else replace(node, op=op))
         for name, result in zip(node.outputs, results, strict=False):
             if name is not None:
@@ -61,11 +65,14 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
     Raises:
         InvalidOperand: the operands do not fit the operator.
     """
+    check_operands(op, operands)
     try:
         result = op.infer(*operands)
     except Undecided:
         # Nothing is known of a result whose operand has an unknown rank.
-        dtype = next(t.dtype for t in operands if t is not None)
+        dtype = next((t.dtype for t in operands if t is not None), None)
+        if dtype is None:
+            raise InvalidOperand("expected an operand, got none") from None
         return (Type(dtype, None),) * max(1, getattr(op, "results", 1))
     results = result if isinstance(result, tuple) else (result,)
     if not _worth_knowing(op, operands, results):
@@ -78,12 +85,20 @@ def _worth_knowing(
 ) -> bool:
     if not op.deterministic or any(r.known is not None for r in results):
         return False
-    if not all(r.dtype == bool_ or is_integer(r.dtype) for r in results):
+    if not all(_small_integers(result) for result in results):
         return False
     given = [t for t in operands if t is not None]
     return bool(given) and all(
         t.known is not None and t.known.size <= KNOWN_LIMIT for t in given
     )
+
+
+def _small_integers(result: Type) -> bool:
+    """Whether nothing large is made when ``result`` is computed."""
+    if result.dtype != bool_ and not is_integer(result.dtype):
+        return False
+    fixed = [d for d in result.shape or () if isinstance(d, int)]
+    return prod(fixed) <= KNOWN_LIMIT or 0 in fixed
 
 
 def _with_contents(
@@ -94,7 +109,7 @@ def _with_contents(
     ]
     try:
         computed = op.lower(*arrays)
-    except (Undecided, TypeError, ValueError):
+    except FAULTS:
         return results  # not decidable: it stays an operation of the model
     values = computed if isinstance(computed, tuple) else (computed,)
     return tuple(

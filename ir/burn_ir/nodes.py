@@ -10,6 +10,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
 from burn_ir.op import Op, operators
 from burn_ir.raw import RawNode
+from burn_ir.signature import check_attributes
 from burn_ir.types import Array, Type
 from burn_ir.upgrade import Draft
 
@@ -51,6 +52,7 @@ def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
     if any(f.name == "results" for f in fields(cls)):  # type: ignore[arg-type]
         used = [i for i, name in enumerate(raw.outputs) if name is not None]
         values["results"] = max(used, default=0) + 1
+    check_attributes(cls, values)
     try:
         return cls(**values)
     except TypeError as error:

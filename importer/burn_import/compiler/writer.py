@@ -62,6 +62,8 @@ class Writer:
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         self.tail: Expression | None = None
+        #: Names that results of branches must have.
+        self.forced: dict[Symbol, str] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.render.names[symbol] = name
             self.live[name] = symbol
@@ -76,8 +78,8 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
-    def returned(self, statement: Apply | ModuleCall) -> bool:
-        """Whether ``statement`` gives just what the function returns, several values."""
+    def passes_on(self, statement: Apply | ModuleCall) -> bool:
+        """Whether the function returns what ``statement`` gives: several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not self.wrap
@@ -108,7 +110,7 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
-            elif statement is block.statements[-1] and self.returned(statement):
+            elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
@@ -156,7 +158,9 @@ class Writer:
         """The name of a result: ``_`` if nobody reads it."""
         if not self.remaining.get(symbol) and symbol not in self.extents.reads:
             return "_"
-        name = self.free(self.wanted(symbol, statement, expression))
+        name = self.forced.get(symbol)
+        if name is None:
+            name = self.free(self.wanted(symbol, statement, expression))
         self.claim(symbol, name)
         return name
 
@@ -210,6 +214,7 @@ class Writer:
         ):
             self.line(head, indent)
             live, start = dict(self.live), len(self.lines)
+            self.forced.update(self.made_here(block, names))
             self.block(block, indent + 1)
             for name, value in zip(names, block.results, strict=True):
                 result = self.result(value)
@@ -225,6 +230,15 @@ class Writer:
             }
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def made_here(self, block: Block, names: list[str]) -> dict[Symbol, str]:
+        """The results that a branch computes itself, with the names they go out by."""
+        made = {t for statement in block.statements for t in statement.targets}
+        return {
+            value.data: name
+            for name, value in zip(names, block.results, strict=True)
+            if value.data in made and self.remaining.get(value.data) == 1
+        }
 
     def ternary(self, choice: Choice) -> Expression | None:
         """``a if condition else b`` where both sides are one short expression."""

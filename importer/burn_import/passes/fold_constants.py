@@ -11,7 +11,7 @@ from burn.backend.cpu import HOST
 from burn.dtypes import is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.rewrite import made, rename
-from burn_ir.errors import Undecided
+from burn_ir.blame import FAULTS, blamed
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
@@ -111,7 +111,8 @@ class _Folding:
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node is a layer with stored weights, like an embedding."""
         types = [None if n is None else Type.of(self.constants[n]) for n in operands]
-        layer = node.op.layer(*types)
+        with blamed(node, self.graph.opsets):
+            layer = node.op.layer(*types)
         if layer is None:
             return False
         weights = [operands[position] for position in layer.weights.values()]
@@ -136,7 +137,7 @@ class _Folding:
         try:
             with np.errstate(all="ignore"):
                 results = _run(node, arrays)
-        except (Undecided, ValueError, TypeError, IndexError):
+        except FAULTS:
             return None
         given = [a for a in arrays if a is not None]
         size = sum(held(result, given) for result in results)

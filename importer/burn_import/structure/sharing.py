@@ -10,7 +10,7 @@ import numpy as np
 from burn.dtypes import is_integer
 from burn_import.compiler.extents import Extents, bindable
 from burn_import.compiler.names import Namespace
-from burn_import.structure.parts import Call, Part, Tree
+from burn_import.structure.parts import Call, Fork, Item, Part, Tree, calls_of
 from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
@@ -20,17 +20,16 @@ from burn_ir.types import Array
 _INLINE = 8
 
 
-def share_classes(root: Part, graph: Graph) -> Tree:
+def share_classes(root: Part) -> Tree:
     """The tree below ``root``, one class for parts with equal signatures."""
-    run = _Sharing(graph)
+    run = _Sharing()
     run.names.unique(root.class_name)
     run.visit(root)
     return Tree(root, run.classes, run.model, run.parts, run.names)
 
 
 class _Sharing:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self) -> None:
         self.names = Namespace()
         self.first: dict[Hashable, Part] = {}
         self.model: dict[int, Part] = {}
@@ -39,7 +38,7 @@ class _Sharing:
 
     def visit(self, part: Part) -> None:
         """Give ``part`` its class: that of an equal one before, or a new name."""
-        key = signature(part, self.graph)
+        key = signature(part)
         known = self.first.get(key)
         self.model[id(part)] = known or part
         self.parts.append(part)
@@ -51,9 +50,8 @@ class _Sharing:
                 self.classes.append(part)
         else:
             part.class_name = known.class_name
-        for item in part.items:
-            if isinstance(item, Call):
-                self.visit(item.part)
+        for call in (call for item in part.items for call in calls_of(item)):
+            self.visit(call.part)
 
     def class_name(self, part: Part) -> str:
         """The part's own name, with its parent's in front if that is taken."""
@@ -66,17 +64,17 @@ class _Sharing:
         return self.names.unique(part.class_name)
 
 
-def signature(part: Part, graph: Graph) -> Hashable:
+def signature(part: Part) -> Hashable:
     """Equal for two parts whose classes would read the same, names of values aside."""
-    return _Signature(part, graph).whole()
+    return _Signature(part).whole()
 
 
 class _Signature:
     """Values are numbered by first occurrence, and extents by where they come in."""
 
-    def __init__(self, part: Part, graph: Graph) -> None:
+    def __init__(self, part: Part) -> None:
         self.part = part
-        self.graph = graph
+        self.graph = graph = part.graph
         self.numbers: dict[str, int] = {}
         self.extents = Extents(Namespace())
         for name in part.inputs:
@@ -111,18 +109,26 @@ class _Signature:
             return self.extents.write(dim).text
         return str(dim)
 
-    def item(self, item: Node | Call) -> Hashable:
-        names = (*item.inputs, *item.outputs)
+    def call(self, call: Call) -> Hashable:
+        inputs = tuple(self.number(name) for name in call.inputs)
+        return call.path, signature(call.part), inputs
+
+    def item(self, item: Item) -> Hashable:
+        if isinstance(item, Fork):
+            sides = tuple(map(self.call, calls_of(item)))
+            names = (item.node.inputs[0], *item.node.outputs)
+            return sides, tuple(self.number(name) for name in names)
         if isinstance(item, Call):
-            values = tuple(self.number(name) for name in names)
-            return item.path, signature(item.part, self.graph), values
+            outputs = tuple(self.number(name) for name in item.outputs)
+            return self.call(item), outputs
+        names = (*item.inputs, *item.outputs)
         path = self.part.layer_paths.get(id(item))
         constants = self.graph.constants
         values = tuple(
             # A layer holds its weights: their values do not show.
             (
                 _kind(constants[n])
-                if path is not None and n in constants
+                if path is not None and n is not None and n in constants
                 else self.number(n)
             )
             for n in names

@@ -42,6 +42,7 @@ class Convolving:
             raise InvalidOperand(
                 f"expected one rank of at least 3, got {x.name} and {weight.name}"
             )
+        self._check_channels(weight, bias)
         kernel = weight.shape[2:]
         if self.kernel_shape is not None and len(self.kernel_shape) != len(kernel):
             raise InvalidOperand(
@@ -52,6 +53,17 @@ class Convolving:
                 raise InvalidOperand(
                     f"expected kernel_shape {kernel}, got {self.kernel_shape}"
                 )
+
+    def _check_channels(self, weight: Type, bias: Type | None) -> None:
+        if self.group < 1:
+            raise InvalidOperand(f"expected a group of 1 or more, got {self.group}")
+        first = weight.dims[0]  # of the result, or of the operand of the transpose
+        if isinstance(first, int) and first % self.group:
+            raise InvalidOperand(
+                f"expected channels in {self.group} groups, got weight {weight.name}"
+            )
+        if bias is not None and bias.shape is not None and bias.rank != 1:
+            raise InvalidOperand(f"expected a bias of rank 1, got {bias.name}")
 
     def stored(self, x: Type, weight: Type, bias: Type | None) -> Ints | None:
         """The shape of a weight that a layer can own; None if none can."""
@@ -162,9 +174,22 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         self.check(x, weight, bias)
         if x.shape is None or weight.shape is None:
             return x.with_shape(None)
+        self._check_operand(x, weight)
         channels = weight.shape[1] * self.group
         size = self._size(x.shape[2:], self.geometry(weight.shape))
         return x.with_shape((x.shape[0], channels, *size))
+
+    def _check_operand(self, x: Type, weight: Type) -> None:
+        given, wanted = x.dims[1], weight.dims[0]
+        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
+            raise InvalidOperand(
+                f"expected {wanted} channels for weight {weight.name}, got {x.name}"
+            )
+        space = x.rank - 2
+        for name in ("output_padding", "output_shape"):
+            numbers = getattr(self, name) or (0,) * space
+            if len(numbers) < space or any(n < 0 for n in numbers):
+                raise InvalidOperand(f"expected {space} {name}, got {numbers}")
 
     def _extra(self, rank: int) -> Ints:
         return self.output_padding or (0,) * rank

@@ -255,7 +255,9 @@ class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
                 raise InvalidOperand(f"expected a channel axis, got {x.name}")
             channels = x.shape[1]
             check_vectors(x, (scale, bias), channels)
-            if isinstance(channels, int) and channels % self.num_groups:
+            if isinstance(channels, int) and (
+                self.num_groups < 1 or channels % self.num_groups
+            ):
                 raise InvalidOperand(
                     f"expected channels in {self.num_groups} groups, got {x.name}"
                 )

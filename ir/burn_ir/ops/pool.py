@@ -118,7 +118,7 @@ class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
     auto_pad: str = "NOTSET"
     ceil_mode: int = 0
     dilations: Ints | None = None
-    p: int = 2
+    p: float = 2  # before version 2 not only integers
     pads: Ints | None = None
     strides: Ints | None = None
 
@@ -170,7 +170,7 @@ class GlobalMaxPool(Global, Op, onnx="GlobalMaxPool", versions=(1, 22)):
 
 @dataclass(frozen=True)
 class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
-    p: int = 2
+    p: float = 2  # before version 2 not only integers
 
     def lower(self, x: Value) -> Value:
         if self.p == 1:

@@ -10,6 +10,8 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.ops.options import changed, one
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+#: No window is larger, and no axis is padded by more.
+_LARGEST = 2**24
 Ints = tuple[int, ...]
 Pads = tuple[tuple[Dim, Dim], ...]
 
@@ -86,7 +88,8 @@ def geometry(
     """The geometry that attributes describe, with their defaults filled in.
 
     Raises:
-        InvalidOperand: an attribute has the wrong number of entries or is unknown.
+        InvalidOperand: an attribute has the wrong number of entries or values that no
+            window can have.
     """
     rank = len(kernel)
     check_auto_pad(auto_pad)
@@ -94,6 +97,7 @@ def geometry(
     for name, (given, expected) in (lengths | {"pads": (pads, 2 * rank)}).items():
         if given is not None and len(given) != expected:
             raise InvalidOperand(f"expected {expected} {name}, got {given}")
+    _check_numbers(kernel, strides, dilations, pads)
     flat = pads if pads is not None and auto_pad == "NOTSET" else (0,) * 2 * rank
     return Geometry(
         kernel,
@@ -103,6 +107,21 @@ def geometry(
         auto_pad,
         ceil_mode and auto_pad == "NOTSET",
     )
+
+
+def _check_numbers(
+    kernel: tuple[Dim, ...],
+    strides: Ints | None,
+    dilations: Ints | None,
+    pads: Ints | None,
+) -> None:
+    given = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    for name, numbers in given.items():
+        if any(isinstance(n, int) and not 0 < n <= _LARGEST for n in numbers or ()):
+            shown = ", ".join(map(str, numbers or ()))
+            raise InvalidOperand(f"expected {name} of 1 to {_LARGEST}, got {shown}")
+    if any(not 0 <= n <= _LARGEST for n in pads or ()):
+        raise InvalidOperand(f"expected pads of 0 to {_LARGEST}, got {pads}")
 
 
 def check_auto_pad(auto_pad: str) -> None:

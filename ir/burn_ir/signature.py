@@ -1,0 +1,144 @@
+"""Whether operands and attributes are as many, and of the kinds, that are declared.
+
+The declaration is the operator's class: the parameters of ``infer`` are its operands,
+and the annotations of its fields are the kinds of its attributes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op
+from burn_ir.types import Type
+
+
+@dataclass(frozen=True)
+class Arity:
+    """How many operands there are at least and at most, and which may be omitted."""
+
+    least: int
+    most: int | None
+    optional: tuple[bool, ...]
+    rest_optional: bool
+
+    @property
+    def shown(self) -> str:
+        """The number as an error says it: ``2``, ``2 to 3``, ``1 or more``."""
+        if self.most is None:
+            return f"{self.least} or more"
+        return (
+            str(self.least)
+            if self.least == self.most
+            else f"{self.least} to {self.most}"
+        )
+
+    def omits(self, position: int) -> bool:
+        """Whether the operand at ``position`` may be left out."""
+        if position < len(self.optional):
+            return self.optional[position]
+        return self.rest_optional
+
+
+@cache
+def arity(cls: type[Op]) -> Arity:
+    """The number of operands that the operator takes."""
+    given, variadic = _parameters(cls.infer)
+    _, endless = _parameters(cls.lower)
+    most = None if endless else len(_parameters(cls.lower)[0])
+    if variadic is None:
+        most = len(given)
+    least = sum(p.default is inspect.Parameter.empty for p in given)
+    rest_optional = variadic is not None and "None" in str(variadic.annotation)
+    if variadic is not None and not given and not rest_optional:
+        least = 1
+    optional = tuple("None" in str(p.annotation) for p in given)
+    return Arity(least, most, optional, rest_optional)
+
+
+def _parameters(
+    function: Any,
+) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
+    """The parameters after ``self``, and the one that takes all the others."""
+    found = list(inspect.signature(function).parameters.values())[1:]
+    rest = [p for p in found if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    plain = [p for p in found if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    return plain, rest[0] if rest else None
+
+
+def check_operands(op: Op, operands: Sequence[Type | None]) -> None:
+    """Return if ``op`` takes that many operands and those omitted may be omitted.
+
+    Raises:
+        InvalidOperand: it does not.
+    """
+    expected = arity(type(op))
+    count = len(operands)
+    if count < expected.least or (expected.most is not None and count > expected.most):
+        raise InvalidOperand(f"expected {expected.shown} inputs, got {count}")
+    for position, operand in enumerate(operands):
+        if operand is None and not expected.omits(position):
+            raise InvalidOperand(f"expected input {position}, got none")
+
+
+@cache
+def hints(cls: type[Op]) -> dict[str, Any]:
+    """The kind of each attribute of an operator."""
+    known: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base is not Op:
+            known |= inspect.get_annotations(base, eval_str=True)
+    return {f.name: known[f.name] for f in fields(cls)}  # type: ignore[arg-type]
+
+
+def check_attributes(cls: type[Op], values: dict[str, Any]) -> None:
+    """Return if every value is of the kind that its attribute is declared with.
+
+    Raises:
+        InvalidOperand: one is not.
+    """
+    for name, hint in hints(cls).items():
+        if name in values and not _is(values[name], hint):
+            got = values[name]
+            shown = repr(got)[:80] if isinstance(got, _PLAIN) else type(got).__name__
+            raise InvalidOperand(f"expected {name} {_shown(hint)}, got {shown}")
+
+
+_PLAIN = (str, bytes, int, float, tuple, list, type(None))
+_NUMBERS = {
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+    str: (str,),
+}
+
+
+def _is(value: Any, hint: Any) -> bool:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_is(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(_is(v, inner[0]) for v in value)
+    if origin is not None:  # an array of some dtype
+        return isinstance(value, origin)
+    return isinstance(value, _NUMBERS.get(hint, (hint,)))
+
+
+def _shown(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return f"among {', '.join(map(str, get_args(hint)))}"
+    if get_origin(hint) in (Union, types.UnionType):
+        inner = [h for h in get_args(hint) if h is not type(None)]
+        return " or ".join(_shown(h) for h in inner)
+    if get_origin(hint) is tuple:
+        return f"several of {_shown(get_args(hint)[0])}"
+    words = {int: "an integer", float: "a number", str: "a string"}
+    return words.get(hint, "a tensor or graph")
