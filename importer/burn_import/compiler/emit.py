@@ -65,7 +65,7 @@ def _module(
         title=_title(tree.root.class_name, inputs, outputs),
         inputs=describe(graph, inputs, graph.inputs),
         outputs=describe(graph, outputs, graph.outputs),
-        weights=f"{count:,} numbers".replace(",", " "),
+        weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
         record=comment(record),
         record_literal=literal(record),
         imports=_imports(texts, several),

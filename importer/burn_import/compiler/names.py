@@ -66,7 +66,8 @@ class Namespace:
         result, number = name, 1
         while result in self.taken:
             number += 1
-            joint = "_" if name[-1].isdigit() else ""
+            joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
+            joint = joint if name[-1].isdigit() else ""
             result = f"{name}{joint}{number}"
         self.taken.add(result)
         return result

@@ -132,13 +132,13 @@ class Writer:
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1
-        if once and self.returned(target):
+        if once and self.ends_with(target):
             return target not in self.extents.reads
         short = len(expression.text) <= INLINE_WIDTH
         whole = expression.precedence > 1
         return once and short and whole and target not in self.extents.reads
 
-    def returned(self, target: Symbol) -> bool:
+    def ends_with(self, target: Symbol) -> bool:
         """Whether the function ends with making ``target``, its only result."""
         body = self.trace.body
         only = len(body.results) == 1 and body.results[0].data is target
