@@ -1,7 +1,29 @@
-"""Settings that every test shares."""
+"""Settings and options that every test shares."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+ROOT = Path(__file__).parent.parent
 
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Return nothing; adds the options of this repository."""
+    group = parser.getgroup("burn-import")
+    group.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the sources and recorded outputs under tests/golden anew",
+    )
+    group.addoption(
+        "--zoo",
+        type=Path,
+        default=ROOT.parent / "shared" / "zoo",
+        metavar="FOLDER",
+        help="trained models with recorded outputs, which are not in the repository",
+    )

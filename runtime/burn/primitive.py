@@ -41,6 +41,7 @@ class Primitive(Generic[P, R]):
         self.kernel = kernel
         self.outputs = outputs
         self.host = host
+        self.plain = outputs == 1 and not host
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.gradient_reason: str | None = None
@@ -59,9 +60,9 @@ class Primitive(Generic[P, R]):
                 if backend is not top and backend.level > level:
                     top, level = backend, backend.level
             elif kind is list or kind is tuple or isinstance(arg, Box):
-                for backend in _backends(arg):
-                    if backend.level > level:
-                        top, level = backend, backend.level
+                backend = _highest(arg)
+                if backend is not None and backend.level > level:
+                    top, level = backend, backend.level
         if _recorders:
             recorder = RECORDER.get()
             if recorder is not None and recorder.level > level:
@@ -93,10 +94,9 @@ class Primitive(Generic[P, R]):
 
         return register
 
-    def run(self, backend: Backend, args: list[Any], static: Any) -> Any:
-        """The kernel's result on raw arrays of ``backend``."""
-        kernel: Callable[..., Any] = self.device_kernels.get(type(backend), self.kernel)
-        return kernel(*args, **static)
+    def kernel_for(self, backend: Backend) -> Callable[..., Any]:
+        """The kernel that computes on raw arrays of ``backend``."""
+        return self.device_kernels.get(type(backend), self.kernel)
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
@@ -116,17 +116,23 @@ class Composite(Primitive[P, R]):
         return cast(R, self.kernel(*args, **static))
 
 
-def _backends(value: Any) -> Iterator[Backend]:
+def _highest(value: Any) -> Backend | None:
+    """The backend of highest level in an argument, None without a tensor."""
     if isinstance(value, Tensor):
-        yield value.backend
-    elif isinstance(value, Box):
-        yield value.value.backend
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _backends(item)
-    elif isinstance(value, slice):
-        for part in (value.start, value.stop, value.step):
-            yield from _backends(part)
+        return value.backend
+    if isinstance(value, Box):
+        return value.value.backend
+    if isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    elif not isinstance(value, list | tuple):
+        return None
+    top: Backend | None = None
+    for item in value:
+        if type(item) is not int:  # nearly always: a shape, axes
+            found = _highest(item)
+            if found is not None and (top is None or found.level > top.level):
+                top = found
+    return top
 
 
 @overload

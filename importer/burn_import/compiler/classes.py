@@ -17,9 +17,10 @@ from burn_import.compiler.names import (
     snake,
 )
 from burn_import.compiler.naming import constant_roles, meaningful
+from burn_import.compiler.render import INLINE_LIMIT
 from burn_import.compiler.writer import Writer
-from burn_import.structure import Call, Part, Path
-from burn_import.structure.parts import with_bodies
+from burn_import.structure import Part, Path
+from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.sequences import function_name
 from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
@@ -44,10 +45,10 @@ class ClassText:
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, graph: Graph, holders: Holders) -> None:
+    def __init__(self, part: Part, holders: Holders) -> None:
         self.part = part
-        self.graph = graph
-        self.trace: FunctionTrace = trace_part(part, graph)
+        self.graph = part.graph
+        self.trace: FunctionTrace = trace_part(part)
         part.layers = self.trace.layers
         self.containers = Containers(self.modules(), holders)
         roll_up(self.trace.body, self.containers)
@@ -58,11 +59,11 @@ class ClassWriter:
         """The source of every module the class holds, by path, in the order of use."""
         entries: dict[Path, str] = {}
         for item in self.part.items:
-            if isinstance(item, Call) and item.part.sequence:
-                entries[item.path] = sequence_text(item.part, self.graph)
-            elif isinstance(item, Call):
-                entries[item.path] = f"{item.part.class_name}()"
-            else:
+            for call in calls_of(item):
+                part = call.part
+                made = sequence_text(part) if part.sequence else f"{part.class_name}()"
+                entries[call.path] = made
+            if isinstance(item, Node):
                 for node in with_bodies(item):
                     path = self.part.layer_paths.get(id(node))
                     if path is not None and path in self.trace.layers:
@@ -145,14 +146,17 @@ class ClassWriter:
         origin = constant
         while origin in self.graph.constants.source:
             origin = self.graph.constants.source[origin]
-        trained = is_float(array.dtype) and origin not in self.graph.constants.literals
+        # Some exporters write even weights as nodes: what is large was trained.
+        small = array.size <= INLINE_LIMIT
+        written = small and origin in self.graph.constants.literals
+        trained = is_float(array.dtype) and not written
         shape = ", ".join(map(str, array.shape))
         dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
         args = ", ".join(text for text in (shape, dtype) if text)
         return f"nn.{'parameter' if trained else 'buffer'}({args})"
 
 
-def sequence_text(part: Part, graph: Graph) -> str:
+def sequence_text(part: Part) -> str:
     """``nn.Sequential(...)``: a layer stands at its number, functions between."""
     steps: list[str] = []
     for node in part.items:
@@ -161,7 +165,7 @@ def sequence_text(part: Part, graph: Graph) -> str:
         if path is None:
             steps.append(f"ops.{function_name(node)}")
             continue
-        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
         assert layer is not None
         part.layers[path] = layer
         steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
@@ -176,7 +180,7 @@ def layer_text(layer: Layer) -> str:
     return f"nn.{layer.name}({', '.join(args)})"
 
 
-def parameter_names(part: Part, graph: Graph) -> list[str]:
+def parameter_names(part: Part) -> list[str]:
     """What the parameters of ``__call__`` are called.
 
     Those of the model have the file's names. In a module the main stream is ``x``, and
@@ -189,14 +193,14 @@ def parameter_names(part: Part, graph: Graph) -> list[str]:
     return [names.unique(name) for name in given[: len(part.inputs)]]
 
 
-def part_doc(part: Part, graph: Graph, paths: list[Path]) -> str:
+def part_doc(part: Part, paths: list[Path]) -> str:
     """Where a module stands in the model, and what it makes of which shape."""
     if not part.path or not part.inputs or not part.outputs:
         return ""
     first = ".".join(paths[0])
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     shapes = [
-        _shown(graph.types[name]).partition("[")[2]
+        _shown(part.graph.types[name]).partition("[")[2]
         for name in (part.inputs[0], part.outputs[0])
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"

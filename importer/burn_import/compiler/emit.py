@@ -39,10 +39,10 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
     holders = Holders(tree.names)
     for part in tree.classes:
         root = part is tree.root
-        writer = ClassWriter(part, graph, holders)
+        writer = ClassWriter(part, holders)
         wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        doc = part_doc(part, graph, tree.instances(part))
-        texts.append(writer.write(parameter_names(part, graph), wrap, doc))
+        doc = part_doc(part, tree.instances(part))
+        texts.append(writer.write(parameter_names(part), wrap, doc))
         texts += [ClassText(name, "", fields) for name, fields in holders.take()]
     weights = tree.weights(graph)
     text = _module(tree, graph, texts, weights, record)
@@ -57,7 +57,7 @@ def _module(
     record: str,
 ) -> str:
     several = len(graph.outputs) > 1
-    inputs = parameter_names(tree.root, graph)
+    inputs = parameter_names(tree.root)
     outputs = output_names(graph)
     count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
     return render(

@@ -84,6 +84,9 @@ class Extents:
 
     def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
         for dim in dims:
+            # Naming it now would give the name to earlier places that spell it out.
+            if bindable(dim, self.locals):
+                continue
             extents = {d: None for s in available for d in _extents(s)}
             for piece in _pieces(dim, extents):
                 self._bind(piece, available)

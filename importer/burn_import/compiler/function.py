@@ -9,7 +9,7 @@ from typing import Any
 from burn import Tensor
 from burn_import.compiler.extents import bindable
 from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
-from burn_import.structure.parts import Call, Item, Part, Path
+from burn_import.structure.parts import Call, Fork, Item, Part, Path
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
@@ -27,9 +27,9 @@ class FunctionTrace:
     layers: dict[Path, Layer] = field(default_factory=dict)
 
 
-def trace_part(part: Part, graph: Graph) -> FunctionTrace:
+def trace_part(part: Part) -> FunctionTrace:
     """The ``__call__`` of ``part`` as statements."""
-    run = _Run(graph, part.layer_paths)
+    run = _Run(part.graph, part.layer_paths)
     parameters = [run.parameter(name) for name in part.inputs]
     body = run.block(part.items, part.outputs, part.inputs)
     return FunctionTrace(parameters, body, run.layers)
@@ -67,7 +67,9 @@ class _Run:
         block = Block()
         self.tracer.blocks.append(block)
         for item in items:
-            if isinstance(item, Call):
+            if isinstance(item, Fork):
+                self.fork(item)
+            elif isinstance(item, Call):
                 self.call(item)
             else:
                 self.node(item, self.graph)
@@ -88,6 +90,26 @@ class _Run:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
         self.tracer.append(ModuleCall(call.path, args, targets))
+
+    def fork(self, fork: Fork) -> None:
+        """An ``If`` whose branches are calls of modules."""
+        condition = self.read(fork.node.inputs[0], self.graph)
+        blocks = []
+        for call in (fork.then, fork.orelse):
+            args = tuple(self.read(name, self.graph) for name in call.inputs)
+            types = [call.part.graph.type(name) for name in call.outputs]
+            results = [self.tracer.symbol(t.forget() if t else None) for t in types]
+            made = ModuleCall(call.path, args, [result.data for result in results])
+            blocks.append(Block([made], results))
+        targets = self.targets(fork.node, self.graph)
+        self.tracer.append(Choice(condition, blocks[0], blocks[1], targets))
+
+    def targets(self, node: Node, graph: Graph) -> list[Symbol]:
+        """A symbol for each result of a node."""
+        return [
+            Symbol() if name is None else self.define(name, graph).data
+            for name in node.outputs
+        ]
 
     def node(self, node: Node, graph: Graph) -> None:
         """Trace one node, unless its results are known and written where used."""
@@ -131,10 +153,7 @@ class _Run:
         assert layer is not None
         self.layers[path] = layer
         args = tuple(operands[position] for position in layer.data)
-        targets = [
-            Symbol() if name is None else self.define(name, graph).data
-            for name in node.outputs
-        ]
+        targets = self.targets(node, graph)
         self.tracer.append(ModuleCall(path, args, targets))
 
     def choice(self, branch: Branch, node: Node, graph: Graph) -> None:
@@ -148,10 +167,7 @@ class _Run:
             self.extents = set(extents)
             blocks.append(self.body(body))
         self.values, self.extents = outer, extents
-        targets = [
-            Symbol() if name is None else self.define(name, graph).data
-            for name in node.outputs
-        ]
+        targets = self.targets(node, graph)
         self.tracer.append(Choice(branch.condition, blocks[0], blocks[1], targets))
 
     def body(self, body: Graph) -> Block:

@@ -59,19 +59,30 @@ CONSTANT_ROLES = {
 }
 
 
+#: What the stored operands of a recurrent layer are called, in order.
+_RECURRENT = ("x", "weight_ih", "weight_hh", "bias")
+
+
 def constant_roles(block: Block) -> dict[str, str]:
     """What each stored array is, by name, from the primitive that reads it first."""
     roles: dict[str, str] = {}
     for statement in block.statements:
         if isinstance(statement, Apply):
-            word = CONSTANT_ROLES.get(statement.primitive.name, "constant")
-            for symbol in symbols_in(statement.args):
-                if symbol.constant:
-                    roles.setdefault(symbol.constant, word)
+            for place, arg in enumerate(statement.args):
+                word = _constant_role(statement.primitive.name, place)
+                for symbol in symbols_in(arg):
+                    if symbol.constant:
+                        roles.setdefault(symbol.constant, word)
         elif isinstance(statement, Choice):
             for inner in (statement.then, statement.orelse):
                 roles = {**constant_roles(inner), **roles}
     return roles
+
+
+def _constant_role(primitive: str, place: int) -> str:
+    if primitive in ("lstm", "gru", "rnn") and place < len(_RECURRENT):
+        return _RECURRENT[place]
+    return CONSTANT_ROLES.get(primitive, "constant")
 
 
 def meaningful(name: str) -> str:

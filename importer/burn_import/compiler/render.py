@@ -56,6 +56,8 @@ class Renderer:
         self.pending: dict[Symbol, Expression] = {}
         #: Values that nothing but an ``if`` reads: Python's own comparison will do.
         self.conditions: set[Symbol] = set()
+        #: Those of them that were written as such.
+        self.python: set[Symbol] = set()
         self.modules: set[str] = set()  # what the source must import
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
@@ -71,6 +73,11 @@ class Renderer:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""
         name = call.primitive.name
         spelling = SPELLINGS.get(name)
+        if call.targets[0] in self.conditions and name == "logical_not":
+            (operand,) = call.args
+            if operand.data in self.python:
+                self.python.add(call.targets[0])
+                return _negated(self.data(operand))
         if spelling is not None and isinstance(call.args[0], Tensor | int | float):
             if spelling.kind == "infix" and not call.static:
                 left, right = self.arguments(call)
@@ -164,6 +171,7 @@ class Renderer:
         weak = call.primitive.name in WEAK
         if weak and all(_is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
+                self.python.add(call.targets[0])
                 return [self.number(arg) for arg in call.args]
             # Numbers alone would be computed by Python: the first becomes a tensor.
             return [self.data(call.args[0]), *map(self.number, call.args[1:])]
@@ -266,6 +274,14 @@ class Renderer:
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _negated(comparison: Expression) -> Expression:
+    """``not`` of a comparison of numbers."""
+    if comparison.text.count(" == ") == 1:
+        text = comparison.text.replace(" == ", " != ")
+        return Expression(text, comparison.precedence, comparison.symbols)
+    return comparison.prefixed("not ", 5)
 
 
 def _is_number(arg: Any) -> bool:

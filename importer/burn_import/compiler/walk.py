@@ -98,10 +98,30 @@ def count_uses(block: Block) -> dict[Symbol, int]:
     return counts
 
 
-def conditions(block: Block) -> Iterator[Symbol]:
-    """The symbols that decide between branches."""
-    for statement in block.statements:
+def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
+    """The symbols that are read only to decide between branches.
+
+    ``uses`` counts all reads. A negation that only decides reads to decide, too.
+    """
+    counts: dict[Symbol, int] = {}
+    negations: dict[Symbol, Symbol] = {}
+    for statement in _walk(block):
         if isinstance(statement, Choice):
-            yield from symbols_in(statement.condition)
-            yield from conditions(statement.then)
-            yield from conditions(statement.orelse)
+            for symbol in symbols_in(statement.condition):
+                counts[symbol] = counts.get(symbol, 0) + 1
+        elif isinstance(statement, Apply) and statement.primitive.name == "logical_not":
+            for symbol in symbols_in(statement.args):
+                negations[statement.targets[0]] = symbol
+    deciding = {symbol for symbol, count in counts.items() if count == uses[symbol]}
+    for negation, symbol in negations.items():
+        if negation in deciding and uses[symbol] == 1:
+            deciding.add(symbol)
+    return deciding
+
+
+def _walk(block: Block) -> Iterator[Statement]:
+    for statement in block.statements:
+        yield statement
+        if isinstance(statement, Choice):
+            yield from _walk(statement.then)
+            yield from _walk(statement.orelse)

@@ -58,13 +58,12 @@ class Writer:
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
-        self.render.conditions = {
-            symbol
-            for symbol in conditions(trace.body)
-            if self.remaining.get(symbol) == 1
-        }
+        self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        self.tail: Expression | None = None
+        #: Names that results of branches must have.
+        self.forced: dict[Symbol, str] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.render.names[symbol] = name
             self.live[name] = symbol
@@ -79,7 +78,17 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
+    def returned(self, statement: Apply | ModuleCall) -> bool:
+        """Whether the function returns what ``statement`` gives: several values."""
+        results = [value.data for value in self.trace.body.results]
+        once = all(self.remaining.get(target) == 1 for target in statement.targets)
+        several = len(results) > 1 and not self.wrap
+        return several and once and statement.targets == results
+
     def finish(self, block: Block, indent: int) -> None:
+        if self.tail is not None:
+            self.line(f"return {self.tail.text}", indent)
+            return
         results = [self.result(value) for value in block.results]
         text = ", ".join(result.text for result in results)
         if self.wrap:
@@ -101,6 +110,8 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
+            elif statement is block.statements[-1] and self.returned(statement):
+                self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
@@ -120,9 +131,18 @@ class Writer:
             self.read_extents(target, indent)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
-        once = self.remaining.get(target, 0) == 1 and expression.precedence > 1
+        once = self.remaining.get(target, 0) == 1
+        if once and self.returned(target):
+            return target not in self.extents.reads
         short = len(expression.text) <= INLINE_WIDTH
-        return once and short and target not in self.extents.reads
+        whole = expression.precedence > 1
+        return once and short and whole and target not in self.extents.reads
+
+    def returned(self, target: Symbol) -> bool:
+        """Whether the function ends with making ``target``, its only result."""
+        body = self.trace.body
+        only = len(body.results) == 1 and body.results[0].data is target
+        return only and body.statements[-1].targets == [target]
 
     def spend(self, expression: Expression) -> None:
         """Note that the names in ``expression`` have been read once more."""
@@ -138,7 +158,9 @@ class Writer:
         """The name of a result: ``_`` if nobody reads it."""
         if not self.remaining.get(symbol) and symbol not in self.extents.reads:
             return "_"
-        name = self.free(self.wanted(symbol, statement, expression))
+        name = self.forced.get(symbol)
+        if name is None:
+            name = self.free(self.wanted(symbol, statement, expression))
         self.claim(symbol, name)
         return name
 
@@ -192,6 +214,7 @@ class Writer:
         ):
             self.line(head, indent)
             live, start = dict(self.live), len(self.lines)
+            self.forced.update(self.made_here(block, names))
             self.block(block, indent + 1)
             for name, value in zip(names, block.results, strict=True):
                 result = self.result(value)
@@ -207,6 +230,15 @@ class Writer:
             }
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def made_here(self, block: Block, names: list[str]) -> dict[Symbol, str]:
+        """The results that a branch computes itself, with the names they go out by."""
+        made = {t for statement in block.statements for t in statement.targets}
+        return {
+            value.data: name
+            for name, value in zip(names, block.results, strict=True)
+            if value.data in made and self.remaining.get(value.data) == 1
+        }
 
     def ternary(self, choice: Choice) -> Expression | None:
         """``a if condition else b`` where both sides are one short expression."""
@@ -274,7 +306,7 @@ class Writer:
     def comment(self, targets: list[Symbol], expression: Expression) -> str:
         """The shape of the first result where it is not that of its source."""
         shown = targets[0].type
-        if shown is None or shown.shape is None:
+        if shown is None or not shown.shape:
             return ""
         for symbol in expression.symbols:
             if symbol.type is not None and symbol.type.shape == shown.shape:

@@ -131,9 +131,12 @@ class _Rewriter:
         for older in origins(constants, name):
             if same_view(constants[older], array):
                 return older
-        if constants.source.get(name + suffix) == name:
-            return name + suffix
-        derived = constants.add(name + suffix, array, source=name)
+        derived = name + suffix
+        while derived in self.graph.types:
+            derived += "_"
+        if constants.source.get(derived) == name:
+            return derived
+        derived = constants.add(derived, array, source=name)
         if name in constants.literals:
             constants.literals.add(derived)
         return derived

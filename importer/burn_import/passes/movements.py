@@ -101,8 +101,10 @@ def _needs_no_shape(first: Node, node: Node, graph: Graph) -> bool:
     A 0 copies an extent of the operand, so an extent that may be 0 must be the one
     that the operand of ``first`` has there.
     """
-    dims = known_dims(graph.type(node.inputs[1])) if len(node.inputs) > 1 else None
-    if node.op.onnx != "Reshape" or dims is None:
+    if node.op.onnx != "Reshape":
+        return False
+    dims = known_dims(graph.type(node.inputs[1]))
+    if dims is None:
         return False
     if node.op.attrs()["allowzero"]:
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from burn_import.structure.parts import Path
@@ -18,11 +18,16 @@ class Group:
     nodes: list[Node]
 
 
-def arrange(groups: list[Group], order: Mapping[int, int]) -> list[Group]:
+def arrange(
+    groups: list[Group],
+    order: Mapping[int, int],
+    split: Callable[[Group], list[Group]],
+) -> list[Group]:
     """``groups`` in an order in which they can run, the earliest of the file first.
 
     A module whose nodes cannot run without a break (something outside stands between
-    them) is dissolved: its nodes are run by the module around it.
+    them) is split into its nodes and the modules inside it, which the module around it
+    runs.
     """
     while True:
         done, stuck = _sort(groups, order)
@@ -30,7 +35,7 @@ def arrange(groups: list[Group], order: Mapping[int, int]) -> list[Group]:
             return done
         broken = _largest_module(stuck)
         groups = [g for g in groups if g is not broken]
-        groups += [Group(None, [node]) for node in broken.nodes]
+        groups += split(broken)
 
 
 def _largest_module(stuck: list[Group]) -> Group:

@@ -27,6 +27,8 @@ class Part:
     items: list[Item]
     inputs: list[str]
     outputs: list[str]
+    #: The graph that the items are of: the model's, or a body.
+    graph: Graph
     layer_paths: Mapping[int, Path]
     sequence: bool = False
     #: The attribute of each stored array that the code reads itself, by its name;
@@ -52,7 +54,23 @@ class Call:
     outputs: list[str]
 
 
-Item = Node | Call
+@dataclass(eq=False)
+class Fork:
+    """An ``If`` whose long bodies are parts of their own: one of two calls."""
+
+    node: Node
+    then: Call
+    orelse: Call
+
+
+Item = Node | Call | Fork
+
+
+def calls_of(item: Item) -> list[Call]:
+    """The calls of parts in an item."""
+    if isinstance(item, Fork):
+        return [item.then, item.orelse]
+    return [item] if isinstance(item, Call) else []
 
 
 def with_bodies(node: Node) -> Iterator[Node]:
@@ -104,10 +122,10 @@ class Tree:
             array = graph.constants[twins.get(constant, constant)]
             yield ".".join((*prefix, attribute)), array
         called: set[Path] = set()
-        for item in part.items:
-            if isinstance(item, Call) and item.path not in called:
-                called.add(item.path)
-                yield from self._weights(item.part, (*prefix, *item.path), graph)
+        for call in (call for item in part.items for call in calls_of(item)):
+            if call.path not in called:
+                called.add(call.path)
+                yield from self._weights(call.part, (*prefix, *call.path), graph)
 
 
 def _reads(part: Part) -> list[str]:

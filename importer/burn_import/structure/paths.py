@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from burn_import.compiler.names import identifier, snake
@@ -29,30 +29,33 @@ class Places:
     scopes: dict[int, Path] = field(default_factory=dict)
 
 
-def places(graph: Graph) -> Places:
-    """Where every node of ``graph`` belongs.
+def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
+    """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither
     says anything runs where what it reads comes from. Layers with the same weights have
     one path: they are one layer, called twice.
     """
-    run = _Placing(graph)
+    run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
     return run.without_wrapper()
 
 
 class _Placing:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, forks: Collection[int], is_body: bool) -> None:
         self.graph = graph
+        self.forks = forks
         self.found = Places()
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
+        self.dotted = False
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
+        self.prefix = self._inlined_prefix() if is_body else ""
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
@@ -65,13 +68,34 @@ class _Placing:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 if all(name in graph.constants for name in names.values()):
                     self.weights[id(node)] = names
-            for body in node.op.bodies().values():
-                self._find_layers(body)
+            if id(node) not in self.forks:
+                for body in node.op.bodies().values():
+                    self._find_layers(body)
+
+    def _inside(self, node: Node) -> Iterable[Node]:
+        return [node] if id(node) in self.forks else with_bodies(node)
+
+    def _inlined_prefix(self) -> str:
+        """What all names in a body start with, where whoever inlined it added that."""
+        names = [
+            original(self.graph, weight)
+            for weights in self.weights.values()
+            for weight in weights.values()
+        ]
+        prefix = os.path.commonprefix(names)
+        return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
+
+    def _scope_told(self, node: Node) -> Path:
+        """The exporter's scope of a node, without the prefix of a body."""
+        scope = node.scope
+        if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
+            scope = scope[1:]
+        return clean(scope) if scope else ()
 
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths."""
         for node in self.graph.nodes:
-            for inner in with_bodies(node):
+            for inner in self._inside(node):
                 if id(inner) in self.weights:
                     path = self._told_path(inner)
                     if path is not None:
@@ -84,12 +108,13 @@ class _Placing:
         }
         for name, origin in origins.items():
             if _DOTTED.match(origin):
-                whole = clean(origin.split("."))
+                self.dotted = True
+                whole = clean(origin.removeprefix(self.prefix).split("."))
                 return whole[:-1] if whole[-1] == name else whole
         if node.scope:
-            scope = clean(node.scope)
+            scope = self._scope_told(node)
             alone = self.crowd[node.scope] == 1
-            return scope if alone else (*scope, snake(node.op.onnx, "layer"))
+            return scope if alone and scope else (*scope, snake(node.op.onnx, "layer"))
         stem = os.path.commonprefix(list(origins.values())) if len(origins) > 1 else ""
         stem = re.sub(r"[^0-9A-Za-z]+$", "", stem)
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
@@ -118,7 +143,7 @@ class _Placing:
     def place(self, node: Node) -> None:
         """Decide the scope of a node of the main graph, and the path of a layer."""
         scope = self._scope(node)
-        for inner in with_bodies(node):
+        for inner in self._inside(node):
             if id(inner) in self.weights and id(inner) not in self.found.layers:
                 self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
         self.found.scopes[id(node)] = scope
@@ -128,17 +153,17 @@ class _Placing:
         path = self.found.layers.get(id(node))
         if path is not None:
             return path[:-1]
-        inside = [self.found.layers.get(id(inner)) for inner in with_bodies(node)]
+        inside = [self.found.layers.get(id(inner)) for inner in self._inside(node)]
         paths = [path[:-1] for path in inside if path is not None]
         if paths:
             return common(paths)
         if self.told and node.scope:
-            return self._with_room(clean(node.scope))
+            return self._with_room(self._scope_told(node))
         sources = [self.made[name] for name in node.inputs if name in self.made]
         return self._with_room(common(sources) if sources else ())
 
     def _with_room(self, scope: Path) -> Path:
-        """The innermost scope around that is no layer and no list: those run nothing."""
+        """The innermost scope around that can run nodes: no layer and no list."""
         while scope in self.owners or scope in self.lists:
             scope = scope[:-1]
         return scope
@@ -149,7 +174,7 @@ class _Placing:
         Dotted names of weights are kept whole: they are the keys that a user knows.
         """
         layers, scopes = self.found.layers, self.found.scopes
-        if not layers or any(_DOTTED.match(name) for name in self.graph.constants):
+        if not layers or self.dotted:
             return self.found
         depth = len(common([path[:-1] for path in layers.values()]))
         return Places(

@@ -2,47 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from burn_import.compiler.names import camel
+from burn_import.compiler.names import Namespace, camel
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
-from burn_import.structure.parts import Call, Item, Part, Path, Tree
-from burn_import.structure.paths import places
+from burn_import.structure.parts import (
+    Call,
+    Fork,
+    Item,
+    Part,
+    Path,
+    Tree,
+    with_bodies,
+)
+from burn_import.structure.paths import Places, places
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_ir.graph import Graph, Node
 
+#: The bodies of an ``If`` that hold more nodes than this become modules.
+LONG_BODIES = 12
+
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
-    found = places(graph)
-    run = _Recovery(graph, found.layers, found.scopes)
-    items = run.items((), list(graph.nodes), run.module_scopes())
-    root = Part(
-        (),
+    return share_classes(whole_part(graph, (), class_name))
+
+
+def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
+    """A graph, or a body, as a part at ``path``."""
+    forks = {id(node) for node in graph.nodes if _has_layers(node)}
+    found = places(graph, forks, is_body=bool(path))
+    run = _Recovery(graph, found, forks, path)
+    return Part(
+        path,
         camel(class_name),
-        items,
+        run.items((), list(graph.nodes), run.module_scopes()),
         list(graph.inputs),
         list(graph.outputs),
+        graph,
         run.relative(graph.nodes, ()),
     )
-    return share_classes(root, graph)
+
+
+def _has_layers(node: Node) -> bool:
+    """Whether a node's bodies are long, and own weights."""
+    if sum(1 for _ in with_bodies(node)) <= LONG_BODIES + 1:
+        return False
+    return any(
+        inner.op.layer(*(body.type(name) for name in inner.inputs)) is not None
+        for body in node.op.bodies().values()
+        for inner in body.nodes
+    )
 
 
 class _Recovery:
     def __init__(
-        self, graph: Graph, layers: Mapping[int, Path], scopes: Mapping[int, Path]
+        self, graph: Graph, found: Places, forks: Collection[int], around: Path
     ) -> None:
         self.graph = graph
-        self.layers = layers
-        self.scopes = scopes
+        self.layers = found.layers
+        self.scopes = dict(found.scopes)
+        self.forks = forks
+        self.around = around
+        self.fork_names = Namespace(path[0] for path in found.layers.values())
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users()
-        self.sequences = find_sequences(graph, layers, self.users)
+        self.sequences = find_sequences(graph, self.layers, self.users)
         self.member = {
             id(node): path for path, nodes in self.sequences.items() for node in nodes
         }
+        self.scopes.update(self.member)  # a step runs where its sequence is called
 
     def module_scopes(self) -> set[Path]:
         """The scopes that are worth a class: more than a layer and a few operations."""
@@ -76,17 +107,52 @@ class _Recovery:
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
     ) -> list[Item]:
         """What a module at ``scope`` runs: its own nodes, and calls of those inside."""
-        groups: dict[Path, Group] = {}
-        for node in nodes:
-            key = self._child(scope, node, modules) or self.member.get(id(node))
-            groups.setdefault(key or ("", str(id(node))), Group(key, [])).nodes.append(
-                node
-            )
-        arranged = arrange(list(groups.values()), self.order)
-        return [
-            group.nodes[0] if group.key is None else self.call(scope, group, modules)
-            for group in arranged
+        arranged = arrange(
+            self.groups(scope, nodes, modules),
+            self.order,
+            lambda group: self.groups(group.key or (), group.nodes, modules),
+        )
+        return [self.item(scope, group, modules) for group in arranged]
+
+    def item(self, scope: Path, group: Group, modules: set[Path]) -> Item:
+        """A call of the group's module; a node by itself stays one."""
+        if group.key is not None:
+            return self.call(scope, group, modules)
+        (node,) = group.nodes
+        return self.fork(scope, node) if id(node) in self.forks else node
+
+    def fork(self, scope: Path, node: Node) -> Fork:
+        """The bodies of an ``If`` as modules."""
+        sides = [
+            self.side(scope, node, body, word)
+            for body, word in (("then_branch", "then"), ("else_branch", "otherwise"))
         ]
+        return Fork(node, sides[0], sides[1])
+
+    def side(self, scope: Path, node: Node, body: str, word: str) -> Call:
+        graph = node.op.bodies()[body]
+        name = self.fork_names.unique(word)
+        part = whole_part(graph, (*self.around, *scope, name), name)
+        read = {n for inner in graph.nodes for n in inner.inputs} | set(graph.outputs)
+        part.inputs = [given for given in graph.inputs if given in read]
+        outer = dict(zip(graph.inputs, node.inputs[1:], strict=True))
+        inputs = [outer[given] or "" for given in part.inputs]
+        return Call((name,), part, inputs, part.outputs)
+
+    def groups(
+        self, scope: Path, nodes: Sequence[Node], modules: set[Path]
+    ) -> list[Group]:
+        """``nodes`` by the outermost module below ``scope`` that they run in."""
+        found: dict[Path, Group] = {}
+        for node in nodes:
+            key = self._child(scope, node, modules) or self._sequence(scope, node)
+            place = key or ("", str(id(node)))
+            found.setdefault(place, Group(key, [])).nodes.append(node)
+        return list(found.values())
+
+    def _sequence(self, scope: Path, node: Node) -> Path | None:
+        path = self.member.get(id(node))
+        return path if path is not None and len(path) > len(scope) else None
 
     def _child(self, scope: Path, node: Node, modules: set[Path]) -> Path | None:
         """The outermost module below ``scope`` that ``node`` runs in."""
@@ -101,7 +167,7 @@ class _Recovery:
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
         part = Part(
-            group.key,
+            (*self.around, *group.key),
             self.class_name(group),
             (
                 list(self.sequences[group.key])
@@ -110,6 +176,7 @@ class _Recovery:
             ),
             inputs,
             outputs,
+            self.graph,
             self.relative(group.nodes, group.key),
             sequence,
         )
@@ -119,7 +186,7 @@ class _Recovery:
         """The paths of layers among ``nodes``, from ``scope`` on."""
         found: dict[int, Path] = {}
         for node in nodes:
-            for inner in _inner(node):
+            for inner in [node] if id(node) in self.forks else with_bodies(node):
                 path = self.layers.get(id(inner))
                 if path is not None:
                     found[id(inner)] = path[len(scope) :]
@@ -134,11 +201,3 @@ class _Recovery:
                 return camel(node.classes[depth - 1], "Part")
         words = [segment for segment in group.key if not segment.isdigit()]
         return camel(words[-1] if words else "part", "Part")
-
-
-def _inner(node: Node) -> list[Node]:
-    found = [node]
-    for body in node.op.bodies().values():
-        for inner in body.nodes:
-            found += _inner(inner)
-    return found

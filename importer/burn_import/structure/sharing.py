@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
+from burn.dtypes import is_integer
+from burn_import.compiler.extents import Extents, bindable
 from burn_import.compiler.names import Namespace
-from burn_import.structure.parts import Call, Part, Tree
+from burn_import.structure.parts import Call, Fork, Item, Part, Tree, calls_of
+from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.types import Array
@@ -17,17 +20,16 @@ from burn_ir.types import Array
 _INLINE = 8
 
 
-def share_classes(root: Part, graph: Graph) -> Tree:
+def share_classes(root: Part) -> Tree:
     """The tree below ``root``, one class for parts with equal signatures."""
-    run = _Sharing(graph)
+    run = _Sharing()
     run.names.unique(root.class_name)
     run.visit(root)
     return Tree(root, run.classes, run.model, run.parts, run.names)
 
 
 class _Sharing:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self) -> None:
         self.names = Namespace()
         self.first: dict[Hashable, Part] = {}
         self.model: dict[int, Part] = {}
@@ -36,7 +38,7 @@ class _Sharing:
 
     def visit(self, part: Part) -> None:
         """Give ``part`` its class: that of an equal one before, or a new name."""
-        key = signature(part, self.graph)
+        key = signature(part)
         known = self.first.get(key)
         self.model[id(part)] = known or part
         self.parts.append(part)
@@ -48,9 +50,8 @@ class _Sharing:
                 self.classes.append(part)
         else:
             part.class_name = known.class_name
-        for item in part.items:
-            if isinstance(item, Call):
-                self.visit(item.part)
+        for call in (call for item in part.items for call in calls_of(item)):
+            self.visit(call.part)
 
     def class_name(self, part: Part) -> str:
         """The part's own name, with its parent's in front if that is taken."""
@@ -63,46 +64,76 @@ class _Sharing:
         return self.names.unique(part.class_name)
 
 
-def signature(part: Part, graph: Graph) -> Hashable:
+def signature(part: Part) -> Hashable:
     """Equal for two parts whose classes would read the same, names of values aside."""
-    numbers: dict[str, int] = {}
+    return _Signature(part).whole()
 
-    def number(name: str | None) -> Hashable:
+
+class _Signature:
+    """Values are numbered by first occurrence, and extents by where they come in."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.graph = graph = part.graph
+        self.numbers: dict[str, int] = {}
+        self.extents = Extents(Namespace())
+        for name in part.inputs:
+            for dim in graph.types[name].shape or ():
+                if isinstance(dim, Poly) and dim not in self.extents.locals:
+                    self.extents.locals[dim] = f"d{len(self.extents.locals)}"
+
+    def whole(self) -> Hashable:
+        inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
+        items = tuple(self.item(item) for item in self.part.items)
+        return inputs, items, tuple(self.number(name) for name in self.part.outputs)
+
+    def number(self, name: str | None) -> Hashable:
         if name is None:
             return None
-        if name in graph.constants:
-            return _constant(graph, name)
-        if name not in graph.types and name not in numbers:
-            return name
-        return numbers.setdefault(name, len(numbers))
+        if name in self.graph.constants:
+            return _constant(self.graph, name)
+        known = self.graph.types[name].known
+        place = self.numbers.setdefault(name, len(self.numbers))
+        if known is None or place < len(self.part.inputs):
+            return place
+        return place, known.shape, tuple(map(self.dim, known.ravel().tolist()))
 
-    inputs = tuple((number(name), _shape(graph, name)) for name in part.inputs)
-    items = tuple(_item(item, part, graph, number) for item in part.items)
-    return inputs, items, tuple(number(name) for name in part.outputs)
+    def shape(self, name: str) -> Hashable:
+        known = self.graph.types[name]
+        dims = None if known.shape is None else tuple(map(self.dim, known.shape))
+        return known.dtype.name, dims
 
+    def dim(self, dim: Any) -> Hashable:
+        """An extent in terms of those that come in, or as it is."""
+        if bindable(dim, self.extents.locals):
+            return self.extents.write(dim).text
+        return str(dim)
 
-def _shape(graph: Graph, name: str) -> str:
-    return graph.types[name].name
+    def call(self, call: Call) -> Hashable:
+        inputs = tuple(self.number(name) for name in call.inputs)
+        return call.path, signature(call.part), inputs
 
-
-def _item(
-    item: Node | Call,
-    part: Part,
-    graph: Graph,
-    number: Callable[[str | None], Hashable],
-) -> Hashable:
-    names = (*item.inputs, *item.outputs)
-    values = tuple(number(name) for name in names)
-    if isinstance(item, Call):
-        return item.path, signature(item.part, graph), values
-    path = part.layer_paths.get(id(item))
-    if path is not None:  # the layer holds its weights: their values do not show
+    def item(self, item: Item) -> Hashable:
+        if isinstance(item, Fork):
+            sides = tuple(map(self.call, calls_of(item)))
+            names = (item.node.inputs[0], *item.node.outputs)
+            return sides, tuple(self.number(name) for name in names)
+        if isinstance(item, Call):
+            outputs = tuple(self.number(name) for name in item.outputs)
+            return self.call(item), outputs
+        names = (*item.inputs, *item.outputs)
+        path = self.part.layer_paths.get(id(item))
+        constants = self.graph.constants
         values = tuple(
-            _kind(graph.constants[n]) if n in graph.constants else number(n)
+            # A layer holds its weights: their values do not show.
+            (
+                _kind(constants[n])
+                if path is not None and n is not None and n in constants
+                else self.number(n)
+            )
             for n in names
-            if n is not None
         )
-    return path, _op(item.op), values, _inner_paths(item, part)
+        return path, _op(item.op), values, _inner_paths(item, self.part)
 
 
 def _inner_paths(node: Node, part: Part) -> Hashable:
@@ -135,6 +166,6 @@ def _constant(graph: Graph, name: str) -> Hashable:
     """What of a stored array shows in the source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
-    if array.size > _INLINE:
+    if array.size > (_INLINE if is_integer(array.dtype) else 1):
         return kind
     return kind, array.tobytes() if array.dtype != object else repr(array.tolist())

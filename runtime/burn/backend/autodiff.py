@@ -51,15 +51,22 @@ class Autodiff(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
-        peeled = [self._peel(arg) for arg in args]
-        inner = tuple(value for value, _ in peeled)
+        inner, sources, tracked = [], [], False
+        for arg in args:
+            if type(arg) is Tensor and arg.backend is self:
+                value, source = arg.data, arg.node
+                tracked = tracked or source is not None
+            else:
+                value, source = self._peel(arg)
+                tracked = tracked or (source is not None and _tracked(source))
+            inner.append(value)
+            sources.append(source)
         result = primitive(*inner, **static)
         if primitive.host:
             return result
         node = None
-        if primitive.rule is not None and any(map(_tracked, peeled)):
-            sources = tuple(source for _, source in peeled)
-            node = Call(primitive, sources, inner, static, result)
+        if tracked and primitive.rule is not None:
+            node = Call(primitive, tuple(sources), tuple(inner), static, result)
         if type(result) is Tensor:
             return Tensor(result, self, node)
         return tuple(
@@ -90,8 +97,8 @@ class Autodiff(Backend):
         return f"Autodiff({self._inner})"
 
 
-def _tracked(peeled: tuple[Any, Any]) -> bool:
-    return next(_nodes(peeled[1]), None) is not None
+def _tracked(source: Any) -> bool:
+    return next(_nodes(source), None) is not None
 
 
 def _nodes(source: Any) -> "Iterator[Node]":
@@ -99,7 +106,8 @@ def _nodes(source: Any) -> "Iterator[Node]":
         yield source
     elif source is not None:
         for item in source:
-            yield from _nodes(item)
+            if item is not None:
+                yield from _nodes(item)
 
 
 class Node:

@@ -10,6 +10,7 @@ from burn.backend.arrays import ArrayBackend
 class Cpu(ArrayBackend):
     """Tensors in host memory, computed by NumPy. There is one: ``Cpu() is Cpu()``."""
 
+    array_type = np.ndarray
     _only: "Cpu | None" = None
 
     def __new__(cls) -> "Cpu":

@@ -83,7 +83,7 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
 @primitive
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The largest element over ``axis``; of none, the smallest value there is."""
-    return _extreme(np.maximum, x, axis, keepdims, lowest(x.dtype))
+    return _extreme(np.max, x, axis, keepdims, lowest(x.dtype))
 
 
 @max.vjp
@@ -94,7 +94,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 @primitive
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The smallest element over ``axis``; of none, the largest value there is."""
-    return _extreme(np.minimum, x, axis, keepdims, highest(x.dtype))
+    return _extreme(np.min, x, axis, keepdims, highest(x.dtype))
 
 
 @min.vjp
@@ -102,10 +102,10 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _to_extremes(grad, out, x, axis, keepdims)
 
 
-def _extreme(ufunc: Any, x: Array, axis: Axes, keepdims: bool, identity: Any) -> Array:
+def _extreme(pick: Any, x: Array, axis: Axes, keepdims: bool, identity: Any) -> Array:
     axes = axes_of(axis, x.ndim)
     if builtins.all(x.shape[a] for a in axes):
-        return ufunc.reduce(x, axis=axes, keepdims=keepdims)
+        return pick(x, axis=axes, keepdims=keepdims)
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)]
     full = np.full_like(x, identity, shape=shape)
     return (

@@ -52,9 +52,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.fsync(file.fileno())
             os.replace(temporary, target)
             _sync_directory(target.parent)
-        except BaseException:
+        finally:  # after the replacement there is nothing left to remove
             temporary.unlink(missing_ok=True)
-            raise
 
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

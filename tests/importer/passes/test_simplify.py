@@ -121,6 +121,20 @@ def test_a_weight_turned_twice_is_the_stored_one() -> None:
     assert listing(simplify(graph)) == "y = Linear(x, w)"
 
 
+def test_a_derived_weight_is_not_called_like_a_value() -> None:
+    graph = raw_graph(raw("Exp", "x", "w.T"), raw("MatMul", "w.T w", "y"))
+    after = simplify(graph)
+    assert after.nodes[-1].inputs == ("w.T", "w.T_")
+    same_values(graph, after, 1e-5)
+    same_values(graph, simplify(graph), 1e-5)
+
+
+def test_a_value_is_no_constant_though_a_stored_array_has_its_name() -> None:
+    graph = raw_graph(raw("Exp", "x", "v"), raw("Neg", "v", "y"))
+    graph.constants.add("v", np.ones((2, 5, 3), FLOAT))
+    assert simplify(graph) is graph
+
+
 def test_weights_are_not_overwritten() -> None:
     graph = raw_graph(raw("MatMul", "x w", "p"), raw("Add", "p b", "y"))
     before = {name: array.copy() for name, array in graph.constants.items()}

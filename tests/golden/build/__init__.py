@@ -1,0 +1,1 @@
+"""Our own small models, from which the golden sources are generated."""

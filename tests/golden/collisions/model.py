@@ -1,0 +1,66 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
+# body   sha256 51a5688d02f9eb5972fc16f2993081a81d2642b6e51ea9790430f89832aa45e3
+"""Net: self_x -> return_.
+
+Inputs:
+    self_x  float32[def_, 3]
+
+Outputs:
+    return_  float32[def_, 3]
+
+Weights (45 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = A()
+        self.b = nn.parameter(3)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, self_x: Tensor) -> Tensor:
+        return self.a(self_x * self.b)
+
+
+class A(nn.Module):
+    """``a``: [def_, 3] -> same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.b = nn.parameter(3)
+        self.a_b = nn.parameter(3)
+        self.b2 = nn.parameter(3)
+        self.class_ = nn.parameter(3)
+        self.self_ = nn.parameter(3)
+        self.burn_ = nn.parameter(3)
+        self.print_ = nn.parameter(3)
+        self.weight = nn.parameter(3)
+        self.load_ = nn.parameter(3)
+        self.state_dict_ = nn.parameter(3)
+        self.x = nn.parameter(3)
+        self.ops_ = nn.parameter(3)
+        self.weights = nn.parameter(3)
+        self.tensor = nn.parameter(3)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = ((x + self.b) * self.a_b + self.b2) * self.class_ + self.self_
+        x = (x * self.burn_ + self.print_) * self.weight + self.load_
+        x = (x * self.state_dict_ + self.x) * self.ops_ + self.weights
+        return x * self.tensor

@@ -1,0 +1,44 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
+# body   sha256 21fbc085c9ee3258e65e728cae3745cb9894f5216592e1b7bef588a7efda814a
+"""Net: ids -> scores.
+
+Inputs:
+    ids  int64[batch, length]
+
+Outputs:
+    scores  float32[batch, 4]
+
+Weights (156 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(6, eps=1e-12)
+        self.head = nn.Linear(6, 4, bias=False)
+        self.weight = nn.parameter(11, 6)
+        self.weight2 = nn.parameter(9, 6)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        length = ids.shape[1]
+        # [batch, length, 6]
+        x = self.norm(ops.take(self.weight, ids) + self.weight2[:length])
+        return self.head(x[:, -1])

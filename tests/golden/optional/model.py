@@ -1,0 +1,59 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
+# body   sha256 cfaa2eba91d6b3af1601118c6863060c9789802d5b66262201f99427c88dd001
+"""Net: x, unused, mask, gain -> top, places, hidden, scaled.
+
+Inputs:
+    x       float32[n, 3]
+    unused  float32[m]
+    mask    bool[n]
+    gain    float32[3]
+
+Outputs:
+    top     float32[n, 2]
+    places  int64[n, 2]
+    hidden  bool[n]
+    scaled  float32[n, 3]
+
+Weights (3 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class NetOutput(NamedTuple):
+    """What the model returns."""
+
+    top: Tensor
+    places: Tensor
+    hidden: Tensor
+    scaled: Tensor
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.default = nn.parameter(3)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(
+        self, x: Tensor, unused: Tensor, mask: Tensor, gain: Tensor | None = None
+    ) -> NetOutput:
+        if gain is None:
+            gain = self.default.value
+        scaled = x * gain
+        top, places = ops.topk(scaled, k=2)  # [n, 2]
+        return NetOutput(top, places, ~mask, scaled)

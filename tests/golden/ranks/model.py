@@ -1,0 +1,41 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
+# body   sha256 e124e165e67d48b042f0a1c7aa2e95741b80f5a548c616a43229cb847e661b73
+"""Net: x -> y.
+
+Inputs:
+    x  float32[n, 4]
+
+Outputs:
+    y  float32[?]
+
+Weights (15 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.parameter(4, 3)
+        self.bias = nn.parameter(3)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        n = x.shape[0]
+        x = x.squeeze(0) if n == 1 else x
+        return (x @ self.weight + self.bias).reshape(-1)

@@ -1,0 +1,55 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
+# body   sha256 1d7914ecbcd0bd0b790e53a7a59be1b1de46160b310cd6af878a6d5f038e800c
+"""Net: x -> scaled, target, half, exceeds.
+
+Inputs:
+    x  float32[batch, time, 6]
+
+Outputs:
+    scaled   float32[batch * time, 2]
+    target   int64[3]
+    half     int64[]
+    exceeds  bool[]
+
+Weights (0 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class NetOutput(NamedTuple):
+    """What the model returns."""
+
+    scaled: Tensor
+    target: Tensor
+    half: Tensor
+    exceeds: Tensor
+
+
+class Net(nn.Module):
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, x: Tensor) -> NetOutput:
+        batch, time = x.shape[:2]
+        half = ops.trunc_div(ops.array(time * batch, dtype=burn.int64), 2)
+        # [batch * time, 2]
+        scaled = x.reshape(time * batch, 2, 3).mean(-1) / half.cast(burn.float32)
+        return NetOutput(
+            scaled,
+            ops.array([time * batch, 2, -1], dtype=burn.int64),
+            half,
+            scaled.max() > 0.1,
+        )

@@ -1,0 +1,39 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
+# body   sha256 4d94c7157ca3df02f276e2eb5fe8398b9d0d06e7261863e1559ab9fe429b22cd
+"""Net: x -> y.
+
+Inputs:
+    x  float32[batch, 6]
+
+Outputs:
+    y  float32[batch, 6]
+
+Weights (84 numbers) are in ``model.safetensors``, next to this file. The
+file is yours to edit: burn-import overwrites it only while "body" above still matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.Linear(6, 6)
+        self.head = nn.Linear(6, 6)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))

@@ -1,0 +1,141 @@
+"""Generated sources that are committed: recorded, linted, type-checked and executed."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import black
+import numpy as np
+import pytest
+
+from burn.nn import Module
+from burn_import.options import Options
+from burn_import.output import header
+from burn_import.pipeline import Compiled, import_model, write_model
+from tests.golden.make import BUILDERS
+from tests.modules import Array, assert_close, call, import_file, value_names
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+ROOTS = [str(ROOT / name) for name in ("importer", "ir", "templates", "runtime")]
+OPTIONS = Options(class_name="Net", stem="model")
+SOURCES = [str(HERE / name / "model.py") for name in BUILDERS]
+#: A release changes no golden source.
+VERSION = re.compile(r"(?<=^# Imported by burn-import )\S+")
+
+each = pytest.mark.parametrize("name", BUILDERS)
+
+
+def compiled(name: str) -> Compiled:
+    """Return what the importer makes of a golden model."""
+    return import_model(HERE / name / "model.onnx", OPTIONS)
+
+
+def source(module: Compiled) -> str:
+    """Return the whole file, header included, for version 0."""
+    text = header(module.origin, module.source_sha256, module.text) + module.text
+    return VERSION.sub("0", text)
+
+
+def cases(name: str) -> Iterator[tuple[list[Array | None], dict[str, Array]]]:
+    """Return inputs (None where left out) and expected outputs of a golden model."""
+    path = HERE / name / "model.onnx"
+    _, outputs = value_names(path)
+    with np.load(HERE / name / "io.npz") as data:
+        for number in sorted({key[2 + key.startswith("out")] for key in data.files}):
+            given = [data.get(f"in{number}:{x}") for x in input_names(path)]
+            yield given, {x: data[f"out{number}:{x}"] for x in outputs}
+
+
+def input_names(path: Path) -> list[str]:
+    """Return the names of all inputs, those with a stored value too."""
+    import onnx
+
+    return [value.name for value in onnx.load(path).graph.input]
+
+
+@each
+def test_the_source_is_the_committed_one(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    path = HERE / name / "model.py"
+    text = source(compiled(name))
+    if request.config.getoption("--update-golden"):
+        path.write_bytes(text.encode("ascii"))
+    assert path.read_bytes().decode("ascii") == text
+
+
+@each
+def test_the_committed_source_agrees_with_onnxruntime(
+    name: str, tmp_path: Path
+) -> None:
+    weights = write_model(compiled(name), tmp_path / "model.py").weights
+    model: Module = import_file(HERE / name / "model.py").Net.load(weights)
+    assert len(list(cases(name))) >= 1
+    for inputs, expected in cases(name):
+        assert_close(call(model, inputs), expected, rtol=1e-4, atol=1e-5)
+
+
+@each
+def test_black_has_nothing_to_change(name: str) -> None:
+    text = (HERE / name / "model.py").read_text("ascii")
+    mode = black.Mode(line_length=88, target_versions={black.TargetVersion.PY311})
+    assert black.format_str(text, mode=mode) == text
+
+
+def test_every_folder_is_named() -> None:
+    assert {path.parent.name for path in HERE.glob("*/model.onnx")} == set(BUILDERS)
+
+
+def checked(*command: str) -> None:
+    """Return nothing if a checker, run as a module at the root, has nothing to say."""
+    if importlib.util.find_spec(command[0]) is None:
+        pytest.skip(f"{command[0]} is of the extra dev and not installed")
+    run = subprocess.run(
+        [sys.executable, "-m", *command, *SOURCES],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_ruff_has_nothing_to_report() -> None:
+    checked("ruff", "check", "--no-cache")
+
+
+def test_mypy_has_nothing_to_report(tmp_path: Path) -> None:
+    checked("mypy", "--strict", "--cache-dir", str(tmp_path))
+
+
+#: Prints the digest of every golden source, as a fresh interpreter generates it.
+DIGESTS = """
+import hashlib, sys
+from burn_import.options import Options
+from burn_import.pipeline import import_model
+for path in sys.argv[1:]:
+    module = import_model(path, Options(class_name="Net", stem="model"))
+    weights = [(key, array.tobytes()) for key, array in module.weights]
+    print(hashlib.sha256(repr((module.text, weights)).encode()).hexdigest())
+"""
+
+
+def digests(seed: str, folder: Path) -> str:
+    """Return the digests with one seed of hashes and one working directory."""
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    environment["PYTHONPATH"] = os.pathsep.join(ROOTS)
+    models = [str(HERE / name / "model.onnx") for name in BUILDERS]
+    command = [sys.executable, "-c", DIGESTS, *models]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_hash_seed_and_folder_change_nothing(tmp_path: Path) -> None:
+    first = digests("1", ROOT)
+    assert len(first.split()) == len(BUILDERS)
+    assert digests("4711", tmp_path) == first
