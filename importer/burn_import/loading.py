@@ -27,9 +27,11 @@ def load(path: str | Path) -> Module:
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
     """
+    from burn_import.compiler.gate import check_body
     from burn_import.pipeline import import_model
 
     compiled = import_model(path)
+    check_body(compiled.text.encode("ascii"))
     name = f"burn_import.loaded_{next(_numbers)}"
     filename = f"<{name}>"
     module = ModuleType(name)

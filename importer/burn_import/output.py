@@ -64,10 +64,12 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
     from burn.record import atomic_write, write_record
+    from burn_import.compiler.gate import check
 
     check_module_path(module)
     record = module.with_suffix(".safetensors")
     data = (header(*origin, text) + text).encode("ascii")
+    check(data)
     same_record = _same_record(record, weights)
     if not force:
         check_ours(module)

@@ -8,6 +8,7 @@ from hypothesis import note
 
 from burn import Tensor
 from burn_import.compiler import compile_graph
+from burn_import.compiler.gate import check_body
 from burn_import.options import Options
 from burn_ir import Graph
 
@@ -19,6 +20,7 @@ def run_printed(graph: Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
     note(source.text)
     module = ModuleType("printed")
     module.__file__ = "<printed>"
+    check_body(source.text.encode())
     exec(compile(source.text, "<printed>", "exec"), module.__dict__)
     model: Any = getattr(module, source.class_name)()
     model.load_state_dict(dict(source.weights))

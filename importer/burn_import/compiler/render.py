@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import is_float, is_integer
+from burn.dtypes import is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
@@ -18,6 +18,7 @@ from burn_import.compiler.extents import Extents
 from burn_import.compiler.names import dtype_source, literal
 from burn_import.compiler.trace import Apply, ModuleCall, Symbol
 from burn_ir.dim import Poly
+from burn_ir.errors import UnsupportedModel
 
 #: Primitives in which a Python number beside a tensor takes the tensor's dtype.
 WEAK = frozenset(
@@ -31,6 +32,8 @@ LISTS = frozenset({"concat", "take"})
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: At most this many numbers stand in the source; more go to the record.
 INLINE_LIMIT = 8
+#: A tensor of more strings is refused: source is no place for a vocabulary.
+STRING_LIMIT = 4096
 
 
 class Renderer:
@@ -214,9 +217,21 @@ class Renderer:
         known = symbol.known
         if lists and known is not None and known.ndim == 1 and _listable(known):
             return self.host(arg)
+        if symbol.constant and known is not None and is_text(known):
+            return self.strings(known)
         if symbol.constant:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
+
+    def strings(self, known: np.ndarray[Any, Any]) -> Expression:
+        """A stored tensor of strings: they have no place in a record."""
+        if known.size > STRING_LIMIT:
+            raise UnsupportedModel(
+                f"expected at most {STRING_LIMIT} strings in a tensor, got {known.size}"
+            )
+        self.modules |= {"ops", "burn"}
+        values = literal(known.tolist())
+        return Expression(f"ops.array({values}, dtype={dtype_source(known.dtype)})")
 
     def array(self, symbol: Symbol) -> Expression:
         """A tensor of known integers and dimensions, made on the spot."""
@@ -284,7 +299,15 @@ def _is_sequence(value: Any) -> bool:
 
 def _listable(known: np.ndarray[Any, Any]) -> bool:
     small = known.ndim <= 1 and known.size <= INLINE_LIMIT
-    return small and (known.dtype == object or is_integer(known.dtype))
+    whole = is_integer(known.dtype) or known.dtype == string
+    return small and whole and not is_text(known)
+
+
+def is_text(known: np.ndarray[Any, Any]) -> bool:
+    """Whether an array holds strings; dimensions are held as objects too."""
+    if known.dtype != string:
+        return False
+    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
 
 
 def _number(symbol: Symbol) -> Any:
