@@ -9,8 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from burn.nn import Module
+    from burn_ir.types import Array
 
 _numbers = itertools.count(1)
 
@@ -43,9 +46,20 @@ def load(path: str | Path) -> Module:
     try:
         exec(compile(compiled.text, filename, "exec"), module.__dict__)
         model: Module = getattr(module, compiled.class_name)()
-        model.load_state_dict(dict(compiled.weights))
+        model.load_state_dict(
+            {key: _as_recorded(array) for key, array in compiled.weights}
+        )
         done = True
     finally:
         if not done:
             del sys.modules[name], linecache.cache[filename]
     return model
+
+
+def _as_recorded(array: Array) -> Array:
+    """``array`` laid out as a record has it: row by row and aligned.
+
+    Sums are rounded in the order of memory, so that a loaded model gives the same bits
+    as one that was written. What a file holds that way is used where it is.
+    """
+    return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
