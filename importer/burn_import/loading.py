@@ -30,7 +30,7 @@ def load(path: str | Path) -> Module:
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
     """
-    from burn_import.compiler.gate import check_body
+    from burn_import.emit.gate import check_body
     from burn_import.pipeline import import_model
 
     compiled = import_model(path)

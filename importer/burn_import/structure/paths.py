@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from burn_import.compiler.names import identifier, snake
+from burn_import.source.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node

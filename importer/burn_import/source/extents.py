@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.expression import Expression, atom
-from burn_import.compiler.names import Namespace, identifier
-from burn_import.compiler.trace import Block, Choice, Statement, Symbol
-from burn_import.compiler.walk import operands
+from burn_import.source.expression import Expression, atom
+from burn_import.source.names import Namespace, identifier
+from burn_import.source.trace import Block, Choice, Statement, Symbol
+from burn_import.source.walk import operands
 from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
 
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
-from burn_import.compiler.expression import Expression, merge
-from burn_import.compiler.extents import Extents
-from burn_import.compiler.function import FunctionTrace
-from burn_import.compiler.names import Namespace
-from burn_import.compiler.naming import role
-from burn_import.compiler.render import Renderer
-from burn_import.compiler.trace import (
+from burn_import.emit.function import FunctionTrace
+from burn_import.emit.naming import role
+from burn_import.emit.render import Renderer
+from burn_import.source.expression import Expression, merge
+from burn_import.source.extents import Extents
+from burn_import.source.names import Namespace
+from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
@@ -21,7 +21,7 @@ from burn_import.compiler.trace import (
     Statement,
     Symbol,
 )
-from burn_import.compiler.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import conditions, count_uses, drop_dead
 
 WIDTH = 88
 #: A longer expression gets a name even if it is used once.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from burn_import.compiler.classes import (
+from burn_import.emit.classes import (
     ClassText,
     ClassWriter,
     describe,
@@ -14,8 +14,8 @@ from burn_import.compiler.classes import (
     parameter_names,
     part_doc,
 )
-from burn_import.compiler.containers import Holders
-from burn_import.compiler.names import comment, literal
+from burn_import.emit.containers import Holders
+from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
 from burn_ir.graph import Graph
 from burn_ir.types import Array

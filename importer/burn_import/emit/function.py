@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.extents import bindable, dims_in
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
-from burn_import.compiler.walk import operands as operands_of, symbols_in
+from burn_import.source.extents import bindable, dims_in
+from burn_import.source.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.source.walk import operands as operands_of, symbols_in
 from burn_import.structure.parts import Call, Fork, Item, Part, Path
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
