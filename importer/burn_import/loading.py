@@ -9,8 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from burn.nn import Module
     from burn_ir.types import Array
@@ -62,4 +60,6 @@ def _as_recorded(array: Array) -> Array:
     Sums are rounded in the order of memory, so that a loaded model gives the same bits
     as one that was written. What a file holds that way is used where it is.
     """
+    import numpy as np
+
     return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
