@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 23cdd425cb2e00a0e44758171ea1bca8be055a3e1f1ec96c70fbc7099b49e142
+# body   sha256 3eb9656d4b12fb6a511fb1b8f816085505c5367f99604f04afc8af553b293bbc
 """Net: x -> encoded.
 
 Inputs:
@@ -43,7 +43,7 @@ class Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layers() for _ in range(2))
+        self.layers = nn.ModuleList(Layer() for _ in range(2))
         self.norm = nn.LayerNorm(8)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-class Layers(nn.Module):
+class Layer(nn.Module):
     """``encoder.layers.0`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
