@@ -14,6 +14,8 @@ from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
 
+#: Modules inside modules; nobody nests them deeper, but a file may say so.
+_DEEPEST = 24
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
@@ -199,10 +201,16 @@ def clean(segments: Sequence[str]) -> Path:
             del pieces[0]  # TorchScript: /layer1/layer1.0 is layer1.0
         for piece in pieces:
             if piece:
-                path.append(piece if piece.isdigit() else identifier(piece, "part"))
+                path.append(piece if _is_number(piece) else identifier(piece, "part"))
+    del path[_DEEPEST:]
     while path and path[0].isdigit():
         path[0] = f"part_{path[0]}"
     return tuple(path) or ("part",)
+
+
+def _is_number(piece: str) -> bool:
+    """Whether a segment is a place in a list: ``12``; not ``012`` and not a date."""
+    return re.fullmatch(r"0|[1-9][0-9]{0,3}", piece) is not None
 
 
 def common(paths: Sequence[Path]) -> Path:
