@@ -45,11 +45,14 @@ def call(model: Module, inputs: Sequence[Array | None]) -> list[Array]:
     return [x.numpy() for x in (result if isinstance(result, tuple) else (result,))]
 
 
-def value_names(path: Path) -> tuple[list[str], list[str]]:
-    """Return the names of a model's inputs without a stored value, and its outputs."""
+def value_names(path: Path, stored: bool = False) -> tuple[list[str], list[str]]:
+    """Return the names of a model's inputs, and of its outputs.
+
+    Inputs with a stored value count if ``stored``.
+    """
     graph = onnx.load(path, load_external_data=False).graph
-    stored = {tensor.name for tensor in graph.initializer}
-    inputs = [value.name for value in graph.input if value.name not in stored]
+    left_out = set() if stored else {tensor.name for tensor in graph.initializer}
+    inputs = [value.name for value in graph.input if value.name not in left_out]
     return inputs, [value.name for value in graph.output]
 
 

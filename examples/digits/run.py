@@ -26,12 +26,10 @@ Labels = NDArray[np.int64]
 
 
 def generate() -> ModuleType:
-    """Return the module generated from the ONNX file; prints where it stands."""
+    """Return the module generated from the ONNX file, imported."""
     ModelGen().input(str(MODEL)).out_dir(str(OUT)).run_from_script()
     sys.path.insert(0, str(OUT))
-    module = import_module(MODEL.stem)
-    print(f"generated     {Path(str(module.__file__)).relative_to(HERE.parents[1])}")
-    return module
+    return import_module(MODEL.stem)
 
 
 def load_test_set() -> tuple[Images, Labels]:
@@ -40,35 +38,40 @@ def load_test_set() -> tuple[Images, Labels]:
         return data["images"], data["labels"]
 
 
-def burn_accuracy(module: ModuleType, images: Images, labels: Labels) -> float:
-    """Return the share of images that the generated module names correctly."""
+def burn_correct(module: ModuleType, images: Images, labels: Labels) -> int:
+    """Return how many images the generated module names correctly."""
     model = module.Digits.load()
     correct = 0
     for start in range(0, len(images), BATCH):
         logits = model(burn.tensor(images[start : start + BATCH])).numpy()
         correct += int((logits.argmax(1) == labels[start : start + BATCH]).sum())
-    return correct / len(labels)
+    return correct
 
 
-def onnxruntime_accuracy(images: Images, labels: Labels) -> float:
-    """Return the same share for onnxruntime on the ONNX file itself."""
+def onnxruntime_correct(images: Images, labels: Labels) -> int:
+    """Return the same number for onnxruntime on the ONNX file itself."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(MODEL, providers=["CPUExecutionProvider"])
     (logits,) = session.run(None, {"image": images})
-    return float((np.asarray(logits).argmax(1) == labels).mean())
+    return int((np.asarray(logits).argmax(1) == labels).sum())
 
 
 def main() -> None:
-    """Return nothing; prints the accuracies one below the other."""
+    """Return nothing; prints one row for each that has named the test images."""
     metrics = json.loads(MODEL.with_name("metrics.json").read_text("utf-8"))
     module = generate()
     images, labels = load_test_set()
-    print(f"test images   {len(labels)}")
-    print(f"burn          {burn_accuracy(module, images, labels):.4f}")
-    print(f"training      {metrics['accuracy']:.4f}")
+    rows = {
+        "PyTorch, when it was trained": metrics["correct"],
+        "burn, on the generated module": burn_correct(module, images, labels),
+    }
     if find_spec("onnxruntime"):
-        print(f"onnxruntime   {onnxruntime_accuracy(images, labels):.4f}")
+        rows["onnxruntime, on the ONNX file"] = onnxruntime_correct(images, labels)
+    source = Path(str(module.__file__)).relative_to(HERE.parents[1])
+    print(f"{MODEL.name} is now {source}. Test images named correctly:")
+    for name, correct in rows.items():
+        print(f"  {name:<30} {correct} of {len(labels)}  {correct / len(labels):.1%}")
 
 
 if __name__ == "__main__":

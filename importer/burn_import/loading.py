@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from burn.nn import Module
+    from burn_ir.types import Array
 
 _numbers = itertools.count(1)
 
@@ -27,7 +28,7 @@ def load(path: str | Path) -> Module:
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
     """
-    from burn_import.compiler.gate import check_body
+    from burn_import.emit.gate import check_body
     from burn_import.pipeline import import_model
 
     compiled = import_model(path)
@@ -43,9 +44,22 @@ def load(path: str | Path) -> Module:
     try:
         exec(compile(compiled.text, filename, "exec"), module.__dict__)
         model: Module = getattr(module, compiled.class_name)()
-        model.load_state_dict(dict(compiled.weights))
+        model.load_state_dict(
+            {key: _as_recorded(array) for key, array in compiled.weights}
+        )
         done = True
     finally:
         if not done:
             del sys.modules[name], linecache.cache[filename]
     return model
+
+
+def _as_recorded(array: Array) -> Array:
+    """``array`` laid out as a record has it: row by row and aligned.
+
+    Sums are rounded in the order of memory, so that a loaded model gives the same bits
+    as one that was written. What a file holds that way is used where it is.
+    """
+    import numpy as np
+
+    return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])

@@ -64,7 +64,7 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
     from burn.record import atomic_write, write_record
-    from burn_import.compiler.gate import check
+    from burn_import.emit.gate import check
 
     check_module_path(module)
     record = module.with_suffix(".safetensors")

@@ -281,8 +281,15 @@ _counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")
 
 
 def unnamed() -> Poly:
-    """A fresh symbol for an extent that depends on the data."""
-    return symbol(f"?{next(_counter.get())}")
+    """A fresh symbol for an extent that depends on the data.
+
+    Raises:
+        Undecided: nobody infers types here: an extent is needed that nobody knows.
+    """
+    counter = _counter.get(None)
+    if counter is None:
+        raise Undecided("the extent depends on the data")
+    return symbol(f"?{next(counter)}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Trains the digits classifier and writes its ONNX file, test set and metrics.
+"""Trains the digits classifier and writes its ONNX file, data sets and metrics.
 
 Needs PyTorch and scikit-learn, which nothing else in the repository does; the files
 that it writes are committed. Run it as ``python -m models.digits.train`` at the root.
@@ -85,7 +85,7 @@ def train(model: Digits, images: Tensor, labels: Tensor) -> None:
 
 
 def main() -> None:
-    """Return nothing; writes digits.onnx, digits_test.npz and metrics.json."""
+    """Return nothing; writes digits.onnx, both data sets and metrics.json."""
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     train_images, test_images, train_labels, test_labels = load_split()
@@ -102,11 +102,13 @@ def main() -> None:
         "torch": torch.__version__.partition("+")[0],
     }
     (HERE / "metrics.json").write_text(json.dumps(metrics, indent=2) + "\n")
-    np.savez_compressed(
-        HERE / "digits_test.npz",
-        images=test_images.numpy(),
-        labels=test_labels.numpy(),
-    )
+    for part, images, labels in (
+        ("train", train_images, train_labels),
+        ("test", test_images, test_labels),
+    ):
+        np.savez_compressed(
+            HERE / f"digits_{part}.npz", images=images.numpy(), labels=labels.numpy()
+        )
     export_onnx(model, test_images[:2], HERE / "digits.onnx", "image", "logits")
     print(json.dumps(metrics))
 

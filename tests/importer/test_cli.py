@@ -4,7 +4,6 @@ import importlib
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -307,19 +306,14 @@ def test_the_same_model_gives_the_same_text(net: Path) -> None:
     assert import_model(net).text == import_model(net).text
 
 
-def test_the_version_is_quick_and_the_projects() -> None:
+def test_the_version_is_the_projects_and_needs_no_numpy() -> None:
     root = Path(__file__).parent.parent.parent
     assert f'version = "{VERSION}"' in (root / "pyproject.toml").read_text()
     code = "from burn_import.cli import main; import sys; main(['--version'])"
     roots = [str(root / name) for name in ("importer", "ir", "templates", "runtime")]
     script = f"import sys; sys.path[:0] = {roots!r}\n{code}"
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True)
-        times.append(time.perf_counter() - start)
-        assert VERSION in done.stdout.decode()
-    assert min(times) < 0.5  # 0.06 s where nothing else runs
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert VERSION in done.stdout.decode()
     loaded = subprocess.run(
         [sys.executable, "-c", f"{script[:script.index('main([')]}print(*sys.modules)"],
         capture_output=True,

@@ -8,7 +8,7 @@ from hypothesis import note
 
 from burn import Tensor
 from burn_import.compiler import compile_graph
-from burn_import.compiler.gate import check_body
+from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import Graph
 

@@ -33,13 +33,6 @@ NAMES = (
     *("silero-vad/silero_vad_16k_op15", "silero-vad/silero_vad_half"),
     *("super-resolution/super_resolution", "yunet/yunet_n_dynamic"),
 )
-#: Where ``load`` hands over weights as the model's file has them, transposed or at odd
-#: addresses, BLAS takes another way through them than through those of the record.
-ROUNDED_OTHERWISE = {
-    *("dtln/dtln_2", "magika/magika_v3_3", "silero-vad/silero_vad"),
-    *("silero-vad/silero_vad_16k_op15", "silero-vad/silero_vad_half"),
-    *("ultraface/rfb_320", "yunet/yunet_n_dynamic"),
-}
 
 
 @dataclass(frozen=True)
@@ -139,12 +132,7 @@ def test_load_gives_the_same_weights(entry: Entry, model: Module) -> None:
     assert_same(list(loaded.values()), list(written.values()))
 
 
-def test_load_gives_the_same_bits(
-    entry: Entry, model: Module, request: pytest.FixtureRequest
-) -> None:
-    if entry.name in ROUNDED_OTHERWISE:
-        reason = "load does not lay weights out as the record does"
-        request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError))
+def test_load_gives_the_same_bits(entry: Entry, model: Module) -> None:
     loaded = load(entry.path)
     for inputs, _ in entry.cases():
         assert_same(call(loaded, inputs), call(model, inputs))

@@ -77,12 +77,13 @@ class GraphReader:
             _renamed(names, name): array for name, array in self.initializers(proto)
         }
         inputs = {}
+        overrides = is_main and self.overrides(proto, stored)
         for value in proto.input:
             name = _renamed(names, value.name)
             if name in inputs:
                 message = f"expected inputs of different names, got {name!r} twice"
                 self.problems.append(InvalidModel(message))
-            if name not in stored or (is_main and self.overrides(proto, stored)):
+            if name not in stored or overrides:
                 inputs[name] = self.type(value, is_main)
         defaults = {name: array for name, array in stored.items() if name in inputs}
         return RawGraph(

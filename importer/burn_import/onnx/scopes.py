@@ -23,15 +23,21 @@ def scope_of(
     scopes = _strings(metadata.get(NAME_SCOPES, ""))
     if scopes:
         return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
-    return (
-        tuple(
-            segment
-            for part in name.split("/")[:-1]
-            for segment in part.split(".")
-            if segment
-        ),
-        (),
-    )
+    return _from_name(name), ()
+
+
+def _from_name(name: str) -> tuple[str, ...]:
+    """The path in a name: a step of a called list has the list's name in front again.
+
+    ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``.
+    """
+    path: list[str] = []
+    before = ""
+    for part in name.split("/")[:-1]:
+        inner = part.removeprefix(f"{before}.") if before else part
+        path += [segment for segment in inner.split(".") if segment]
+        before = part
+    return tuple(path)
 
 
 def _from_metadata(

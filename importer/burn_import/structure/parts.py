@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from burn_import.compiler.names import Namespace
+from burn_import.source.names import Namespace
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 from burn_ir.types import Array

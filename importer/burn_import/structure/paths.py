@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from burn_import.compiler.names import identifier, snake
+from burn_import.source.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
@@ -95,33 +95,49 @@ class _Placing:
         return clean(scope) if scope else ()
 
     def _claim_told(self) -> None:
-        """Give the layers of which the file says where they are their paths."""
-        for node in self.graph.nodes:
-            for inner in self._inside(node):
-                if id(inner) in self.weights:
-                    path = self._told_path(inner)
-                    if path is not None:
-                        self._claim(inner, path)
+        """Give the layers of which the file says where they are their paths.
 
-    def _told_path(self, node: Node) -> Path | None:
-        origins = {
-            name: original(self.graph, weight)
-            for name, weight in self.weights[id(node)].items()
-        }
-        for name, origin in origins.items():
+        Names of weights go first: where others belong depends on them.
+        """
+        layers = [
+            inner
+            for node in self.graph.nodes
+            for inner in self._inside(node)
+            if id(inner) in self.weights
+        ]
+        for tell in (self._named_path, self._scope_path):
+            for node in layers:
+                path = None if id(node) in self.found.layers else tell(node)
+                if path is not None:
+                    self._claim(node, path)
+
+    def _named_path(self, node: Node) -> Path | None:
+        """The path in the dotted names of a layer's weights."""
+        for name, origin in self._origins(node).items():
             if _DOTTED.match(origin):
                 self.dotted = True
                 whole = clean(origin.removeprefix(self.prefix).split("."))
                 return whole[:-1] if whole[-1] == name else whole
+        return None
+
+    def _scope_path(self, node: Node) -> Path | None:
+        """The path in the exporter's scope, or in what the weights' names share."""
         if node.scope:
             scope = self._scope_told(node)
-            alone = self.crowd[node.scope] == 1
-            return scope if alone and scope else (*scope, snake(node.op.onnx, "layer"))
-        stem = os.path.commonprefix(list(origins.values())) if len(origins) > 1 else ""
+            if self.crowd[node.scope] == 1 and scope:
+                return scope
+            return (*self._with_room(scope), snake(node.op.onnx, "layer"))
+        origins = list(self._origins(node).values())
+        stem = os.path.commonprefix(origins) if len(origins) > 1 else ""
         stem = re.sub(r"[^0-9A-Za-z]+$", "", stem)
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             return (snake(stem, "layer"),)
         return None
+
+    def _origins(self, node: Node) -> dict[str, str]:
+        """The file's names of a layer's weights, by parameter."""
+        weights = self.weights[id(node)]
+        return {name: original(self.graph, weight) for name, weight in weights.items()}
 
     def _claim(self, node: Node, path: Path) -> None:
         """Give ``node`` the path, numbered if other weights or a container have it."""
@@ -179,6 +195,9 @@ class _Placing:
         if not layers or self.dotted:
             return self.found
         depth = len(common([path[:-1] for path in layers.values()]))
+        paths = [*layers.values(), *self.found.scopes.values()]
+        while any(path[depth:] and path[depth].isdigit() for path in paths):
+            depth -= 1  # an attribute is no number
         return Places(
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
@@ -196,10 +215,7 @@ def clean(segments: Sequence[str]) -> Path:
     """Path segments as identifiers; numbers stay numbers."""
     path: list[str] = []
     for segment in segments:
-        pieces = re.split(r"[./]", segment)
-        if len(pieces) > 1 and path and identifier(pieces[0], "part") == path[-1]:
-            del pieces[0]  # TorchScript: /layer1/layer1.0 is layer1.0
-        for piece in pieces:
+        for piece in re.split(r"[./]", segment):
             if piece:
                 path.append(piece if _is_number(piece) else identifier(piece, "part"))
     del path[_DEEPEST:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from burn_import.compiler.trace import Apply, Block, Symbol, Tracer
+from burn_import.source.trace import Apply, Block, Symbol, Tracer
 from burn_import.structure.parts import Path
 from burn_ir.errors import Undecided
 from burn_ir.graph import Graph, Node

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import is_integer
-from burn_import.compiler.extents import Extents, bindable
-from burn_import.compiler.names import Namespace
+from burn_import.source.extents import Extents, bindable
+from burn_import.source.names import Namespace
 from burn_import.structure.parts import Call, Fork, Item, Part, Tree, calls_of
 from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node

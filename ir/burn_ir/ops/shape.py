@@ -60,7 +60,14 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         extents = shape_of(data)
         if extents is None:
             return None if 0 in dims and not self.allowzero else writable(dims)
-        found = list(resolve(dims, Type(data.dtype, extents), bool(self.allowzero)))
+        try:
+            found = list(resolve(dims, Type(data.dtype, extents), bool(self.allowzero)))
+        except Undecided:  # what -1 stands for depends on the data: it stays -1
+            keep = not self.allowzero
+            found = [
+                extents[axis] if keep and dim == 0 else dim
+                for axis, dim in enumerate(dims)
+            ]
         if -1 in dims and not _short(found[list(dims).index(-1)]):
             found[list(dims).index(-1)] = -1
         return writable(found)

@@ -32,7 +32,7 @@ class Dropout(Module):
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"expected p in [0, 1], got {p}")
         self.p = p
-        key = int(init._seeds.draw().integers(2**63)) if seed is None else seed
+        key = int(init.generator().integers(2**63)) if seed is None else seed
         self.random_state = RandomState(
             from_numpy(np.array([key % 2**64, 0], np.uint64))
         )

@@ -32,6 +32,11 @@ def seed(value: int) -> None:
     _seeds.sequence = np.random.SeedSequence(value)
 
 
+def generator() -> np.random.Generator:
+    """A generator with a seed of its own, the next in the sequence."""
+    return _seeds.draw()
+
+
 def constant(shape: tuple[int, ...], value: float, dtype: DType = float32) -> Deferred:
     """``value`` everywhere."""
 
@@ -59,7 +64,7 @@ def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, draw: Draw) -> Deferred:
-    rng = _seeds.draw()
+    rng = generator()
 
     def make() -> Tensor:
         return from_numpy(draw(rng).astype(dtype))

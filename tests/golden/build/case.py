@@ -22,7 +22,7 @@ FLOAT, INT64, BOOL = (
 
 @dataclass
 class Case:
-    """A model with one or two sets of inputs; ``optional`` inputs may be left out."""
+    """A model with one or two sets of inputs; those with a stored value may lack."""
 
     model: onnx.ModelProto
     feeds: tuple[Feeds, ...]
@@ -71,20 +71,20 @@ class Build:
         self,
         name: str,
         inputs: Mapping[str, Shape],
-        outputs: Mapping[str, Shape | None],
+        outputs: Mapping[str, Shape],
         kinds: Mapping[str, int] | None = None,
         declared: Mapping[str, Shape] | None = None,
     ) -> onnx.GraphProto:
         """Return the graph; ``kinds`` are the element types that are not float."""
         known = kinds or {}
-        values = [
+        given, results = (
             [
                 helper.make_tensor_value_info(value, known.get(value, FLOAT), shape)
                 for value, shape in side.items()
             ]
             for side in ({**inputs, **(declared or {})}, outputs)
-        ]
-        return helper.make_graph(self.nodes, name, *values, self.weights)
+        )
+        return helper.make_graph(self.nodes, name, given, results, self.weights)
 
 
 def model(graph: onnx.GraphProto, opset: int = 18) -> onnx.ModelProto:

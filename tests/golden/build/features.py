@@ -1,12 +1,12 @@
 """Features: one golden model for each thing that is easy to get wrong."""
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from tests.golden.build.case import BOOL, FLOAT, INT64, Build, Case, model
 
 
-def _branch(name: str, nodes: list[NodeProto], output: str) -> "object":
+def _branch(name: str, nodes: list[NodeProto], output: str) -> GraphProto:
     value = helper.make_tensor_value_info(output, FLOAT, None)
     return helper.make_graph(nodes, name, [], [value])
 
@@ -65,13 +65,12 @@ def nested_if() -> Case:
         else_branch=_branch("outer_else", [plain], "negative"),
     )
     b.op("Add", ["picked", "positive"], "y")
-    shape = ["n", 2, 4]
+    shape = ("n", 2, 4)
     graph = b.graph("nested", {"x": shape, "threshold": []}, {"y": shape})
     low = {"x": np.minimum(b.normal(2, 2, 4), 0.5), "threshold": np.float32(0)}
     high = {"x": b.normal(3, 2, 4) + np.float32(1), "threshold": np.float32(9)}
-    return Case(
-        model(graph), tuple({k: np.asarray(v) for k, v in f.items()} for f in (low, high))
-    )
+    feeds = ({name: np.asarray(x) for name, x in f.items()} for f in (low, high))
+    return Case(model(graph), tuple(feeds))
 
 
 def shapes() -> Case:
@@ -153,7 +152,7 @@ def opset9() -> Case:
 
 
 def optional() -> Case:
-    """Several outputs, an unused input, an input with a stored value to fall back on."""
+    """Several outputs, an unused input, an input that may be left out."""
     b = Build(16)
     gain = b.positive("gain", 3)
     b.op("Mul", ["x", gain], "scaled")
@@ -180,8 +179,10 @@ def optional() -> Case:
 def collisions() -> Case:
     """Names that become the same identifier, or one that Python has already."""
     b = Build(17)
-    names = ("a.b", "a/b", "a_b", "A.b", "class", "self", "burn", "print", "nn.weight")
-    names += ("load", "state_dict", "x", "ops", "WEIGHTS", "Tensor")
+    names = (
+        *("a.b", "a/b", "a_b", "A.b", "class", "self", "burn", "print", "nn.weight"),
+        *("load", "state_dict", "x", "ops", "WEIGHTS", "Tensor"),
+    )
     x = "self.x"
     for i, name in enumerate(names):
         weight = b.weight(name, 3)

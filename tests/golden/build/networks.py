@@ -1,17 +1,25 @@
 """Networks: the golden models that look like what people export."""
 
-import numpy as np
+import re
 
+import numpy as np
 from onnx import helper
 
 from tests.golden.build.case import INT64, Build, Case, model
+
+
+def _scope(name: str) -> str:
+    """Return the scope that torch gives to the nodes of the module ``name``."""
+    return "/" + re.sub(r"\.(?!\d)", "/", name)
 
 
 def residual() -> Case:
     """A residual network with batch normalisation and a symbolic batch."""
     b = Build(1)
 
-    def conv_norm(x: str, name: str, size: tuple[int, int], stride: int, out: str) -> str:
+    def conv_norm(
+        x: str, name: str, size: tuple[int, int], stride: int, out: str
+    ) -> str:
         weight = b.weight(f"{name}.conv.weight", size[1], size[0], 3, 3, scale=0.3)
         x = b.op(
             "Conv",
@@ -20,7 +28,7 @@ def residual() -> Case:
             kernel_shape=[3, 3],
             pads=[1, 1, 1, 1],
             strides=[stride, stride],
-            name=f"/{name}/conv/Conv",
+            name=f"{_scope(name)}/conv/Conv",
         )
         norm = [
             b.positive(f"{name}.norm.weight", size[1]),
@@ -35,11 +43,11 @@ def residual() -> Case:
         first = conv_norm(x, f"layers.{i}.first", (8, 8), 1, f"first{i}")
         first = b.op("Relu", [first], f"relu{i}")
         second = conv_norm(first, f"layers.{i}.second", (8, 8), 1, f"second{i}")
-        scope = f"/layers/layers.{i}"
+        scope = f"/layers.{i}"
         total = b.op("Add", [second, x], f"add{i}", name=f"{scope}/Add")
         x = b.op("Relu", [total], f"block{i}", name=f"{scope}/Relu")
-    x = b.op("GlobalAveragePool", [x], "pooled")
-    x = b.op("Flatten", [x], "flat", axis=1)
+    x = b.op("GlobalAveragePool", [x], "pooled", name="/pool/GlobalAveragePool")
+    x = b.op("Flatten", [x], "flat", axis=1, name="/Flatten")
     head = [b.weight("head.weight", 5, 8), b.weight("head.bias", 5)]
     b.op("Gemm", [x, *head], "logits", transB=1)
     graph = b.graph(
@@ -51,8 +59,10 @@ def residual() -> Case:
 
 def _linear(b: Build, x: str, name: str, size: tuple[int, int]) -> str:
     weight = b.weight(f"{name}.weight", *size)
-    x = b.op("MatMul", [x, weight], f"{name}/product")
-    return b.op("Add", [x, b.weight(f"{name}.bias", size[1])], f"{name}/sum")
+    scope = _scope(name)
+    x = b.op("MatMul", [x, weight], f"{name}/product", name=f"{scope}/MatMul")
+    bias = b.weight(f"{name}.bias", size[1])
+    return b.op("Add", [x, bias], f"{name}/sum", name=f"{scope}/Add")
 
 
 def _heads(b: Build, x: str, name: str, perm: list[int]) -> str:
@@ -82,11 +92,11 @@ def _block(b: Build, x: str, name: str) -> str:
     mixed = b.op("Transpose", [mixed], f"{name}/together", perm=[0, 2, 1, 3])
     mixed = b.op("Reshape", [mixed, b.stored(f"{name}/flat", [0, 0, 8])], f"{name}/z")
     mixed = _linear(b, mixed, f"{name}.attention.output", (8, 8))
-    x = b.op("Add", [x, mixed], f"{name}/residual1")
+    x = b.op("Add", [x, mixed], f"{name}/residual1", name=f"{_scope(name)}/Add")
     hidden = _linear(b, _normed(b, x, f"{name}.norm2"), f"{name}.mlp.up", (8, 12))
     hidden = b.op("Tanh", [hidden], f"{name}/tanh")
     hidden = _linear(b, hidden, f"{name}.mlp.down", (12, 8))
-    return b.op("Add", [x, hidden], f"{name}/residual2")
+    return b.op("Add", [x, hidden], f"{name}/residual2", name=f"{_scope(name)}/Add_1")
 
 
 def transformer() -> Case:
@@ -117,7 +127,10 @@ def embedding() -> Case:
     x = b.op("Gather", [x, b.stored("last", -1)], "picked", axis=1)
     b.op("MatMul", [x, b.weight("head.weight", 6, 4)], "scores")
     graph = b.graph(
-        "embedding", {"ids": ["batch", "length"]}, {"scores": ["batch", 4]}, {"ids": INT64}
+        "embedding",
+        {"ids": ["batch", "length"]},
+        {"scores": ["batch", 4]},
+        {"ids": INT64},
     )
     feeds = tuple({"ids": b.rng.integers(0, 11, size)} for size in ((2, 5), (3, 9)))
     return Case(model(graph), feeds)

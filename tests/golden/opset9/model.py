@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 2a7e47bcd1212857305692c1cbc9726b4a14c86ccd9f072d7875bd9db007553e
+# body   sha256 c5b4b61a0c6d442a21a157967626090f18090bd777d8b5183157da6b027b174f
 """Net: x -> y.
 
 Inputs:
@@ -9,7 +9,7 @@ Inputs:
 Outputs:
     y  float32[2, 1, 4]
 
-Weights (1 numbers) are in ``model.safetensors``, next to this file. The
+Weights (1 number) are in ``model.safetensors``, next to this file. The
 file is yours to edit: burn-import overwrites it only while "body" above still matches.
 """
 

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 b0cc5b8aacc627ed4d8a541a278d1aaa0f9daf0e1b7c4b511a0d56df3fbd7685
-# body   sha256 f1523618af33c35c7c465a49e5840beebb3e9454f3f6f7b840b684996f433a16
+# source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
+# body   sha256 047980c1a38f20c9e1e496a2655f9a0f15ecc724b3300010579cdffaf3d6f0ad
 """Net: image -> logits.
 
 Inputs:
@@ -37,11 +37,10 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, image: Tensor) -> Tensor:
-        x = self.stem(image)  # [batch, 8, 5, 5]
-        x = ops.relu(self.layers[0](x) + x)
-        # [batch, 8, 1, 1]
-        x = ops.relu(self.layers[1](x) + x).mean((2, 3), keepdims=True)
-        return self.head(x.flatten(1))
+        x = self.stem(image)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x.mean((2, 3), keepdims=True).flatten(1))
 
 
 class Stem(nn.Module):
@@ -65,7 +64,7 @@ class Layers(nn.Module):
         self.second = Second()
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.second(self.first(x))
+        return ops.relu(self.second(self.first(x)) + x)
 
 
 class First(nn.Module):

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 f275a1f5693f6aa59eb8fb5749b4ecb4eb3a758f46485f12c5f6b44e4db17c71
-# body   sha256 d52d81682ebccbaccdc934c41ff868c42b204d50a5a2c7ac34406bfa02253ea7
+# source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
+# body   sha256 23cdd425cb2e00a0e44758171ea1bca8be055a3e1f1ec96c70fbc7099b49e142
 """Net: x -> encoded.
 
 Inputs:
@@ -43,26 +43,17 @@ class Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleTuple(Layers(), Layers2())
+        self.layers = nn.ModuleList(Layers() for _ in range(2))
         self.norm = nn.LayerNorm(8)
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = self.layers[0](x)
-        x = x + self.layers[1].attention(self.layers[1].norm1(x))
-        return self.norm(x + self.layers[1].mlp(self.layers[1].norm2(x)))
-
-
-class Layers2(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm1 = nn.LayerNorm(8)
-        self.attention = LayersAttention()
-        self.norm2 = nn.LayerNorm(8)
-        self.mlp = Mlp()
+        for layer in self.layers:
+            x = layer(x)
+        return self.norm(x)
 
 
 class Layers(nn.Module):
-    """``encoder.layers.0``: [batch, length, 8] -> same."""
+    """``encoder.layers.0`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,47 +63,12 @@ class Layers(nn.Module):
         self.mlp = Mlp()
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = self.attention(self.norm1(x), x)
+        x = x + self.attention(self.norm1(x))
         return x + self.mlp(self.norm2(x))
 
 
 class Attention(nn.Module):
-    """``encoder.layers.0.attention``: [batch, length, 8] -> same."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.query = nn.Linear(8, 8)
-        self.key = nn.Linear(8, 8)
-        self.value = nn.Linear(8, 8)
-        self.output = nn.Linear(8, 8)
-
-    def __call__(self, x: Tensor, x2: Tensor) -> Tensor:
-        batch, length = x.shape[:2]
-        # [batch, 2, length, 4]
-        heads = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, 2, 4, length]
-        heads2 = self.key(x).reshape(batch, length, 2, 4).permute(0, 2, 3, 1)
-        # [batch, 2, length, 4]
-        x = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, length, 2, 4]
-        together = (ops.softmax(heads @ heads2 * 0.5) @ x).transpose(1, 2)
-        return x2 + self.output(together.reshape(batch, length, 8))
-
-
-class Mlp(nn.Module):
-    """``encoder.layers.0.mlp`` and 1 more: [batch, length, 8] -> same."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = nn.Linear(8, 12)
-        self.down = nn.Linear(12, 8)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.down(ops.tanh(self.up(x)))
-
-
-class LayersAttention(nn.Module):
-    """``encoder.layers.1.attention``: [batch, length, 8] -> same."""
+    """``encoder.layers.0.attention`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,3 +88,15 @@ class LayersAttention(nn.Module):
         # [batch, length, 2, 4]
         together = (ops.softmax(heads @ heads2 * 0.5) @ x).transpose(1, 2)
         return self.output(together.reshape(batch, length, 8))
+
+
+class Mlp(nn.Module):
+    """``encoder.layers.0.mlp`` and 1 more: [batch, length, 8] -> same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.Linear(8, 12)
+        self.down = nn.Linear(12, 8)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.down(ops.tanh(self.up(x)))

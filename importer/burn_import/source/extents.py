@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.expression import Expression, atom
-from burn_import.compiler.names import Namespace, identifier
-from burn_import.compiler.trace import Block, Choice, Statement, Symbol
-from burn_import.compiler.walk import operands
+from burn_import.source.expression import Expression, atom
+from burn_import.source.names import Namespace, identifier
+from burn_import.source.trace import Block, Choice, Statement, Symbol
+from burn_import.source.walk import operands
 from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
 
 
@@ -72,11 +72,11 @@ class Extents:
         for statement in block.statements:
             self._plan_statement(statement, available)
         for result in block.results:
-            self._bind_all(_dims_in(result), available)
+            self._bind_all(dims_in(result), available)
 
     def _plan_statement(self, statement: Statement, available: list[Symbol]) -> None:
         for operand in operands(statement):
-            self._bind_all(_dims_in(operand), available)
+            self._bind_all(dims_in(operand), available)
         if isinstance(statement, Choice):
             for block in (statement.then, statement.orelse):
                 self._plan_block(block, list(available))
@@ -107,7 +107,7 @@ class Extents:
 
     def sources(self, value: Any) -> Iterator[Symbol]:
         """The values whose extents ``value`` is written with."""
-        for dim in _dims_in(value):
+        for dim in dims_in(value):
             for piece in _pieces(dim, self.locals):
                 yield self.source[piece]
 
@@ -159,16 +159,16 @@ def _name(extent: Dim) -> str:
     return identifier(text) if text.isidentifier() else "size"
 
 
-def _dims_in(value: Any) -> Iterator[Poly]:
+def dims_in(value: Any) -> Iterator[Poly]:
     """The dimensions that are written when ``value`` is."""
     if isinstance(value, Poly):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _dims_in(item)
+            yield from dims_in(item)
     elif isinstance(value, slice):
-        yield from _dims_in((value.start, value.stop, value.step))
+        yield from dims_in((value.start, value.stop, value.step))
     elif isinstance(value, Tensor):
         known = value.data.known
         if known is not None and known.dtype == object and not value.data.constant:
-            yield from _dims_in(known.ravel().tolist())
+            yield from dims_in(known.ravel().tolist())

@@ -11,14 +11,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from burn_import.compiler.allowed import (
+from burn_import.emit.allowed import (
     BASES,
     CONSTANTS,
     COOKIE,
     GIVEN,
     HEADER,
-    IN_CLASSES,
     IMPORTS,
+    IN_CLASSES,
     METHODS,
     NODES,
     PHRASES,
@@ -28,7 +28,7 @@ from burn_import.compiler.allowed import (
     WORD,
     public,
 )
-from burn_import.compiler.names import MEMBERS
+from burn_import.source.names import MEMBERS
 
 
 class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model

@@ -13,10 +13,10 @@ from burn.dtypes import is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
-from burn_import.compiler.expression import ATOM, Expression, atom, merge
-from burn_import.compiler.extents import Extents
-from burn_import.compiler.names import dtype_source, literal
-from burn_import.compiler.trace import Apply, ModuleCall, Symbol
+from burn_import.source.expression import ATOM, Expression, atom, merge
+from burn_import.source.extents import Extents
+from burn_import.source.names import dtype_source, literal
+from burn_import.source.trace import Apply, ModuleCall, Symbol
 from burn_ir.dim import Poly
 from burn_ir.errors import UnsupportedModel
 

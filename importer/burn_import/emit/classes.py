@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32, is_float
-from burn_import.compiler.containers import Containers, Holders
-from burn_import.compiler.function import FunctionTrace, trace_part
-from burn_import.compiler.loops import roll_up
-from burn_import.compiler.names import (
+from burn_import.emit.containers import Containers, Holders
+from burn_import.emit.function import FunctionTrace, trace_part
+from burn_import.emit.loops import roll_up
+from burn_import.emit.naming import constant_roles, meaningful
+from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.writer import Writer
+from burn_import.source.names import (
     Namespace,
     camel,
     comment,
@@ -16,9 +19,6 @@ from burn_import.compiler.names import (
     literal,
     snake,
 )
-from burn_import.compiler.naming import constant_roles, meaningful
-from burn_import.compiler.render import INLINE_LIMIT
-from burn_import.compiler.writer import Writer
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.sequences import function_name

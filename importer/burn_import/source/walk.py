@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.trace import (
+from burn_import.source.trace import (
     Apply,
     Block,
     Choice,

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
-from burn_import.compiler.expression import Expression, merge
-from burn_import.compiler.extents import Extents
-from burn_import.compiler.function import FunctionTrace
-from burn_import.compiler.names import Namespace
-from burn_import.compiler.naming import role
-from burn_import.compiler.render import Renderer
-from burn_import.compiler.trace import (
+from burn_import.emit.function import FunctionTrace
+from burn_import.emit.naming import role
+from burn_import.emit.render import Renderer
+from burn_import.source.expression import Expression, merge
+from burn_import.source.extents import Extents
+from burn_import.source.names import Namespace
+from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
@@ -21,7 +21,7 @@ from burn_import.compiler.trace import (
     Statement,
     Symbol,
 )
-from burn_import.compiler.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import conditions, count_uses, drop_dead
 
 WIDTH = 88
 #: A longer expression gets a name even if it is used once.
@@ -78,7 +78,7 @@ class Writer:
         self.finish(self.trace.body, 2)
         return self.lines
 
-    def returned(self, statement: Apply | ModuleCall) -> bool:
+    def passes_on(self, statement: Apply | ModuleCall) -> bool:
         """Whether the function returns what ``statement`` gives: several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
@@ -110,7 +110,7 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
-            elif statement is block.statements[-1] and self.returned(statement):
+            elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
                 self.assign(statement, self.render.statement(statement), indent)
@@ -132,13 +132,13 @@ class Writer:
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1
-        if once and self.returned(target):
+        if once and self.ends_with(target):
             return target not in self.extents.reads
         short = len(expression.text) <= INLINE_WIDTH
         whole = expression.precedence > 1
         return once and short and whole and target not in self.extents.reads
 
-    def returned(self, target: Symbol) -> bool:
+    def ends_with(self, target: Symbol) -> bool:
         """Whether the function ends with making ``target``, its only result."""
         body = self.trace.body
         only = len(body.results) == 1 and body.results[0].data is target

@@ -66,7 +66,8 @@ class Namespace:
         result, number = name, 1
         while result in self.taken:
             number += 1
-            joint = "_" if name[-1].isdigit() else ""
+            joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
+            joint = joint if name[-1].isdigit() else ""
             result = f"{name}{joint}{number}"
         self.taken.add(result)
         return result
@@ -113,8 +114,11 @@ def _shortest(value: Any) -> str:
     kind = type(value)
     for digits in range(1, 18):
         text = f"{float(value):.{digits}g}"
-        if kind(float(text)) == value:
-            return repr(float(text))
+        with np.errstate(
+            over="ignore"
+        ):  # 7e4 is beyond float16, its limit 65504 is not
+            if kind(float(text)) == value:
+                return repr(float(text))
     return repr(float(value))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from burn_import.compiler.trace import Symbol
+from burn_import.source.trace import Symbol
 
 #: The precedence of names, calls, indexing and literals.
 ATOM = 20

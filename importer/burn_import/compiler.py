@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burn_import.compiler.emit import Source, emit
+from burn_import.emit.module import Source, emit
 from burn_import.passes import simplify
 from burn_import.structure import recover
 from burn_ir.graph import Graph

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from burn_import.compiler.classes import (
+from burn_import.emit.classes import (
     ClassText,
     ClassWriter,
     describe,
@@ -14,8 +14,8 @@ from burn_import.compiler.classes import (
     parameter_names,
     part_doc,
 )
-from burn_import.compiler.containers import Holders
-from burn_import.compiler.names import comment, literal
+from burn_import.emit.containers import Holders
+from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -65,7 +65,7 @@ def _module(
         title=_title(tree.root.class_name, inputs, outputs),
         inputs=describe(graph, inputs, graph.inputs),
         outputs=describe(graph, outputs, graph.outputs),
-        weights=f"{count:,} numbers".replace(",", " "),
+        weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
         record=comment(record),
         record_literal=literal(record),
         imports=_imports(texts, several),

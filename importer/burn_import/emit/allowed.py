@@ -9,7 +9,7 @@ import re
 from functools import cache
 from types import ModuleType
 
-from burn_import.compiler.names import RESERVED
+from burn_import.source.names import RESERVED
 
 HEADER = re.compile(
     rb"# Imported by burn-import [^\r\n]*\n"

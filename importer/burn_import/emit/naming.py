@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from burn_import.compiler.names import snake
-from burn_import.compiler.trace import (
+from burn_import.source.names import snake
+from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
@@ -13,7 +13,7 @@ from burn_import.compiler.trace import (
     Statement,
     Symbol,
 )
-from burn_import.compiler.walk import symbols_in
+from burn_import.source.walk import symbols_in
 
 #: Results of these primitives are known by a noun.
 ROLES = {

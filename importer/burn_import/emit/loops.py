@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from burn import Tensor
-from burn_import.compiler.containers import Containers
-from burn_import.compiler.trace import Block, Loop, ModuleCall, Statement, Symbol
-from burn_import.compiler.walk import count_uses
+from burn_import.emit.containers import Containers
+from burn_import.source.trace import Block, Loop, ModuleCall, Statement, Symbol
+from burn_import.source.walk import count_uses
 
 
 def roll_up(block: Block, containers: Containers) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from burn_import.compiler.names import Namespace, camel
+from burn_import.source.names import Namespace, camel
 from burn_import.structure import Path
 
 

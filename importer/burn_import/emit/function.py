@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burn import Tensor
-from burn_import.compiler.extents import bindable
-from burn_import.compiler.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.source.extents import bindable, dims_in
+from burn_import.source.trace import Block, Choice, ModuleCall, Symbol, Tracer
+from burn_import.source.walk import operands as operands_of, symbols_in
 from burn_import.structure.parts import Call, Fork, Item, Part, Path
 from burn_ir.blame import blamed
-from burn_ir.dim import Dim, Poly
+from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Layer
 from burn_ir.types import Type
@@ -121,7 +122,7 @@ class _Run:
             self.layer(node, graph, path, operands)
             return
         with blamed(node, self.graph.opsets):
-            result = self.tracer.lower(node.op, operands)
+            result = self.lowered(node, operands)
         if isinstance(result, Branch):
             self.choice(result, node, graph)
             return
@@ -129,6 +130,36 @@ class _Run:
         for name, value in zip(node.outputs, results, strict=False):
             if name is not None:
                 self.name(name, value, graph)
+
+    def lowered(self, node: Node, operands: Sequence[Any]) -> Any:
+        """The result of the node's ``lower``, all of whose extents can be written.
+
+        An extent that comes in whole cannot always be taken apart (``batch * seq`` in
+        a function that sees neither); then the lower is not told of it.
+        """
+        block = self.tracer.blocks[-1]
+        start = len(block.statements)
+        result = self.tracer.lower(node.op, operands)
+        made = [operands_of(statement) for statement in block.statements[start:]]
+        if all(bindable(dim, self.extents) for dim in dims_in(made)):
+            return result
+        del block.statements[start:]
+        read = list(symbols_in(operands))
+        types = [value.type for value in read]
+        for value in read:
+            value.type = self.without_composites(value.type)
+        result = self.tracer.lower(node.op, operands)
+        for value, known in zip(read, types, strict=True):
+            value.type = known
+        return result
+
+    def without_composites(self, known: Type | None) -> Type | None:
+        """``known`` with unnamed extents for those that only come in whole."""
+        if known is None or known.shape is None:
+            return known
+        plain = {d for d in self.extents if str(d).isidentifier()}
+        hidden = tuple(d if bindable(d, plain) else symbol("?") for d in known.shape)
+        return replace(known, shape=hidden)
 
     def folded(self, node: Node, graph: Graph) -> bool:
         types = [graph.types[name] for name in node.outputs if name is not None]

@@ -1,0 +1,107 @@
+"""The models that are measured, and inputs for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import environ
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ("importer", "ir", "templates", "runtime")
+IMPORT = "from burn_import.cli import main; main()"
+TYPES = {"float": "float32", "double": "float64"}
+
+Feeds = dict[str, np.ndarray[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model's file, and what it is called in a table."""
+
+    name: str
+    path: Path
+
+
+def cases(folders: Iterable[str], only: str = "") -> list[Case]:
+    """The models whose name contains ``only``.
+
+    They are those of this repository, those in the onnx package (``light_...``:
+    famous networks whose weights are constants, written by a generator) and every
+    ``.onnx`` file below ``folders``.
+    """
+    import onnx
+
+    light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    roots = [ROOT / "models", light, *map(Path, folders)]
+    paths = [path for root in roots for path in sorted(root.rglob("*.onnx"))]
+    return [Case(path.stem, path) for path in paths if only in path.stem]
+
+
+def feeds(case: Case, session: Any) -> Feeds:
+    """An input for each name: that of ``NAME.golden.npz``, or else random numbers.
+
+    An extent that the model leaves open is 1.
+    """
+    golden = case.path.with_name(f"{case.path.stem}.golden.npz")
+    if golden.exists():
+        with np.load(golden) as file:
+            given = {name.removeprefix("in:"): file[name] for name in file.files}
+        return {entry.name: given[entry.name] for entry in session.get_inputs()}
+    generator = np.random.default_rng(0)
+    found: Feeds = {}
+    for entry in session.get_inputs():
+        shape = [n if isinstance(n, int) else 1 for n in entry.shape]
+        kind = entry.type.removeprefix("tensor(").removesuffix(")")
+        numbers = generator.standard_normal(shape)
+        found[entry.name] = np.asarray(numbers).astype(TYPES.get(kind, kind))
+    return found
+
+
+class Children:
+    """Runs Python in processes that keep their bytecode in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        paths = [str(ROOT / name) for name in SOURCES]
+        self.environment = {**environ, "PYTHONPATH": ":".join(paths)}
+        # Without its bytecode a child would measure Python's own compiler.
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        self.prefix = f"pycache_prefix={folder / 'bytecode'}"
+
+    def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+        """A process that runs ``code``."""
+        return subprocess.Popen(
+            [sys.executable, "-X", self.prefix, "-c", code, *arguments],
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def seconds(self, code: str, *arguments: str) -> float:
+        """The time that a process takes for ``code``, from its start to its end.
+
+        Raises:
+            RuntimeError: it fails.
+        """
+        start = perf_counter()
+        process = self.start(code, *arguments)
+        output, errors = process.communicate()
+        taken = perf_counter() - start
+        if process.returncode:
+            raise RuntimeError(f"{arguments} failed: {output}{errors}")
+        return taken
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a Markdown table, each row when it is there: the first column is text."""
+    print(f"| {' | '.join(head)} |")
+    print(f"|---|{'--:|' * (len(head) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
