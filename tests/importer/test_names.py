@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, Phase, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, example, given, settings, strategies as st
 from onnx import helper
 
 import burn
 from burn_import import load
 from burn_import.compiler import compile_graph
-from burn_import.compiler.gate import check, check_body
-from burn_import.compiler.names import camel, comment, identifier, literal, snake
+from burn_import.emit.gate import check, check_body
 from burn_import.onnx.dims import DimNames
 from burn_import.onnx.scopes import scope_of
 from burn_import.options import Options
 from burn_import.output import header
+from burn_import.source.names import camel, comment, identifier, literal, snake
 from burn_ir import Graph, build
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
 from tests.importer.onnx_files import model, saved, stored
 
+FLOAT = onnx.TensorProto.FLOAT
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(2, 3, 4)).astype(np.float32)
 WEIGHT = RNG.normal(size=(4, 5)).astype(np.float32)
@@ -83,6 +83,11 @@ examples = settings(
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
+
+
+def short(text: str) -> str:
+    """The name of a test with a payload."""
+    return ascii(text)[:30]
 
 
 def raw_model(
@@ -158,7 +163,7 @@ def test_names_of_values_nodes_and_dims_do_not_matter(names: list[str]) -> None:
     same_result(raw_model(names))
 
 
-@pytest.mark.parametrize("name", PAYLOADS + AWKWARD + LONG, ids=lambda name: ascii(name)[:30])
+@pytest.mark.parametrize("name", PAYLOADS + AWKWARD + LONG, ids=short)
 def test_one_name_in_every_slot(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +213,7 @@ def test_literals_give_the_value_back(value: Any) -> None:
     names: dict[str, Any] = {"__builtins__": {}}
     if "nan" in repr(value) or "inf" in repr(value):
         return
-    (back, (again,)) = eval(plain, names)  # noqa: S307  that is what is tested
+    back, (again,) = eval(plain, names)  # noqa: S307  that is what is tested
     assert back == value and again == value and type(back) is type(value)
 
 
@@ -235,7 +240,11 @@ def file_of(payload: str, tmp_path: Path) -> Path:
     graph = helper.make_graph(
         [node, act],
         payload,
-        [helper.make_tensor_value_info(values[0], onnx.TensorProto.FLOAT, [payload, 5])],
+        [
+            helper.make_tensor_value_info(
+                values[0], onnx.TensorProto.FLOAT, [payload, 5]
+            )
+        ],
         [helper.make_empty_tensor_value_info(values[3])],
         [stored(values[1], BIAS)],
         payload,
@@ -251,7 +260,7 @@ def file_of(payload: str, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "payload",
     [p for p in PAYLOADS if p.isprintable() or "\ud800" not in p],
-    ids=lambda payload: ascii(payload)[:30],
+    ids=short,
 )
 def test_files_full_of_payloads_load(
     payload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
