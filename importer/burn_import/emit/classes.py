@@ -93,8 +93,13 @@ class ClassWriter:
             "Tensor" if single else several,
             body,
             not self.part.path,
-            writer.render.modules,
+            writer.render.modules | self.imported(),
         )
+
+    def imported(self) -> set[str]:
+        """The modules that the source of the fields reads."""
+        made = self.containers.entries.values()
+        return {name for name in ("ops", "math") for t in made if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""

@@ -73,6 +73,7 @@ class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
         self.known = GIVEN.union(*(_binds(node) for node in nodes))
+        self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
 
@@ -158,7 +159,8 @@ class _Gate:
         modules = public().keys()
         if isinstance(node.ctx, ast.Store) or node.id in self.known:
             return ""
-        fine = id(node) in self.placed and node.id in {*modules, "__file__"}
+        imported = node.id in modules and node.id in self.imported
+        fine = id(node) in self.placed and (imported or node.id == "__file__")
         return "" if fine else f"{node.id!r}, which nothing binds"
 
     def on_attribute(self, node: ast.Attribute) -> str:

@@ -8,7 +8,7 @@ import keyword
 import re
 import unicodedata
 
-from burn_ir.dim import Dim, symbol
+from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import Undecided
 
 _TOKEN = re.compile(r"\s*(?:(\d{1,18})|([^\W\d]\w*)|(//|[-+*()]))", re.ASCII)
@@ -31,7 +31,9 @@ class DimNames:
         """The dimension that the file calls ``text``."""
         if text not in self._by_text:
             parsed = _parse(text) if len(text) <= _LONGEST else None
-            self._by_text[text] = self.fresh(text) if parsed is None else parsed
+            # A number in the place of a name is a name: the extent is not promised.
+            known = parsed if isinstance(parsed, Poly) else self.fresh(text)
+            self._by_text[text] = known
         return self._by_text[text]
 
     def fresh(self, text: str) -> Dim:

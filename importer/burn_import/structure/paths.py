@@ -16,6 +16,8 @@ from burn_ir.types import Type
 
 #: How names of weights end that are not dotted.
 _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
+#: Modules inside modules; nobody nests them deeper, but a file may say so.
+_DEEPEST = 24
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
@@ -233,10 +235,16 @@ def clean(segments: Sequence[str]) -> Path:
     for segment in segments:
         for piece in re.split(r"[./]", segment):
             if piece:
-                path.append(piece if piece.isdigit() else identifier(piece, "part"))
+                path.append(piece if _is_number(piece) else identifier(piece, "part"))
+    del path[_DEEPEST:]
     while path and path[0].isdigit():
         path[0] = f"part_{path[0]}"
     return tuple(path)
+
+
+def _is_number(piece: str) -> bool:
+    """Whether a segment is a place in a list: ``12``; not ``012`` and not a date."""
+    return re.fullmatch(r"0|[1-9][0-9]{0,3}", piece) is not None
 
 
 def common(paths: Sequence[Path]) -> Path:

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 d528b5a01ae506e2cb1330b4f8f04b515f5b43ca6884af6a82567f408f335d2d
+# body   sha256 25febe059e5639fc4a190271903194a46e9a26795e32eef53182c9368df09465
 """Net: image -> logits.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     logits  float32[batch, 5]
 
-Weights (2 725 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (2 725 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

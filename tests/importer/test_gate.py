@@ -1,0 +1,152 @@
+"""The gate lets generated source pass and nothing else."""
+
+import pytest
+
+from burn_import.emit.gate import UnsafeSource, check, check_body
+from burn_import.output import header
+
+SOURCE = '''"""Net: x -> y."""
+
+import math
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("net.safetensors")
+
+
+class Net(nn.Module):
+    """A net."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+        self.named = nn.Linear(4, 4)
+        self.scale = nn.buffer(4, dtype=burn.float16)
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        batch, size = x.shape
+        for layer in self.layers:
+            x = layer(x)
+        if x.sum() > math.inf:
+            x = ops.pad(self.named(x), ((0, 0), (1, 1)), mode="edge")[:batch, 1:-1]
+        labels = ops.array(["any \\" text\\n"], dtype=burn.string)
+        return ops.where(x != x, float("nan"), x * self.scale.value).reshape(-1, size)
+'''
+AT = "        batch, size = x.shape\n"
+
+
+def test_what_the_compiler_means_to_write_passes() -> None:
+    check_body(SOURCE.encode())
+    check((header("net.onnx (opset 17)", "0" * 64, SOURCE) + SOURCE).encode())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "__import__('os')",
+        "x = __import__('os').getcwd()",
+        "x = eval('1')",
+        "x = open('f')",
+        "x = getattr(x, 'data')",
+        "x = x.__class__",
+        "x = self._private",
+        "x = self.save_weights(x)",
+        "x = ops.window",
+        "x = ops.np",
+        "x = burn.record",
+        "x = nn.module",
+        "x = ops",
+        "x = math.os",
+        "x = x.data",
+        "x = x.numpy()",
+        "x = (lambda: x)()",
+        "x = [y for y in x]",
+        "x = f'{x}'",
+        "x = b'bytes'",
+        "x = 1j",
+        "x = 'stray string'",
+        "x = ops.pad(x, mode='a b')",
+        "x = ops.pad(**x)",
+        "x = ops.concat(*x)",
+        "x = float('inf')",
+        "x = Path('f')",
+        "x = Path(__file__).with_name('../f')",
+        "x = Path(__file__).unlink()",
+        "x = unbound",
+        "x = (x := y)",
+        "x.shape = y",
+        "eval = x",
+        "ops = x",
+        "_hidden = x",
+        "import os",
+        "from os import path",
+        "import burn as b",
+        "del x",
+        "global x",
+        "assert x",
+        "raise x",
+        "yield x",
+        "with x: pass",
+        "try: pass\n        finally: pass",
+        "x.sum()",
+        "def inner(): pass\n        x = inner.__globals__",
+        "x = batch[0](x)(x)",
+    ],
+)
+def test_anything_else_is_named_with_its_line(statement: str) -> None:
+    source = SOURCE.replace(AT, f"{AT}        {statement}\n")
+    assert source != SOURCE
+    with pytest.raises(UnsafeSource, match="generated source, line") as caught:
+        check_body(source.encode())
+    line = SOURCE[: SOURCE.index(AT)].count("\n") + 2
+    assert caught.value.line in (line, line + 1) and caught.value.construct
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("class Net(nn.Module)", "class Net(nn.Module, metaclass=Path)"),
+        ("class Net(nn.Module)", "class Net(nn.Linear)"),
+        ("class Net(nn.Module)", "@classmethod\nclass Net(nn.Module)"),
+        ("    @classmethod", "    @staticmethod"),
+        ("def __call__", "def __getattr__"),
+        ("import math\n", ""),
+        ("import math\n", "import os\n"),
+        ("WEIGHTS = ", "print(1)\nWEIGHTS = "),
+        ("Net: x", "Net:\r x"),
+        ("Net: x", "Net: \N{RIGHT-TO-LEFT OVERRIDE}x"),
+        ("Net: x", "Net: \0x"),
+        ("return cls()", "return cls("),
+    ],
+)
+def test_the_frame_is_fixed(old: str, new: str) -> None:
+    assert old in SOURCE
+    with pytest.raises(UnsafeSource):
+        check_body(SOURCE.replace(old, new, 1).encode())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["", "# Imported by burn-import 1 from x.\n", "# -*- coding: utf-7 -*-\n"],
+)
+def test_the_header_is_fixed(lines: str) -> None:
+    with pytest.raises(UnsafeSource, match="header"):
+        check((lines + SOURCE).encode())
+    good = header("x", "0" * 64, SOURCE).replace("from x.", "from coding: utf-7.")
+    with pytest.raises(UnsafeSource, match="header"):
+        check((good + SOURCE).encode())
+
+
+def test_a_large_module_is_checked_in_time() -> None:
+    lines = "".join(f"        x = x + {number}\n" for number in range(20_000))
+    check_body(SOURCE.replace(AT, AT + lines).encode())
