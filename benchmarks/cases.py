@@ -41,7 +41,12 @@ def cases(folders: Iterable[str], only: str = "") -> list[Case]:
     light = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     roots = [ROOT / "models", light, *map(Path, folders)]
     paths = [path for root in roots for path in sorted(root.rglob("*.onnx"))]
-    return [Case(path.stem, path) for path in paths if only in path.stem]
+    stems = [path.stem for path in paths]
+    named = [
+        Case(f"{p.parent.name}/{p.stem}" if stems.count(p.stem) > 1 else p.stem, p)
+        for p in paths
+    ]
+    return [case for case in named if only in case.name]
 
 
 def feeds(case: Case, session: Any) -> Feeds:

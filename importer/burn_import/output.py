@@ -34,7 +34,8 @@ _HEADER = re.compile(
 _DEVICES = {"con", "prn", "aux", "nul"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)
 }
-_ORIGIN_LENGTH = 100
+#: Of the first line, as of all others.
+_LINE = 88
 
 
 class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
@@ -84,9 +85,10 @@ def write_module(
 
 def header(origin: str, source_sha256: str, text: str) -> str:
     """The three lines above ``text``. ASCII, whatever the model is called."""
-    shown = re.sub(r"[^ -~]|coding[:=]", "?", origin)[:_ORIGIN_LENGTH]
+    start = f"# Imported by burn-import {VERSION} from "
+    shown = re.sub(r"[^ -~]|coding[:=]", "?", origin)[: _LINE - len(start) - 1]
     return (
-        f"# Imported by burn-import {VERSION} from {shown}.\n"
+        f"{start}{shown}.\n"
         f"# source sha256 {source_sha256}\n"
         f"# body   sha256 {hashlib.sha256(text.encode('ascii')).hexdigest()}\n"
     )

@@ -63,7 +63,7 @@ class _Builder:
         for name, declared in raw.inputs.items():
             scope.types[self.define(scope, name)] = declared
         defaults = {
-            scope.names[name]: self.store(f"{name}.default", array)
+            scope.names[name]: self.store(f"{name}_default", array)
             for name, array in raw.defaults.items()
         }
         inputs = tuple(scope.names[name] for name in raw.inputs)
@@ -109,6 +109,12 @@ class _Builder:
         self.taken.add(unique)
         return self.constants.add(unique, array)
 
+    def store_literal(self, name: str, array: Array) -> str:
+        """As :meth:`store`, for what the file has as an attribute."""
+        unique = self.store(name, array)
+        self.constants.literals.add(unique)
+        return unique
+
     def resolve(self, scope: _Scope, name: str) -> str | None:
         """The unique name of what ``name`` means in ``scope``; captures if need be."""
         if name in scope.names:
@@ -149,9 +155,7 @@ class _Builder:
         assert output is not None
         if set(raw.attrs) != {"value"}:
             raise InvalidOperand(f"expected one value, got {sorted(raw.attrs)}")
-        unique = self.store(output, raw.attrs["value"])
-        self.constants.literals.add(unique)
-        scope.names[output] = unique
+        scope.names[output] = self.store_literal(output, raw.attrs["value"])
 
     def give_up(self, scope: _Scope, raw: RawNode) -> None:
         for output in raw.outputs:
@@ -170,7 +174,7 @@ class _Builder:
             raw,
             version,
             learn=lambda name: self.type(scope, name),
-            store=self.store,
+            store=self.store_literal,
             insert=lambda node: self.insert(scope, node),
         )
         raw = draft.node

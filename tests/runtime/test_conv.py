@@ -186,3 +186,24 @@ def test_errors_say_what_was_expected() -> None:
         ops.conv(x, weight.reshape(5, 3, 18))
     with pytest.raises(ValueError, match="2 values of stride"):
         ops.conv(x, weight, stride=(1, 2, 3), padding=4)
+
+
+@pytest.mark.parametrize("padding", ["same_upper", "same_lower"])
+@pytest.mark.parametrize("extents", [(9, 7), (8, 4)])
+def test_same_padding_is_that_of_onnxruntime(
+    padding: Any, extents: tuple[int, int]
+) -> None:
+    x, weight = normal(2, 3, *extents), normal(4, 3, 3, 4)
+    steps: Any = {"stride": (2, 3)}  # onnxruntime has no dilation here
+    expected = run_node(
+        "Conv",
+        x,
+        weight,
+        auto_pad=padding.upper(),
+        strides=[2, 3],
+    )
+    found = ops.conv(burn.tensor(x), burn.tensor(weight), padding=padding, **steps)
+    np.testing.assert_allclose(found.numpy(), expected[0], rtol=1e-4, atol=1e-5)
+    check_gradient(
+        lambda a, b: ops.conv(a, b, padding=padding, **steps), x, weight, order=1
+    )

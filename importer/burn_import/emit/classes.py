@@ -21,6 +21,7 @@ from burn_import.source.names import (
 )
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
+from burn_import.structure.paths import original
 from burn_import.structure.sequences import function_name
 from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
@@ -109,10 +110,13 @@ class ClassWriter:
         return known
 
     def attribute_name(self, constant: str) -> str:
-        origin = constant
-        while origin in self.graph.constants.source:
-            origin = self.graph.constants.source[origin]
-        leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
+        leaf = (
+            original(self.graph, constant)
+            .replace("/", ".")
+            .replace(":", ".")
+            .rstrip(".")
+            .rpartition(".")[2]
+        )
         return meaningful(leaf) or self.roles.get(constant, "constant")
 
     def signature(self, parameters: list[str]) -> str:
@@ -148,9 +152,7 @@ class ClassWriter:
     def tensor_text(self, constant: str) -> str:
         """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
         array = self.graph.constants[constant]
-        origin = constant
-        while origin in self.graph.constants.source:
-            origin = self.graph.constants.source[origin]
+        origin = original(self.graph, constant)
         # Some exporters write even weights as nodes: what is large was trained.
         small = array.size <= INLINE_LIMIT
         written = small and origin in self.graph.constants.literals

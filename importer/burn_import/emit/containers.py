@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from burn_import.source.names import Namespace, camel
+from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
 
 
@@ -61,7 +61,8 @@ class Containers:
     def _container(self, path: Path) -> str:
         if not self.is_list(path):
             words = [segment for segment in path if not segment.isdigit()]
-            return f"{self.holders.class_of(words[-1], self.fields(path))}()"
+            word = singular(words[-1]) if path[-1].isdigit() else words[-1]
+            return f"{self.holders.class_of(word, self.fields(path))}()"
         names = self.children[path]
         count = max(map(int, names)) + 1
         texts = [

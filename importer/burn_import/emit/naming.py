@@ -42,7 +42,7 @@ ROLES = {
 #: Names that exporters make up say nothing: ``12``, ``node_7``, ``Conv_3_output_0``.
 _MADE_UP = re.compile(
     r"(?i)^(\d.*|.*\d{3,}.*|.*(_|:)?output_?\d*|(node|val|t|tmp|tensor|value|var)_?\d+|"
-    r"[a-z]*_\d+|.*[:/.].*)$"
+    r"[a-z]*_\d+|[a-z]{0,2}\d+|.*[:/.].*)$"
 )
 
 

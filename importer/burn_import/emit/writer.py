@@ -11,7 +11,7 @@ from burn_import.emit.naming import role
 from burn_import.emit.render import Renderer
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
-from burn_import.source.names import Namespace
+from burn_import.source.names import Namespace, singular
 from burn_import.source.trace import (
     Apply,
     Block,
@@ -278,7 +278,7 @@ class Writer:
             name = self.free(next((s for s in STREAMS if s not in self.live), "y"))
             self.line(f"{name} = {start.text}", indent)
         self.claim(target, name)
-        item = self.free(_singular(loop.path[-1]))
+        item = self.free(_item(loop.path[-1]))
         inner = ", ".join(
             name if place == loop.carried else arg.text
             for place, arg in enumerate(args)
@@ -327,11 +327,9 @@ class Writer:
             self.lines += [f"{space}# {comment}", space + text]
 
 
-def _singular(name: str) -> str:
-    """What one of several is called: ``blocks`` gives ``block``."""
-    if name.isdigit():
-        return "layer"
-    return name[:-1] if len(name) > 3 and name.endswith("s") else name
+def _item(name: str) -> str:
+    """What one of a list is called in a loop."""
+    return "layer" if name.isdigit() else singular(name)
 
 
 def _several(statement: Statement) -> bool:

@@ -55,6 +55,12 @@ def camel(text: str, default: str = "Model") -> str:
     return f"{default}{name}" if name in _FORBIDDEN or name[0].isdigit() else name
 
 
+def singular(name: str) -> str:
+    """What one of several is called: ``blocks`` gives ``block``."""
+    plural = len(name) > 3 and name.endswith("s") and not name.endswith("ss")
+    return name[:-1] if plural else name
+
+
 class Namespace:
     """Identifiers that are unique in one function or class."""
 

@@ -14,6 +14,8 @@ from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
 
+#: How names of weights end that are not dotted.
+_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
@@ -127,11 +129,10 @@ class _Placing:
             if self.crowd[node.scope] == 1 and scope:
                 return scope
             return (*self._with_room(scope), snake(node.op.onnx, "layer"))
-        origins = list(self._origins(node).values())
-        stem = os.path.commonprefix(origins) if len(origins) > 1 else ""
-        stem = re.sub(r"[^0-9A-Za-z]+$", "", stem)
+        stem = _stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
-            return (snake(stem, "layer"),)
+            *around, name = stem.split("/")
+            return (*self._with_room(clean(around)), snake(name, "layer"))
         return None
 
     def _origins(self, node: Node) -> dict[str, str]:
@@ -204,10 +205,27 @@ class _Placing:
         )
 
 
+def _stem(names: Sequence[str]) -> str:
+    """What the names of a layer's weights share, without the word for a weight."""
+    stem = os.path.commonprefix(list(names))
+    if len(names) == 1:
+        stem, found = _WEIGHT.subn("", stem)
+        if not found:
+            return ""
+    return re.sub(r"[^0-9A-Za-z]+$", "", stem)
+
+
 def original(graph: Graph, constant: str) -> str:
-    """The name in the file of the array that a constant was made from."""
-    while constant in graph.constants.source:
-        constant = graph.constants.source[constant]
+    """The name in the file of the array that a constant was made from.
+
+    The shape that one was filled to is not what it was made from.
+    """
+    constants = graph.constants
+    while constant in constants.source:
+        source = constants.source[constant]
+        if constants[source].dtype != constants[constant].dtype:
+            break
+        constant = source
     return constant
 
 
@@ -221,7 +239,7 @@ def clean(segments: Sequence[str]) -> Path:
     del path[_DEEPEST:]
     while path and path[0].isdigit():
         path[0] = f"part_{path[0]}"
-    return tuple(path) or ("part",)
+    return tuple(path)
 
 
 def _is_number(piece: str) -> bool:

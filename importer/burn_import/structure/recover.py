@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from burn_import.source.names import Namespace, camel
+from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.parts import (
@@ -200,4 +200,5 @@ class _Recovery:
             if len(node.classes) >= depth and len(node.scope) >= depth:
                 return camel(node.classes[depth - 1], "Part")
         words = [segment for segment in group.key if not segment.isdigit()]
-        return camel(words[-1] if words else "part", "Part")
+        word = words[-1] if words else "part"
+        return camel(singular(word) if group.key[-1].isdigit() else word, "Part")

@@ -135,6 +135,8 @@ def extents_like(x: Any, weight: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 
 def _is_fixed(padding: Any) -> bool:
+    if isinstance(padding, str):
+        return True
     if isinstance(padding, tuple):
         return all(_is_fixed(item) for item in padding)
     return isinstance(padding, int)

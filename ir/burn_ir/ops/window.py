@@ -67,11 +67,21 @@ class Geometry:
             )
         )
 
+    def _padding_of(self, size: tuple[Dim, ...]) -> Any:
+        """The padding in numbers, or how to find it when the extents are known."""
+        try:
+            padding = self.padding(size)
+        except Undecided:
+            return self.auto_pad.lower()
+        if any(isinstance(side, Poly) for pair in padding for side in pair):
+            return self.auto_pad.lower()
+        return written(padding)
+
     def options(self, size: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of an operation over ``size``, but for the kernel."""
         return changed(
             stride=(one(self.strides), 1),
-            padding=(written(self.padding(size)), 0),
+            padding=(self._padding_of(size), 0),
             dilation=(one(self.dilations), 1),
             ceil_mode=(self.ceil_mode, False),
         )

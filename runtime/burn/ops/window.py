@@ -13,8 +13,14 @@ from burn.ops.support import Array
 
 #: One integer for every spatial axis, or one for each.
 Extents: TypeAlias = int | tuple[int, ...]
-#: As :data:`Extents` for both sides, or a pair (before, after) for each axis.
-Padding: TypeAlias = int | tuple[int, ...] | tuple[tuple[int, int], ...]
+#: As :data:`Extents` for both sides, or a pair (before, after) for each axis, or as
+#: much as it takes for one window every stride, the odd element behind or before.
+Padding: TypeAlias = (
+    int
+    | tuple[int, ...]
+    | tuple[tuple[int, int], ...]
+    | Literal["same_upper", "same_lower"]
+)
 
 
 def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]:
@@ -37,6 +43,8 @@ def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:
     """
     if isinstance(padding, int):
         return ((padding, padding),) * rank
+    if isinstance(padding, str):
+        raise ValueError(f"expected padding in numbers here, got {padding!r}")
     if len(padding) != rank:
         raise ValueError(f"expected {rank} values of padding, got {padding}")
     return tuple(
@@ -160,14 +168,32 @@ def windows(
         ValueError: a window does not fit, or an attribute has the wrong length.
     """
     rank = len(size)
-    return _windows(
-        tuple(size),
-        per_axis(kernel, rank, "kernel_size"),
-        per_axis(stride, rank, "stride"),
-        pads_of(padding, rank),
-        per_axis(dilation, rank, "dilation"),
-        ceil_mode,
-    )
+    kernel = per_axis(kernel, rank, "kernel_size")
+    stride = per_axis(stride, rank, "stride")
+    dilation = per_axis(dilation, rank, "dilation")
+    if isinstance(padding, str):
+        padding = _same(size, kernel, stride, dilation, padding)
+    pads = pads_of(padding, rank)
+    return _windows(tuple(size), kernel, stride, pads, dilation, ceil_mode)
+
+
+def _same(
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: str,
+) -> tuple[tuple[int, int], ...]:
+    """The padding with which there is a window every ``stride``."""
+    if padding not in ("same_upper", "same_lower"):
+        raise ValueError(f"expected same_upper or same_lower, got {padding!r}")
+    pads = []
+    for n, k, s, d in zip(size, kernel, stride, dilation, strict=True):
+        total = max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
+        small = total // 2
+        sides = (small, total - small)
+        pads.append(sides if padding == "same_upper" else sides[::-1])
+    return tuple(pads)
 
 
 @lru_cache(maxsize=1024)

@@ -116,6 +116,7 @@ def padding() -> Case:
         "second",
         auto_pad="SAME_UPPER",
         group=2,
+        strides=[2, 1],
     )
     x = b.op("LeakyRelu", [x], "leaky", alpha=0.1)
     b.op(

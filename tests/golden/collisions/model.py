@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 51a5688d02f9eb5972fc16f2993081a81d2642b6e51ea9790430f89832aa45e3
+# body   sha256 a07b5309825568a08dac0e9906c70e0ee0b72cc08192264e0108ddca8b696c71
 """Net: self_x -> return_.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     return_  float32[def_, 3]
 
-Weights (45 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (45 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

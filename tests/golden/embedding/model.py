@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 21fbc085c9ee3258e65e728cae3745cb9894f5216592e1b7bef588a7efda814a
+# body   sha256 7ba3f2ca062c3ffd564450a8469e07412c65e3a7fc35c87f4cfe0595fc0c700b
 """Net: ids -> scores.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     scores  float32[batch, 4]
 
-Weights (156 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (156 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

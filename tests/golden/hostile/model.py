@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 814081440f19570e160377d16d0ac1f5d5687e40c02506fde77ea1e26399e580
+# body   sha256 8593c36c3c9e0d8b3d7f4ae5e0db37a33d9a417aaf23ab6b8959a8525bc52977
 """Net: in_put -> out_put.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     out_put  float32[2, 3]
 
-Weights (24 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (24 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

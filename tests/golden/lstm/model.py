@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 03cc44ea3dc9b2e38f0983284e7c4f9d32e5df7be87da6194436db451c2d0dcd
+# body   sha256 96bf4e16e146b0bc150a782ef990357c2f9959bbf2390c083993ea50b682d56f
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -13,8 +13,11 @@ Outputs:
     hn        float32[2, batch, 5]
     cn        float32[2, batch, 5]
 
-Weights (400 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (400 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

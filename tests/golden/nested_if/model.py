@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
-# body   sha256 54c05ab923e4fdd0fde1f699951caf016fe421c869d1fa12e84f61fa47eb3fac
+# body   sha256 5a5a5c0ce337a448398faa286ea9ccfe047281c5daa39c613a8cb7df330e96ee
 """Net: x, threshold -> y.
 
 Inputs:
@@ -10,8 +10,11 @@ Inputs:
 Outputs:
     y  float32[n, 2, 4]
 
-Weights (8 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (8 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 c5b4b61a0c6d442a21a157967626090f18090bd777d8b5183157da6b027b174f
+# body   sha256 d7eb3d7ba02c1c84fe35fa1f1ef9f54a1f632ada3b068e79f2e71f4cff3b9b8d
 """Net: x -> y.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     y  float32[2, 1, 4]
 
-Weights (1 number) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (1 number) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path
@@ -25,7 +28,7 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.value = nn.parameter()
+        self.value = nn.buffer()
 
     @classmethod
     def load(

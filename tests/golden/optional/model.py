@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
-# body   sha256 cfaa2eba91d6b3af1601118c6863060c9789802d5b66262201f99427c88dd001
+# body   sha256 d992b884d6d9091093130c327d494835b1680d422173e112aeb73760ac4c100c
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 
 Inputs:
@@ -15,8 +15,11 @@ Outputs:
     hidden  bool[n]
     scaled  float32[n, 3]
 
-Weights (3 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (3 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path
@@ -40,7 +43,7 @@ class NetOutput(NamedTuple):
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.default = nn.parameter(3)
+        self.gain_default = nn.parameter(3)
 
     @classmethod
     def load(
@@ -53,7 +56,7 @@ class Net(nn.Module):
         self, x: Tensor, unused: Tensor, mask: Tensor, gain: Tensor | None = None
     ) -> NetOutput:
         if gain is None:
-            gain = self.default.value
+            gain = self.gain_default.value
         scaled = x * gain
         top, places = ops.topk(scaled, k=2)  # [n, 2]
         return NetOutput(top, places, ~mask, scaled)

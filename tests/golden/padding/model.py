@@ -1,16 +1,19 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
-# source sha256 ab6f7a036657e85a24cd290dc50a0397b2ed843075f25eb6765df97bf00f466b
-# body   sha256 57fcd8b13afee2337c4b2ba7304ff8780ba527b5064bfb9af59181b6ca28e5ca
+# source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
+# body   sha256 3117a09259ff014ab44b4c3e7b33f75cae49cc10c12b76d8a70cfb8d4ae59d30
 """Net: image -> pooled.
 
 Inputs:
     image  float32[batch, 2, height, width]
 
 Outputs:
-    pooled  float32[batch, 4, height, ?]
+    pooled  float32[batch, 4, (height + 1) // 2, ?]
 
-Weights (128 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (128 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path
@@ -28,7 +31,9 @@ class Net(nn.Module):
         self.first = nn.Conv2d(
             2, 4, kernel_size=(3, 2), stride=(1, 2), padding=((0, 2), (1, 0))
         )
-        self.second = nn.Conv2d(4, 4, kernel_size=3, padding=1, groups=2)
+        self.second = nn.Conv2d(
+            4, 4, kernel_size=3, stride=(2, 1), padding="same_upper", groups=2
+        )
 
     @classmethod
     def load(
@@ -38,7 +43,7 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, image: Tensor) -> Tensor:
-        # [batch, 4, height, (width - 1) // 2 + 1]
+        # [batch, 4, (height + 1) // 2, (width - 1) // 2 + 1]
         leaky = ops.leaky_relu(self.second(ops.relu(self.first(image))), alpha=0.1)
         return ops.max_pool(
             leaky,

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 e124e165e67d48b042f0a1c7aa2e95741b80f5a548c616a43229cb847e661b73
+# body   sha256 d0b7fd79f21857e6e5eeea775e367eb4ab5e56df28894907bf1a042a4991b23d
 """Net: x -> y.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     y  float32[?]
 
-Weights (15 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (15 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 047980c1a38f20c9e1e496a2655f9a0f15ecc724b3300010579cdffaf3d6f0ad
+# body   sha256 25febe059e5639fc4a190271903194a46e9a26795e32eef53182c9368df09465
 """Net: image -> logits.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     logits  float32[batch, 5]
 
-Weights (2 725 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (2 725 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path
@@ -26,7 +29,7 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.stem = Stem()
-        self.layers = nn.ModuleList(Layers() for _ in range(2))
+        self.layers = nn.ModuleList(Layer() for _ in range(2))
         self.head = nn.Linear(8, 5)
 
     @classmethod
@@ -55,7 +58,7 @@ class Stem(nn.Module):
         return ops.relu(self.norm(self.conv(x)))
 
 
-class Layers(nn.Module):
+class Layer(nn.Module):
     """``layers.0`` and 1 more: [batch, 8, 5, 5] -> same."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
-# body   sha256 1d7914ecbcd0bd0b790e53a7a59be1b1de46160b310cd6af878a6d5f038e800c
+# body   sha256 f15919767fba4e8eb6bb59ce68e4f2b7c327e69d2bf13ddaedbc2ca51fb15433
 """Net: x -> scaled, target, half, exceeds.
 
 Inputs:
@@ -12,8 +12,11 @@ Outputs:
     half     int64[]
     exceeds  bool[]
 
-Weights (0 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (0 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
-# body   sha256 4d94c7157ca3df02f276e2eb5fe8398b9d0d06e7261863e1559ab9fe429b22cd
+# body   sha256 98a4c03afa396585148aedfe47e5e95788e62fa7ac0c478810d243e91d46e60f
 """Net: x -> y.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     y  float32[batch, 6]
 
-Weights (84 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (84 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path

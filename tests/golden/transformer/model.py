@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 23cdd425cb2e00a0e44758171ea1bca8be055a3e1f1ec96c70fbc7099b49e142
+# body   sha256 05a1a6a03da2329284ef45f9e9d1b13e8b3ae0bf522c6feaee56292e0e04f71b
 """Net: x -> encoded.
 
 Inputs:
@@ -9,8 +9,11 @@ Inputs:
 Outputs:
     encoded  float32[batch, length, 8]
 
-Weights (1 080 numbers) are in ``model.safetensors``, next to this file. The
-file is yours to edit: burn-import overwrites it only while "body" above still matches.
+Weights (1 080 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
 """
 
 from pathlib import Path
@@ -43,7 +46,7 @@ class Encoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Layers() for _ in range(2))
+        self.layers = nn.ModuleList(Layer() for _ in range(2))
         self.norm = nn.LayerNorm(8)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -52,7 +55,7 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-class Layers(nn.Module):
+class Layer(nn.Module):
     """``encoder.layers.0`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
