@@ -24,7 +24,7 @@ from burn_templates import render
 
 PLACEHOLDER = "weights.safetensors"
 #: A constant that repeats one element may be this large once it is written out.
-REPEATED_BYTES = 2**28
+REPEATED_BYTES = 2**32
 
 
 @dataclass(frozen=True)
