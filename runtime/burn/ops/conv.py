@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.support import Array, accumulate, namespace, pair
-from burn.ops.window import Extents, Padding, Windows, transposed, windows
+from burn.ops.window import Extents, Padding, Windows, every_window, transposed, windows
 from burn.primitive import primitive
 
 # The largest matrix of windows that is made at once, in bytes.
 _LIMIT = 256 << 20
-# Below so many channels einsum's innermost loop is too short to pay.
-_FEW = 64
 
 
 @primitive
@@ -43,7 +42,7 @@ def conv(
     _check(x, weight, weight.shape[1] * groups, weight.shape[0], groups)
     dtype, x, weight = _common(x, weight)
     wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    kernel = _depthwise if weight.shape[1] == 1 and groups > 1 else _grouped
+    kernel = depthwise if weight.shape[1] == 1 and groups > 1 else _grouped
     out = kernel(wins.cover(_channels_last(x), 1, 0, plain=True), weight, wins, groups)
     return _finish(out, bias, dtype)
 
@@ -103,7 +102,7 @@ def conv_transpose(
     out = namespace(x).empty((x.shape[0], *(1 for _ in wins.size), channels), x.dtype)
     covered, inside = wins.uncover(out, 1)
     if weight.shape[1] == 1 and groups > 1:
-        _scatter_depthwise(_channels_last(x), weight, wins, covered)
+        scatter_depthwise(_channels_last(x), weight, wins, covered)
     else:
         _scatter(_channels_last(x), weight, wins, covered, groups)
     return _finish(inside, bias, dtype)
@@ -159,7 +158,7 @@ def conv_weight_grad(
     padded = wins.cover(_channels_last(x), 1, 0, plain=True)
     outer = _channels_last(grad)
     if x.shape[1] == groups and groups > 1:
-        weight = _correlate_depthwise(padded, outer, wins)
+        weight = correlate_depthwise(padded, outer, wins)
     else:
         weight = _correlate(padded, outer, wins, groups)
     return weight.astype(dtype, copy=False)
@@ -217,14 +216,16 @@ def _common(x: Array, y: Array) -> tuple[Any, Array, Array]:
 
 
 def _channels_last(x: Array) -> Array:
-    return np.moveaxis(x, 1, -1)
+    return x.transpose(0, *range(2, x.ndim), 1)  # moveaxis takes three times as long
 
 
 def _finish(out: Array, bias: Array | None, dtype: Any) -> Array:
     """The channels-last ``out``, which is changed, plus bias, channels first."""
     if bias is not None:
         out += bias.astype(out.dtype, copy=False)
-    return np.moveaxis(out, -1, 1).astype(dtype, copy=False)
+    return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1)).astype(
+        dtype, copy=False
+    )
 
 
 def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
@@ -244,25 +245,6 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
             yield slice(start, start + 1), slice(line, line + lines)
 
 
-def _columns(padded: Array, wins: Windows, groups: int, taps_first: bool) -> Array:
-    """A view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
-    x = namespace(padded).ascontiguousarray(padded) if wins.taps > 1 else padded
-    rank, shape, strides = len(wins.count), x.shape, x.strides
-    within = shape[-1] // groups
-    kernel = tuple(
-        step * stride for step, stride in zip(wins.dilation, strides[1:-1], strict=True)
-    )
-    outer = tuple(
-        step * stride for step, stride in zip(wins.stride, strides[1:-1], strict=True)
-    )
-    view = namespace(x).lib.stride_tricks.as_strided(
-        x,
-        (groups, shape[0], *wins.count, *wins.kernel, within),
-        (within * strides[-1], strides[0], *outer, *kernel, strides[-1]),
-    )
-    return view if taps_first else np.moveaxis(view, -1, 2 + rank)
-
-
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
     """``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a copy."""
     if taps_first:
@@ -278,7 +260,7 @@ def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
 def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
     batch, channels = padded.shape[0], weight.shape[0]
     taps_first = _taps_first(wins, batch, channels // groups)
-    columns = _columns(padded, wins, groups, taps_first)
+    columns = every_window(padded, wins, groups, taps_first)
     matrix = np.swapaxes(_matrix(weight, groups, taps_first), 1, 2)
     out = namespace(padded).empty((batch, *wins.count, channels), padded.dtype)
     width = matrix.shape[1]
@@ -292,7 +274,7 @@ def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
 def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array:
     batch, channels = padded.shape[0], outer.shape[-1]
     taps_first = _taps_first(wins, batch, channels // groups)
-    columns = _columns(padded, wins, groups, taps_first)
+    columns = every_window(padded, wins, groups, taps_first)
     within = padded.shape[-1] // groups
     width = within * wins.taps
     total: Any = 0
@@ -334,60 +316,3 @@ def _scatter(
             into = covered[(part, line_key, *keys[1:])]
             into = into.reshape(*count, groups, channels)
             into += terms[(slice(None),) * len(count) + place]
-
-
-def _depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
-    taps = _taps(weight, groups)
-    if groups < _FEW:
-        shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
-        out = namespace(padded).zeros(shape, padded.dtype)
-        for place, keys in wins.places():
-            out += padded[(slice(None), *keys)][..., None] * taps[place]
-    else:
-        view = _columns(padded, wins, 1, True)[0]
-        *outer, channel = range(view.ndim)
-        kept, within = outer[: padded.ndim - 1], outer[padded.ndim - 1 :]
-        last = [channel, channel + 1]
-        out = np.einsum(view, [*outer, channel], taps, within + last, kept + last)
-    return out.reshape(*out.shape[:-2], weight.shape[0])
-
-
-def _scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:
-    groups = covered.shape[-1]
-    if max(wins.stride) == 1 and weight.shape[0] == groups:
-        reach = tuple(
-            d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)
-        )
-        back = windows(wins.count, wins.kernel, 1, reach, wins.dilation)
-        flipped = np.flip(weight, tuple(range(2, weight.ndim)))
-        padded = back.cover(x, 1, 0, plain=True)
-        covered[...] = _depthwise(padded, flipped, back, groups)
-        return
-    x = x.reshape(*x.shape[:-1], groups, -1)
-    taps = _taps(weight, groups)
-    for place, keys in wins.places():
-        covered[(slice(None), *keys)] += np.sum(x * taps[place], axis=-1)
-
-
-def _correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
-    groups = padded.shape[-1]
-    outer = outer.reshape(*outer.shape[:-1], groups, -1)
-    axes = list(range(outer.ndim - 2))
-    shape = (groups, outer.shape[-1], *wins.kernel)
-    weight = namespace(padded).empty(shape, padded.dtype)
-    channel = len(axes)
-    for place, keys in wins.places():
-        weight[(slice(None), slice(None), *place)] = np.einsum(
-            padded[(slice(None), *keys)],
-            [*axes, channel],
-            outer,
-            [*axes, channel, channel + 1],
-            [channel, channel + 1],
-        )
-    return weight.reshape(-1, 1, *wins.kernel)
-
-
-def _taps(weight: Array, groups: int) -> Array:
-    """``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
-    taps = weight.reshape(groups, -1, *weight.shape[2:])
-    return namespace(taps).ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from burn.ops.support import Array
+from burn.ops.support import Array, namespace
 
 #: One integer for every spatial axis, or one for each.
 Extents: TypeAlias = int | tuple[int, ...]
@@ -252,3 +252,22 @@ def transposed(
     if min(size) < 0:
         raise ValueError(f"expected extents of at least 0, got {size}")
     return Windows(size, kernels, strides, dilations, pads, tuple(count))
+
+
+def every_window(padded: Array, wins: Windows, groups: int, taps_first: bool) -> Array:
+    """A view of every window: [G, N, *count, *K, C] or [G, N, *count, C, *K]."""
+    x = namespace(padded).ascontiguousarray(padded) if wins.taps > 1 else padded
+    rank, shape, strides = len(wins.count), x.shape, x.strides
+    within = shape[-1] // groups
+    kernel = tuple(
+        step * stride for step, stride in zip(wins.dilation, strides[1:-1], strict=True)
+    )
+    outer = tuple(
+        step * stride for step, stride in zip(wins.stride, strides[1:-1], strict=True)
+    )
+    view = namespace(x).lib.stride_tricks.as_strided(
+        x,
+        (groups, shape[0], *wins.count, *wins.kernel, within),
+        (within * strides[-1], strides[0], *outer, *kernel, strides[-1]),
+    )
+    return view if taps_first else np.moveaxis(view, -1, 2 + rank)

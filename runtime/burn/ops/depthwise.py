@@ -1,0 +1,94 @@
+"""Convolution where every channel has weights of its own: nothing to sum over.
+
+There is no matrix product in it, so the kernels multiply and add. All of them work on
+channels-last arrays, as those of :mod:`burn.ops.conv` do.
+"""
+
+import numpy as np
+
+from burn.ops.support import Array, namespace
+from burn.ops.window import Windows, every_window, windows
+
+# Below so many channels einsum's innermost loop is too short to pay.
+FEW = 64
+
+
+def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
+    """The convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O, 1, *K]."""
+    taps = _taps(weight, groups)
+    if groups < FEW and taps.shape[-1] == wins.stride[-1] == 1:
+        out = _lines(padded, taps[..., 0], wins)
+    elif groups < FEW:
+        shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
+        out = namespace(padded).zeros(shape, padded.dtype)
+        for place, keys in wins.places():
+            out += padded[(slice(None), *keys)][..., None] * taps[place]
+    else:
+        view = every_window(padded, wins, 1, True)[0]
+        *outer, channel = range(view.ndim)
+        kept, within = outer[: padded.ndim - 1], outer[padded.ndim - 1 :]
+        last = [channel, channel + 1]
+        out = np.einsum(view, [*outer, channel], taps, within + last, kept + last)
+    return out.reshape(padded.shape[0], *wins.count, weight.shape[0])
+
+
+def _lines(padded: Array, taps: Array, wins: Windows) -> Array:
+    """As :func:`depthwise` where windows stand side by side: lines are long rows.
+
+    The last spatial axis and the channels are one axis, along which the taps repeat.
+    """
+    count, channels = wins.count[-1], padded.shape[-1]
+    lines = padded.reshape(*padded.shape[:-2], padded.shape[-2] * channels)
+    shape = (padded.shape[0], *wins.count[:-1], count * channels)
+    out = namespace(padded).zeros(shape, padded.dtype)
+    term = namespace(padded).empty_like(out)
+    for place, keys in wins.places():
+        start = place[-1] * wins.dilation[-1] * channels
+        line = slice(start, start + count * channels)
+        tap = np.tile(taps[place], count)
+        np.multiply(lines[(slice(None), *keys[:-1], line)], tap, out=term)
+        out += term
+    return out
+
+
+def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) -> None:
+    """Add to ``covered`` [N, *size, G] what ``x`` [N, *count, A] contributes to it."""
+    groups = covered.shape[-1]
+    if max(wins.stride) == 1 and weight.shape[0] == groups:
+        reach = tuple(
+            d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)
+        )
+        back = windows(wins.count, wins.kernel, 1, reach, wins.dilation)
+        flipped = np.flip(weight, tuple(range(2, weight.ndim)))
+        padded = back.cover(x, 1, 0, plain=True)
+        covered[...] = depthwise(padded, flipped, back, groups)
+        return
+    x = x.reshape(*x.shape[:-1], groups, -1)
+    taps = _taps(weight, groups)
+    for place, keys in wins.places():
+        covered[(slice(None), *keys)] += np.sum(x * taps[place], axis=-1)
+
+
+def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
+    """The gradient [O, 1, *K] of the weight, ``outer`` [N, *count, O] the result's."""
+    groups = padded.shape[-1]
+    outer = outer.reshape(*outer.shape[:-1], groups, -1)
+    axes = list(range(outer.ndim - 2))
+    shape = (groups, outer.shape[-1], *wins.kernel)
+    weight = namespace(padded).empty(shape, padded.dtype)
+    channel = len(axes)
+    for place, keys in wins.places():
+        weight[(slice(None), slice(None), *place)] = np.einsum(
+            padded[(slice(None), *keys)],
+            [*axes, channel],
+            outer,
+            [*axes, channel, channel + 1],
+            [channel, channel + 1],
+        )
+    return weight.reshape(-1, 1, *wins.kernel)
+
+
+def _taps(weight: Array, groups: int) -> Array:
+    """``weight`` [A, 1, *K] as [*K, groups, A / groups]."""
+    taps = weight.reshape(groups, -1, *weight.shape[2:])
+    return namespace(taps).ascontiguousarray(np.moveaxis(taps, (0, 1), (-2, -1)))
