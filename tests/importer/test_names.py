@@ -125,7 +125,7 @@ def raw_model(
     )
 
 
-def expected() -> np.ndarray[Any, Any]:
+def expected() -> Any:
     """What every one of these models computes."""
     return (np.maximum(X @ WEIGHT + BIAS, 0) * SCALE).reshape(2, -1)
 
@@ -291,7 +291,7 @@ def test_string_attributes_select_from_tables(kind: str, payload: str) -> None:
     if kind == "MaxPool":
         attrs["kernel_shape"] = (2, 2)
     node = RawNode(kind, "", attrs, tuple(n or None for n in inputs), ("y",), "n")
-    constants = {
+    constants: dict[str, Any] = {
         "s": np.array([1, 1, 2, 2], np.float32),
         "p": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64),
     }

@@ -17,11 +17,14 @@ from burn_import.emit.classes import (
 from burn_import.emit.containers import Holders
 from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
+from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
 from burn_templates import render
 
 PLACEHOLDER = "weights.safetensors"
+#: A constant that repeats one element may be this large once it is written out.
+REPEATED_BYTES = 2**32
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,23 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
         texts.append(writer.write(parameter_names(part), wrap, doc))
         texts += [ClassText(name, "", fields) for name, fields in holders.take()]
     weights = tree.weights(graph)
+    _check_sizes(weights)
     text = _module(tree, graph, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
+
+
+def _check_sizes(weights: list[tuple[str, Array]]) -> None:
+    """Return if no stored array is one element seen more often than a record holds.
+
+    Raises:
+        UnsupportedModel: one is: a file of a few bytes would lead to a full disk.
+    """
+    for key, array in weights:
+        if array.nbytes > REPEATED_BYTES and 0 in array.strides:
+            raise UnsupportedModel(
+                f"constant {key!r}: expected at most {REPEATED_BYTES} bytes of "
+                f"repeated elements, got {array.nbytes} for shape {list(array.shape)}"
+            )
 
 
 def _module(

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from burn.dtypes import float32
 from burn_import.source.names import identifier, snake
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
@@ -70,11 +71,16 @@ class _Placing:
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
-                if all(name in graph.constants for name in names.values()):
+                if all(self._is_weight(name) for name in names.values()):
                     self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
+
+    def _is_weight(self, name: str) -> bool:
+        """Whether a stored array can be a layer's: those hold float32."""
+        array = self.graph.constants.get(name)
+        return array is not None and array.dtype == float32
 
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else with_bodies(node)

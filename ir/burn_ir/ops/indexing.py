@@ -301,6 +301,16 @@ class OneHot(Op, onnx="OneHot", versions=(9, 11, 28)):
         return ops.one_hot(indices, extent, values, axis=self.axis)
 
 
+def check_block(size: int) -> None:
+    """Return if a block of this size has elements.
+
+    Raises:
+        InvalidOperand: it has none.
+    """
+    if size < 1:
+        raise InvalidOperand(f"expected a blocksize of 1 or more, got {size}")
+
+
 @dataclass(frozen=True)
 class DepthToSpace(Op, onnx="DepthToSpace", versions=(1, 11, 13, 28)):
     blocksize: int
@@ -308,6 +318,7 @@ class DepthToSpace(Op, onnx="DepthToSpace", versions=(1, 11, 13, 28)):
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
+        check_block(self.blocksize)
 
     def infer(self, x: Type) -> Type:
         n, channels, height, width = image(x)
@@ -329,6 +340,7 @@ class SpaceToDepth(Op, onnx="SpaceToDepth", versions=(1, 13, 28)):
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
+        check_block(self.blocksize)
 
     def infer(self, x: Type) -> Type:
         n, channels, height, width = image(x)
