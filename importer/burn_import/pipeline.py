@@ -16,8 +16,6 @@ from burn_import.output import Written, write_module
 if TYPE_CHECKING:
     from burn_ir.types import Array
 
-_CHUNK = 2**20
-
 
 @dataclass(frozen=True)
 class Compiled:

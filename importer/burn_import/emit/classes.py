@@ -13,7 +13,6 @@ from burn_import.emit.render import INLINE_LIMIT
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
     Namespace,
-    camel,
     comment,
     dtype_source,
     literal,
@@ -237,8 +236,3 @@ def output_names(graph: Graph) -> list[str]:
     """What the outputs are called in a NamedTuple."""
     names = Namespace()
     return [names.unique(snake(name, "output")) for name in graph.outputs]
-
-
-def class_name_of(text: str) -> str:
-    """The name of the main class, from the model's or file's name."""
-    return camel(text, "Model")

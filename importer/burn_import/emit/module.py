@@ -22,7 +22,6 @@ from burn_ir.graph import Graph
 from burn_ir.types import Array
 from burn_templates import render
 
-PLACEHOLDER = "weights.safetensors"
 #: A constant that repeats one element may be this large once it is written out.
 REPEATED_BYTES = 2**32
 
