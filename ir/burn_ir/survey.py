@@ -10,7 +10,13 @@ from burn_ir.op import operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 
 #: The newest version of each operator set that this package knows.
-OPSETS: Mapping[str, int] = {"": 28, "ai.onnx.ml": 5}
+OPSETS: Mapping[str, int] = {
+    "": 28,
+    "ai.onnx.ml": 5,
+    "ai.onnx.preview": 1,
+    "ai.onnx.preview.training": 1,
+    "com.microsoft": 1,
+}
 
 #: Constants are stored when the graph is built, so there is no operator to declare.
 _CONSTANT = ("", "Constant")
