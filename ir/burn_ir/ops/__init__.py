@@ -21,6 +21,7 @@ from burn_ir.ops import (
     resize,
     rnn,
     scatter,
+    sequence,
     shape,
 )
 
@@ -45,5 +46,6 @@ __all__ = [
     "resize",
     "rnn",
     "scatter",
+    "sequence",
     "shape",
 ]
