@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Branch",
+    "Derivative",
     "Flow",
     "Layer",
     "Op",
@@ -108,6 +109,21 @@ class Repeat:
     rows: tuple[Rows, ...]
     captured: tuple[Value, ...]
     counted: bool
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What ``Gradient`` lowers to: the derivatives of a closed body with one result.
+
+    They are by the first ``count`` of ``operands``, which the body is called with,
+    followed by what it captures. ``name`` is what the result is called.
+    """
+
+    body: Graph
+    operands: tuple[Value, ...]
+    count: int
+    captured: tuple[Value, ...]
+    name: str
 
 
 @dataclass(frozen=True)

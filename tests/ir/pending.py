@@ -67,7 +67,6 @@ PENDING: tuple[str, ...] = (
     "ai.onnx.ml:ZipMap",
     "ai.onnx.preview.training:Adagrad",
     "ai.onnx.preview.training:Adam",
-    "ai.onnx.preview.training:Gradient",
     "ai.onnx.preview.training:Momentum",
     "ai.onnx.preview:FlexAttention",
 )

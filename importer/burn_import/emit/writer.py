@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
+from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.naming import role
 from burn_import.emit.render import Renderer
@@ -17,6 +18,7 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
     Repetition,
@@ -117,6 +119,8 @@ class Writer:
                 self.loop(statement, indent)
             elif isinstance(statement, Repetition):
                 write_loop(self, statement, indent)
+            elif isinstance(statement, Derivation):
+                write_derivation(self, statement, indent)
             elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:

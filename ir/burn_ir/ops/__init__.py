@@ -23,6 +23,7 @@ from burn_ir.ops import (
     scatter,
     sequence,
     shape,
+    training,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "scatter",
     "sequence",
     "shape",
+    "training",
 ]

@@ -75,6 +75,7 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.gradient import gradient as gradient
 from burn.ops.indexing import (
     compress as compress,
     depth_to_space as depth_to_space,
