@@ -150,16 +150,22 @@ class QuantizeLinear(
         return found
 
     def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
-        options = Granularity(self.axis, self.block_size).options(scale)
         target = self.target(zero_point)
-        if zero_point is None:
-            options |= changed(dtype=(target, dtypes.uint8))
+        options = changed(dtype=(target, dtypes.uint8))
+        options |= Granularity(self.axis, self.block_size).options(scale)
         if dtypes.is_float(target):
             options |= changed(saturate=(bool(self.saturate), True))
+        options |= changed(precision=(self.division(scale), dtypes.float32))
+        return ops.quantize(x, scale, *given(zero_point), **options)
+
+    def division(self, scale: Any) -> DType:
+        """The dtype of the quotient."""
         if self.precision:
-            options["precision"] = element_type(self.precision)
-        terms = () if zero_point is None else (zero_point,)
-        return ops.quantize(x, scale, *terms, **options)
+            return element_type(self.precision)
+        if scale.dtype not in NUMBERS[:4]:
+            return dtypes.float32
+        found: DType = scale.dtype
+        return found
 
 
 @dataclass(frozen=True)
@@ -183,12 +189,10 @@ class DequantizeLinear(
         return x.with_dtype(target)
 
     def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
-        options = Granularity(self.axis, self.block_size).options(scale)
-        if self.output_dtype:
-            target = element_type(self.output_dtype)
-            options |= changed(dtype=(target, scale.dtype))
-        terms = () if zero_point is None else (zero_point,)
-        return ops.dequantize(x, scale, *terms, **options)
+        target = element_type(self.output_dtype) if self.output_dtype else scale.dtype
+        options = changed(dtype=(target, dtypes.float32))
+        options |= Granularity(self.axis, self.block_size).options(scale)
+        return ops.dequantize(x, scale, *given(zero_point), **options)
 
 
 @dataclass(frozen=True)
@@ -279,7 +283,8 @@ class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
         return result.with_dtype(zero_point.dtype)
 
     def lower(self, *operands: Value) -> Value:
-        return ops.quantized_matmul(*operands)
+        options = changed(dtype=(operands[-1].dtype, dtypes.uint8))
+        return ops.quantized_matmul(*operands, **options)
 
 
 class Integers(Convolving):
@@ -356,4 +361,5 @@ class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
 
     def lower(self, *operands: Value) -> Value:
         steps = self.steps(operands[0], operands[3])
+        steps |= changed(dtype=(operands[7].dtype, dtypes.uint8))
         return ops.quantized_conv(*given(*operands), **steps)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.dtypes import DType
 from burn.ops.conv import conv
 from burn.ops.quantize import saturated
 from burn.ops.support import Array, namespace
@@ -69,17 +70,19 @@ def quantized_matmul(
     y_zero_point: Array,
     scale: Array,
     zero_point: Array,
+    *,
+    dtype: DType = dtypes.uint8,
 ) -> Array:
     """The product of two quantised matrices, quantised by ``scale`` and ``zero_point``.
 
     ``x`` is [..., n, k] and ``y`` [..., k, m]; their scales and zero points are one
-    number, or one for each row of ``x`` and each column of ``y``. The result has the
-    dtype of ``zero_point``.
+    number, or one for each row of ``x`` and each column of ``y``. The result is of
+    ``dtype``.
     """
     left = _shifted(x, _rows(x_zero_point))
     total = _product(left, _shifted(y, y_zero_point))
     factor = _float(_rows(x_scale)) * _float(y_scale) / _float(scale)
-    return _requantized(total, factor, zero_point)
+    return _requantized(total, factor, zero_point, dtype)
 
 
 @primitive
@@ -98,24 +101,22 @@ def quantized_conv(
     padding: Padding = 0,
     dilation: Extents = 1,
     groups: int = 1,
+    dtype: DType = dtypes.uint8,
 ) -> Array:
     """The convolution of two quantised operands, quantised again.
 
     Operands and arguments are those of :func:`conv`. Scale and zero point of
     ``weight`` are one number or one for each channel of the result; ``bias`` (int32)
-    has the scale ``x_scale * weight_scale``. The result has the dtype of
-    ``zero_point``, of ``x`` without one.
+    has the scale ``x_scale * weight_scale``. The result is of ``dtype``.
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
     total = _correlation(centred, taps, {**steps, "groups": groups})
     if bias is not None:
         total = total.astype(np.float64) + _leading(bias, x.ndim - 1)
-    scales = _float(x_scale).reshape(()), _float(scale).reshape(())
-    factor = scales[0] * _leading(_float(weight_scale), x.ndim - 1) / scales[1]
-    if zero_point is None:
-        zero_point = namespace(x).zeros((), x.dtype)
-    return _requantized(total, factor, zero_point)
+    each = _leading(_float(weight_scale), x.ndim - 1)
+    factor = _float(x_scale).reshape(()) * each / _float(scale).reshape(())
+    return _requantized(total, factor, zero_point, dtype)
 
 
 for _exact in (integer_matmul, integer_conv):
@@ -125,29 +126,29 @@ for _rounding in (quantized_matmul, quantized_conv):
 
 
 def _float(x: Array) -> Array:
+    """An array, a number or a list of numbers in float32."""
+    x = x if hasattr(x, "astype") else np.asarray(x)
     return x.astype(np.float32)
 
 
 def _shifted(x: Array, zero_point: Array | None) -> Array:
     """``x - zero_point`` in float32, which has every number of 16 bits and more."""
-    centred = x.astype(np.float32)
     if zero_point is None:
-        return centred
-    if zero_point.size == 1:
-        zero_point = zero_point.reshape(())
-    return centred - zero_point.astype(np.float32)
+        return _float(x)
+    zero_point = _float(zero_point)
+    return _float(x) - (zero_point.reshape(()) if zero_point.size == 1 else zero_point)
 
 
 def _rows(values: Array | None) -> Array | None:
     """A vector with one number a row as a column; anything else as it is."""
-    if values is not None and values.ndim == 1 and values.size > 1:
-        return values.reshape(-1, 1)
-    return values
+    if values is None or np.ndim(values) != 1:
+        return values
+    return _float(values).reshape(-1, 1)
 
 
 def _taps(weight: Array, zero_point: Array | None) -> Array:
     if zero_point is not None:
-        zero_point = _leading(zero_point, weight.ndim)
+        zero_point = _leading(_float(zero_point), weight.ndim)
     return _shifted(weight, zero_point)
 
 
@@ -189,11 +190,13 @@ def _wrapped(total: Array) -> Array:
     return total.astype(np.int64).astype(np.int32)
 
 
-def _requantized(total: Array, factor: Array, zero_point: Array) -> Array:
-    """``total * factor + zero_point``, rounded before the sum, as quantised numbers."""
+def _requantized(
+    total: Array, factor: Array, zero_point: Array | None, dtype: DType
+) -> Array:
+    """``total * factor + zero_point``, rounded before the sum, as ``dtype``."""
     value = _float(total) * factor
-    if dtypes.is_integer(zero_point.dtype):
+    if dtypes.is_integer(dtype):
         value = namespace(value).rint(value)
-    if zero_point.size == 1:
-        zero_point = zero_point.reshape(())
-    return saturated(value + _float(zero_point), zero_point.dtype)
+    if zero_point is not None:
+        value = value + _float(zero_point).reshape(())
+    return saturated(value, dtype)

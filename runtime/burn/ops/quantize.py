@@ -32,34 +32,24 @@ def quantize(
     axis: int = 1,
     block_size: int = 0,
     saturate: bool = True,
-    precision: DType | None = None,
+    precision: DType = dtypes.float32,
 ) -> Array:
-    """``x / scale + zero_point`` in the dtype of ``zero_point``, ``dtype`` without one.
+    """``x / scale + zero_point`` as ``dtype``.
 
-    The quotient, in ``precision`` or the dtype of ``scale``, is rounded to the nearest
-    integer, halves to the even one, and the sum kept in the range of the result; a NaN
-    becomes its least number. A result of float8 is rounded once, and is kept in range
-    with ``saturate`` only.
+    The quotient, of ``precision``, is rounded to the nearest integer, halves to the even
+    one, and the sum kept in the range of the result; a NaN becomes its least number. A
+    result of float8 is rounded once, and is kept in range with ``saturate`` only.
     """
-    target = dtype if zero_point is None else zero_point.dtype
-    work = precision or _division_dtype(x, scale)
-    divisor = spread(scale, x.shape, axis, block_size).astype(work)
-    quotient = x.astype(work) / divisor
-    if dtypes.is_integer(target):
-        quotient = namespace(x).rint(_widened(quotient))
+    divisor = spread(scale, x, axis, block_size, precision)
+    quotient = _widened(x.astype(precision) / divisor)
+    if dtypes.is_integer(dtype):
+        quotient = namespace(x).rint(quotient)
     if zero_point is not None:
-        shift = spread(zero_point, x.shape, axis, block_size)
-        quotient = quotient + shift.astype(quotient.dtype)
-    return saturated(quotient, target, saturate)
+        quotient = quotient + spread(zero_point, x, axis, block_size, quotient.dtype)
+    return saturated(quotient, dtype, saturate)
 
 
 quantize.no_gradient("rounding is piecewise constant")
-
-
-def _division_dtype(x: Array, scale: Array) -> Any:
-    if scale.dtype in dtypes.FLOATS and scale.dtype != dtypes.float8_e8m0fnu:
-        return scale.dtype
-    return np.float64 if x.dtype.itemsize > 4 else np.float32
 
 
 def _widened(x: Array) -> Array:
@@ -82,21 +72,20 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
     return x.astype(dtype)
 
 
-def spread(
-    values: Array, shape: tuple[int, ...], axis: int, block_size: int = 0
-) -> Array:
-    """``values`` (a scale, a zero point) so that they broadcast to ``shape``."""
+def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
+    """``values`` (scales, zero points) as ``dtype``, so that they broadcast to ``x``."""
+    values = namespace(x).asarray(values).astype(dtype)
     if values.size == 1:
         return values.reshape(())
-    rank = len(shape)
-    axis = axis % rank if rank > 1 else 0
+    axis = axis % x.ndim if x.ndim > 1 else 0
     if values.ndim == 1 and not block_size:
-        return values.reshape(-1, *(1,) * (rank - axis - 1))
-    size = block_size or -(-shape[axis] // values.shape[axis])
+        return values.reshape(-1, *(1,) * (x.ndim - axis - 1))
+    extent = x.shape[axis]
+    size = block_size or -(-extent // values.shape[axis])
     if size == 1:
         return values
-    each = namespace(values).repeat(values, size, axis)
-    return each[(slice(None),) * axis + (slice(shape[axis]),)]
+    each = namespace(x).repeat(values, size, axis)
+    return each[(slice(None),) * axis + (slice(extent),)]
 
 
 @primitive
@@ -105,25 +94,23 @@ def dequantize(
     scale: Array,
     zero_point: Array | None = None,
     *,
+    dtype: DType = dtypes.float32,
     axis: int = 1,
     block_size: int = 0,
-    dtype: DType | None = None,
 ) -> Array:
-    """``(x - zero_point) * scale`` in ``dtype``, or the dtype of ``scale``.
+    """``(x - zero_point) * scale`` as ``dtype``.
 
     Half types are computed in float32 and rounded once.
     """
-    target = dtype or scale.dtype
-    work = np.float32 if target in dtypes.HALVES else target
-    if zero_point is not None:
-        zero_point = spread(zero_point, x.shape, axis, block_size)
-        if x.dtype.itemsize > 2 and dtypes.is_integer(x.dtype):
-            x, zero_point = x - zero_point.astype(np.int64), None
-    y = x.astype(work)
-    if zero_point is not None:
-        y = y - zero_point.astype(work)
-    y = y * spread(scale, x.shape, axis, block_size).astype(work)
-    return y.astype(target, copy=False)
+    work = np.float32 if dtype in dtypes.HALVES else dtype
+    if zero_point is None:
+        y = x.astype(work)
+    elif x.dtype.itemsize > 2 and dtypes.is_integer(x.dtype):
+        y = (x - spread(zero_point, x, axis, block_size, np.int64)).astype(work)
+    else:
+        y = x.astype(work) - spread(zero_point, x, axis, block_size, work)
+    y = y * spread(scale, x, axis, block_size, work)
+    return y.astype(dtype, copy=False)
 
 
 @dequantize.vjp
@@ -134,29 +121,34 @@ def _(
     scale: Any,
     zero_point: Any = None,
     *,
+    dtype: DType = dtypes.float32,
     axis: int = 1,
     block_size: int = 0,
-    dtype: DType | None = None,
 ) -> Any:
-    where: Any = {"axis": axis, "block_size": block_size}
+    steps: Any = {"dtype": dtype, "axis": axis, "block_size": block_size}
 
     def scaled() -> Any:
-        return dequantize(grad, scale, **where, dtype=grad.dtype)
+        return dequantize(grad, scale, **steps)
 
     def of_scale() -> Any:
-        one = ones_like(cast(scale, dtype=grad.dtype))
-        terms = grad * dequantize(x, one, zero_point, **where)
+        one = ones_like(cast(scale, dtype=dtype))
+        terms = grad * dequantize(x, one, zero_point, **steps)
         return _block_sums(terms, scale, axis, block_size)
 
     def of_zero_point() -> Any:
         return -_block_sums(scaled(), zero_point, axis, block_size)
 
-    shifts = zero_point is not None and dtypes.is_float(zero_point.dtype)
     return (
-        (lambda: like(scaled(), x)) if dtypes.is_float(x.dtype) else None,
-        of_scale,
-        of_zero_point if shifts else None,
+        (lambda: like(scaled(), x)) if _varies(x) else None,
+        of_scale if _varies(scale) else None,
+        of_zero_point if _varies(zero_point) else None,
     )
+
+
+def _varies(x: Any) -> bool:
+    """Whether there is a gradient with respect to ``x``."""
+    number = x is None or isinstance(x, int | float | list)
+    return not number and dtypes.is_float(x.dtype)
 
 
 def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
