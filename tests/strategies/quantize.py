@@ -143,6 +143,7 @@ def quantize_linear(draw: Draw, version: int) -> Example:
         always_stored=stored,
         discrete=frozenset([1]),
         smooth=False,
+        resizable=not attrs,
         expected=expected,
     )
 

@@ -113,7 +113,8 @@ def quantized_conv(
     centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
     total = _correlation(centred, taps, {**steps, "groups": groups})
     if bias is not None:
-        total = total.astype(np.float64) + _leading(bias, x.ndim - 1)
+        total = total.astype(np.float64)
+        total += _leading(namespace(x).asarray(bias), x.ndim - 1)
     each = _leading(_float(weight_scale), x.ndim - 1)
     factor = _float(x_scale).reshape(()) * each / _float(scale).reshape(())
     return _requantized(total, factor, zero_point, dtype)
