@@ -7,13 +7,14 @@ from typing import Any
 
 from burn import dtypes, ops
 from burn.dtypes import DType
-from burn_ir.errors import InvalidOperand
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.conv import Conv, Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.options import changed
 from burn_ir.ops.support import element_type, shape_of
 from burn_ir.ops.window import Ints
+from burn_ir.static import static
 
 #: What can be quantised and what a scale can be made of.
 NUMBERS = (
@@ -156,7 +157,7 @@ class QuantizeLinear(
         if dtypes.is_float(target):
             options |= changed(saturate=(bool(self.saturate), True))
         options |= changed(precision=(self.division(scale), dtypes.float32))
-        return ops.quantize(x, scale, *given(zero_point), **options)
+        return ops.quantize(x, scale, *given(shift(zero_point)), **options)
 
     def division(self, scale: Any) -> DType:
         """The dtype of the quotient."""
@@ -192,7 +193,7 @@ class DequantizeLinear(
         target = element_type(self.output_dtype) if self.output_dtype else scale.dtype
         options = changed(dtype=(target, dtypes.float32))
         options |= Granularity(self.axis, self.block_size).options(scale)
-        return ops.dequantize(x, scale, *given(zero_point), **options)
+        return ops.dequantize(x, scale, *given(shift(zero_point)), **options)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,8 @@ class MatMulInteger(Op, onnx="MatMulInteger", versions=(10,)):
         x_zero_point: Value = None,
         y_zero_point: Value = None,
     ) -> Value:
-        return ops.integer_matmul(x, y, *given(x_zero_point, y_zero_point))
+        zero_points = shift(x_zero_point), shift(y_zero_point)
+        return ops.integer_matmul(x, y, *given(*zero_points))
 
 
 #: The dtypes of quantised matrices.
@@ -253,6 +255,14 @@ def product(
         if zero_point is not None:
             expect_dtype(zero_point, (operand.dtype,), "a zero point")
     return MatMul().infer(x, y.with_dtype(x.dtype))
+
+
+def shift(zero_point: Value) -> Value:
+    """A zero point; None if it is known to be nothing but zeros."""
+    try:
+        return zero_point if zero_point is None or static(zero_point).any() else None
+    except Undecided:
+        return zero_point
 
 
 def given(*operands: Value) -> tuple[Value, ...]:
@@ -329,7 +339,7 @@ class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
 
     def lower(self, x: Value, weight: Value, *zero_points: Value) -> Value:
         steps = self.steps(x, weight)
-        return ops.integer_conv(x, weight, *given(*zero_points), **steps)
+        return ops.integer_conv(x, weight, *given(*map(shift, zero_points)), **steps)
 
 
 @dataclass(frozen=True)
