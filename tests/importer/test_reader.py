@@ -17,10 +17,12 @@ from burn_ir import (
     InvalidModel,
     ModelError,
     RawGraph,
+    Type,
     UnreadableFile,
     UnsupportedModel,
     build,
 )
+from burn_ir.containers import map_of, optional_of, sequence_of
 from burn_ir.dim import symbol
 from tests.importer.onnx_files import graph, model, saved, stored
 
@@ -55,7 +57,7 @@ def test_attributes_of_every_type(tmp_path: Path) -> None:
     attrs = read(saved(tmp_path / "m.onnx", model(graph([node])))).graph.nodes[0].attrs
     assert attrs["f"] == 0.1 and attrs["i"] == -(2**40)
     assert (attrs["s"], attrs["ss"], attrs["is"]) == ("h\u00e9", ("a", "b"), (1, 2))
-    assert attrs["fs"] == (1.5, 2.5) and attrs["tp"] == "tensor(float)"
+    assert attrs["fs"] == (1.5, 2.5) and attrs["tp"] == Type(np.dtype("float32"), (2,))
     np.testing.assert_array_equal(attrs["ts"][1], np.arange(6).reshape(2, 3))
     assert isinstance(attrs["g"], RawGraph) and attrs["g"].nodes[0].op_type == "Neg"
 
@@ -143,15 +145,24 @@ def test_what_is_no_dimension_becomes_a_symbol(text: str) -> None:
     assert str(dim).isidentifier()
 
 
-def test_an_input_of_unknown_rank_and_one_that_is_no_tensor(tmp_path: Path) -> None:
+def test_inputs_of_every_kind(tmp_path: Path) -> None:
     proto = model(graph([RELU]))
-    proto.graph.input[0].type.tensor_type.ClearField("shape")
-    assert read(saved(tmp_path / "m.onnx", proto)).graph.inputs["x"].shape is None
-    proto.graph.input[0].type.CopyFrom(
-        helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2]))
-    )
-    with pytest.raises(UnsupportedModel, match="'x', a sequence"):
-        read(saved(tmp_path / "m.onnx", proto))
+    declared = proto.graph.input[0].type
+    declared.tensor_type.ClearField("shape")
+    path = tmp_path / "m.onnx"
+    assert read(saved(path, proto)).graph.inputs["x"].shape is None
+    tensor = helper.make_tensor_type_proto(1, [2])
+    pairs = Type(np.dtype("float32"), (2,))
+    listed = helper.make_sequence_type_proto(tensor)
+    declared.CopyFrom(helper.make_optional_type_proto(listed))
+    expected = optional_of(sequence_of(pairs))
+    assert read(saved(path, proto)).graph.inputs["x"] == expected
+    declared.CopyFrom(helper.make_map_type_proto(TensorProto.STRING, tensor))
+    expected_map = map_of(np.dtype(object), pairs)
+    assert read(saved(path, proto)).graph.inputs["x"] == expected_map
+    declared.CopyFrom(helper.make_sparse_tensor_type_proto(1, [2]))
+    with pytest.raises(UnsupportedModel, match="'x'.* got a sparse_tensor"):
+        read(saved(path, proto))
 
 
 def scaled(name: str = "Scaled", **fields: Any) -> onnx.FunctionProto:

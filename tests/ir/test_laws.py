@@ -17,7 +17,13 @@ from tests.strategies import Example, cases, examples
 from tests.strategies.registry import Array, Key
 
 #: Operators whose examples are tested elsewhere, with the reason.
-WITHOUT_STRATEGY: dict[str, str] = {}
+WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
+    ("ConcatFromSequence", "ElementScan", "Loop", "Optional", "OptionalGetElement")
+    + ("OptionalHasElement", "Scan", "SequenceAt", "SequenceConstruct")
+    + ("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength")
+    + ("SequenceMap", "SplitToSequence"),
+    "examples cannot hold sequences yet",
+)
 
 #: Operators whose results' rank may be unknown before they run, with the reason.
 HIDES_RANK: dict[str, str] = {

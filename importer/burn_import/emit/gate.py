@@ -146,7 +146,11 @@ class _Gate:
     def on_expr(self, node: ast.Expr) -> str:
         documented = id(node.value) in self.placed
         call = node.value
-        known = isinstance(call, ast.Call) and _spelt(call.func) == "super().__init__"
+        known = isinstance(call, ast.Call) and (
+            _spelt(call.func) == "super().__init__"
+            or isinstance(call.func, ast.Attribute)
+            and call.func.attr == "append"
+        )
         return "" if documented or known else "a value that nobody uses"
 
     def on_constant(self, node: ast.Constant) -> str:

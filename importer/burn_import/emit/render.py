@@ -78,7 +78,11 @@ class Renderer:
             if operand.data in self.python:
                 self.python.add(call.targets[0])
                 return _negated(self.data(operand))
-        if spelling is not None and isinstance(call.args[0], Tensor | int | float):
+        if name == "absent":
+            return atom("None")
+        if spelling is not None and isinstance(
+            call.args[0], Tensor | int | float | list
+        ):
             if spelling.kind == "infix" and not call.static:
                 left, right = self.arguments(call)
                 return left.infix(spelling.text, right, spelling.precedence)
@@ -87,6 +91,8 @@ class Renderer:
                 return operand.prefixed(spelling.text, spelling.precedence)
             if spelling.kind == "index":
                 return self.index(call)
+            if spelling.kind == "argument":
+                return self.data(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)

@@ -22,6 +22,7 @@ from burn_ir.ops import (
     resize,
     rnn,
     scatter,
+    sequence,
     shape,
 )
 
@@ -47,5 +48,6 @@ __all__ = [
     "resize",
     "rnn",
     "scatter",
+    "sequence",
     "shape",
 ]

@@ -196,6 +196,20 @@ from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
 )
+from burn.ops.sequence import (
+    absent as absent,
+    element as element,
+    has_element as has_element,
+    sequence as sequence,
+    sequence_at as sequence_at,
+    sequence_erase as sequence_erase,
+    sequence_insert as sequence_insert,
+    sequence_joined as sequence_joined,
+    sequence_length as sequence_length,
+    sequence_reversed as sequence_reversed,
+    split_to_sequence as split_to_sequence,
+    stack_rows as stack_rows,
+)
 from burn.ops.shape import (
     chunk as chunk,
     concat as concat,
