@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import is_float, is_integer, string
+from burn.dtypes import default_dtype, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
@@ -199,7 +199,8 @@ class Renderer:
         if isinstance(arg, Tensor) and arg.data not in self.names:
             number = _number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            if number is not None and _fits(arg.data, others):
+            fits = number is not None and _fits(arg.data, others)
+            if fits and _keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
@@ -341,6 +342,20 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
         and len(t.type.shape) >= known.ndim
         for t in tensors
     )
+
+
+def _keeps_dtype(arg: Tensor, call: Apply) -> bool:
+    """Whether a number has the dtype of the constant that it stands for.
+
+    The condition of ``where`` has no part in the dtype: the number, if it is not of
+    Python's own dtype, needs another branch with one.
+    """
+    if call.primitive.name != "where":
+        return True
+    known = arg.data.known
+    branches = [a for a in call.args[1:] if a is not arg]
+    typed = any(isinstance(a, Tensor) and _number(a.data) is None for a in branches)
+    return typed or known.dtype in (object, default_dtype(known.item()))
 
 
 def _last_tensor(call: Apply) -> int:

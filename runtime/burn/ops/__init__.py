@@ -89,6 +89,12 @@ from burn.ops.indexing import (
     space_to_depth as space_to_depth,
     take as take,
 )
+from burn.ops.integer import (
+    integer_conv as integer_conv,
+    integer_matmul as integer_matmul,
+    quantized_conv as quantized_conv,
+    quantized_matmul as quantized_matmul,
+)
 from burn.ops.layer_norm import (
     layer_norm as layer_norm,
     layer_norm_grad as layer_norm_grad,
@@ -153,6 +159,12 @@ from burn.ops.pool import (
     window_scatter as window_scatter,
     window_spread as window_spread,
     window_sum as window_sum,
+)
+from burn.ops.quantize import (
+    cast_e8m0 as cast_e8m0,
+    dequantize as dequantize,
+    quantization_range as quantization_range,
+    quantize as quantize,
 )
 from burn.ops.random import (
     bernoulli as bernoulli,
