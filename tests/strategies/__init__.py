@@ -2,6 +2,7 @@
 
 from tests.strategies import (
     activation,
+    attention,
     bits,
     cast,
     conv,
@@ -10,6 +11,7 @@ from tests.strategies import (
     functions,
     fused,
     indexing,
+    linear_attention,
     logic,
     matmul,
     norm,
@@ -24,6 +26,7 @@ from tests.strategies.registry import Example, case, cases, examples
 __all__ = [
     "Example",
     "activation",
+    "attention",
     "bits",
     "case",
     "cases",
@@ -35,6 +38,7 @@ __all__ = [
     "functions",
     "fused",
     "indexing",
+    "linear_attention",
     "logic",
     "matmul",
     "norm",

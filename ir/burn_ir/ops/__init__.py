@@ -2,6 +2,7 @@
 
 from burn_ir.ops import (
     activation,
+    attention,
     bits,
     cast,
     control,
@@ -11,6 +12,7 @@ from burn_ir.ops import (
     functions,
     fused,
     indexing,
+    linear_attention,
     logic,
     matmul,
     norm,
@@ -26,6 +28,7 @@ from burn_ir.ops import (
 
 __all__ = [
     "activation",
+    "attention",
     "bits",
     "cast",
     "control",
@@ -35,6 +38,7 @@ __all__ = [
     "functions",
     "fused",
     "indexing",
+    "linear_attention",
     "logic",
     "matmul",
     "norm",
