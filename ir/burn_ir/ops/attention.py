@@ -48,11 +48,10 @@ def check_groups(heads: Dim, groups: Dim) -> None:
     Raises:
         InvalidOperand: it does not.
     """
-    if isinstance(heads, int) and isinstance(groups, int):
-        if groups < 1 or heads % groups:
-            raise InvalidOperand(
-                f"expected heads in {groups} groups, got {heads} heads"
-            )
+    if not isinstance(heads, int) or not isinstance(groups, int):
+        return
+    if groups < 1 or heads % groups:
+        raise InvalidOperand(f"expected heads in {groups} groups, got {heads} heads")
 
 
 def check_extent(what: str, one: Dim, other: Dim) -> None:
@@ -78,7 +77,7 @@ def _is_zero(operand: Any) -> bool:
 
 
 def extent_of(x: Value, axis: int) -> Any:
-    """An extent of ``x`` as ``lower`` writes it: a dimension, else ``x.shape[axis]``."""
+    """An extent of ``x`` while lowering: a dimension, else that of the tensor."""
     shape = shape_of(x)
     return ops.shape(x)[axis] if shape is None else shape[axis]
 
@@ -169,9 +168,9 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         packed = self._packed(query)
         offset = self._offset(query, past_key, lengths, packed)
         if packed:
-            query = ops.split_heads(query, self.q_num_heads)
-            key = ops.split_heads(key, self.kv_num_heads)
-            value = ops.split_heads(value, self.kv_num_heads)
+            heads, groups = self.q_num_heads or 1, self.kv_num_heads or 1
+            query = ops.split_heads(query, heads)
+            key, value = ops.split_heads(key, groups), ops.split_heads(value, groups)
         if past_key is not None:
             key = ops.concat([past_key, key], 2)
             value = ops.concat([past_value, value], 2)
@@ -230,7 +229,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
 @dataclass(frozen=True)
 class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
     interleaved: Literal[0, 1] = 0
-    num_heads: int = 0
+    num_heads: int | None = None
     rotary_embedding_dim: int = 0
 
     def infer(
@@ -244,9 +243,9 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
 
     def lower(self, x: Value, cos: Value, sin: Value, positions: Value = None) -> Value:
         shape = shape_of(x)
-        packed = self.num_heads > 0 if shape is None else len(shape) == 3
+        packed = bool(self.num_heads) if shape is None else len(shape) == 3
         if packed:
-            x = ops.split_heads(x, self.num_heads)
+            x = ops.split_heads(x, self.num_heads or 1)
         options = changed(interleaved=(bool(self.interleaved), False))
         out = ops.rotary_embedding(x, cos, sin, *given(positions), **options)
         return ops.merge_heads(out) if packed else out
@@ -354,7 +353,9 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
         if name is None or name in values:
             return None if name is None else values[name]
         array = graph.constants[name]
-        return ops.array(array.tolist(), dtype=array.dtype)
+        values[name] = ops.array(array.tolist(), dtype=array.dtype)
+        _tell_type(values[name], Type.of(array))
+        return values[name]
 
     for node in graph.nodes:
         results = node.op.lower(*(read(name) for name in node.inputs))
@@ -370,6 +371,6 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
 
 def _tell_type(value: Value, known: Type) -> None:
     """Note the type on a symbol: for the nodes of a body its results are operands."""
-    symbol = getattr(value, "data", None)
+    symbol: Any = getattr(value, "data", None)
     if getattr(symbol, "type", known) is None:
         symbol.type = known

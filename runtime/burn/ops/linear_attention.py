@@ -78,17 +78,16 @@ def _(
     factor = query.shape[-1] ** -0.5 if scale is None else scale
 
     def body(*operands: Any) -> Any:
-        return _recurrence(*operands, factor)
+        return _recurrence(operands, factor)
 
     operands = (query, key, value, state, decay, beta)
     joint = Joint(lambda: through(body, grads, *operands))
     return tuple(joint[position] for position in range(6))
 
 
-def _recurrence(
-    query: Any, key: Any, value: Any, state: Any, decay: Any, beta: Any, scale: float
-) -> Any:
+def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
     """:func:`linear_attention` in primitives, for its gradient."""
+    query, key, value, state, decay, beta = operands
     batch, heads, length, size = query.shape
     groups = key.shape[1]
     grouped = reshape(query, (batch, groups, heads // groups, length, size))

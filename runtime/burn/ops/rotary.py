@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from burn.dtypes import HALVES, float32
 from burn.ops.creation import zeros_like
+from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem, take
 from burn.ops.padding import stack
 from burn.ops.shape import chunk, concat, reshape, unsqueeze
@@ -35,11 +37,11 @@ def rotary_embedding(
         second = getitem(turned, (..., slice(1, None, 2)))
     else:
         first, second = chunk(turned, 2, -1)
+    if x.dtype in HALVES:  # the difference of two products would lose its digits
+        first, second = cast(first, dtype=float32), cast(second, dtype=float32)
     pair = [first * cos - second * sin, first * sin + second * cos]
-    if interleaved:
-        out = reshape(stack(pair, -1), turned.shape)
-    else:
-        out = concat(pair, -1)
+    pair = [cast(part, dtype=x.dtype) for part in pair]
+    out = reshape(stack(pair, -1), turned.shape) if interleaved else concat(pair, -1)
     return out if rest is None else concat([out, rest], -1)
 
 
@@ -59,10 +61,10 @@ def tensor_scatter(
     comes to the end. The first axis is the batch.
     """
     axis = axis % cache.ndim
-    out = cache.copy()
-    key = _key(out, update.shape[axis], starts, axis, circular)
-    xp = namespace(out)
-    xp.moveaxis(out, axis, 1)[key] = xp.moveaxis(update, axis, 1)
+    xp, out = namespace(cache), cache.copy()
+    rows = xp.moveaxis(out, axis, 1)
+    key = _key(rows, update.shape[axis], starts, circular)
+    rows[key] = xp.moveaxis(update, axis, 1)
     return out
 
 
@@ -77,7 +79,7 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    where = {"axis": axis, "circular": circular}
+    where: dict[str, Any] = {"axis": axis, "circular": circular}
     count = update.shape[axis]
     return (
         lambda: tensor_scatter(grad, zeros_like(update), starts, **where),
@@ -99,7 +101,7 @@ def tensor_gather(
     axis = axis % cache.ndim
     xp = namespace(cache)
     rows = xp.moveaxis(cache, axis, 1)
-    return xp.moveaxis(rows[_key(rows, count, starts, axis, circular)], 1, axis)
+    return xp.moveaxis(rows[_key(rows, count, starts, circular)], 1, axis)
 
 
 @tensor_gather.vjp
@@ -113,22 +115,22 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    where = {"axis": axis, "circular": circular}
+    where: dict[str, Any] = {"axis": axis, "circular": circular}
     return lambda: tensor_scatter(zeros_like(cache), grad, starts, **where)
 
 
 def _key(
-    cache: Array, count: int, starts: Array | None, axis: int, circular: bool
+    rows: Array, count: int, starts: Array | None, circular: bool
 ) -> tuple[Array, Array]:
-    """Where the entries lie when ``axis`` is the second.
+    """Where the entries lie along the first two axes.
 
     Raises:
         IndexError: they go beyond the end.
     """
-    xp = namespace(cache)
+    xp = namespace(rows)
     place = xp.arange(count)[None, :]
     if starts is not None:
         place = place + xp.asarray(starts)[:, None]
     if circular:
-        place = place % cache.shape[axis]
-    return xp.arange(cache.shape[0])[:, None], place
+        place = place % rows.shape[1]
+    return xp.arange(rows.shape[0])[:, None], place
