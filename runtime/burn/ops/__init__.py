@@ -193,6 +193,7 @@ from burn.ops.rnn import (
     rnn as rnn,
 )
 from burn.ops.rotary import (
+    extend_cache as extend_cache,
     rotary_embedding as rotary_embedding,
     tensor_gather as tensor_gather,
     tensor_scatter as tensor_scatter,

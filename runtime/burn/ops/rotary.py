@@ -6,7 +6,7 @@ from burn.dtypes import HALVES, float32
 from burn.ops.creation import zeros_like
 from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem, take
-from burn.ops.padding import stack
+from burn.ops.padding import pad, stack
 from burn.ops.shape import chunk, concat, reshape, unsqueeze
 from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
@@ -134,3 +134,16 @@ def _key(
     if circular:
         place = place % rows.shape[1]
     return xp.arange(rows.shape[0])[:, None], place
+
+
+@composite
+def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
+    """``cache`` ``[batch, heads, sequence, size]`` with ``update`` from ``starts`` on.
+
+    ``starts`` is one integer a batch. The result has ``length`` entries, if those of
+    ``cache`` are fewer, the new ones zeros where ``update`` does not reach.
+    """
+    missing = int(length) - cache.shape[2]
+    if missing > 0:
+        cache = pad(cache, (0, missing), axes=(2,))
+    return tensor_scatter(cache, update, starts)
