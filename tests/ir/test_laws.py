@@ -239,14 +239,19 @@ def in_float64(example: Example) -> Example:
         for i, x in enumerate(example.inputs)
     ]
     attrs = {
-        name: (
-            replace(v, constants={n: wide(x) for n, x in v.constants.items()})
-            if isinstance(v, RawGraph)
-            else v
-        )
+        name: wide_body(v) if isinstance(v, RawGraph) else v
         for name, v in example.attrs.items()
     }
     return replace(example, inputs=inputs, attrs=attrs)
+
+
+def wide_body(body: RawGraph) -> RawGraph:
+    inputs = {
+        n: t.with_dtype(dtypes.float64) if dtypes.is_float(t.dtype) else t
+        for n, t in body.inputs.items()
+    }
+    constants = {n: wide(x) for n, x in body.constants.items()}
+    return replace(body, inputs=inputs, constants=constants)
 
 
 def wide(array: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from burn_ir.ops import (
     activation,
+    attention,
     bits,
     cast,
     control,
@@ -11,8 +12,10 @@ from burn_ir.ops import (
     functions,
     fused,
     indexing,
+    linear_attention,
     logic,
     matmul,
+    microsoft,
     norm,
     ordering,
     padding,
@@ -29,6 +32,7 @@ from burn_ir.ops import (
 
 __all__ = [
     "activation",
+    "attention",
     "bits",
     "cast",
     "control",
@@ -38,8 +42,10 @@ __all__ = [
     "functions",
     "fused",
     "indexing",
+    "linear_attention",
     "logic",
     "matmul",
+    "microsoft",
     "norm",
     "ordering",
     "padding",

@@ -24,6 +24,15 @@ from burn.ops.activation import (
     tanh as tanh,
     thresholded_relu as thresholded_relu,
 )
+from burn.ops.attention import (
+    attention as attention,
+    attention_scores as attention_scores,
+    attention_weights as attention_weights,
+    masked_softmax as masked_softmax,
+    merge_heads as merge_heads,
+    split_heads as split_heads,
+    weighted_values as weighted_values,
+)
 from burn.ops.bits import (
     bitcast as bitcast,
     bitwise_and as bitwise_and,
@@ -100,6 +109,9 @@ from burn.ops.layer_norm import (
     layer_norm_grad as layer_norm_grad,
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
+)
+from burn.ops.linear_attention import (
+    linear_attention as linear_attention,
 )
 from burn.ops.logic import (
     equal as equal,
@@ -192,6 +204,12 @@ from burn.ops.rnn import (
     gru as gru,
     lstm as lstm,
     rnn as rnn,
+)
+from burn.ops.rotary import (
+    extend_cache as extend_cache,
+    rotary_embedding as rotary_embedding,
+    tensor_gather as tensor_gather,
+    tensor_scatter as tensor_scatter,
 )
 from burn.ops.scatter import (
     scatter_elements as scatter_elements,
