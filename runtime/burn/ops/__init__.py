@@ -94,6 +94,10 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
+from burn.ops.linalg import (
+    cofactor as cofactor,
+    det as det,
+)
 from burn.ops.logic import (
     equal as equal,
     greater as greater,

@@ -111,7 +111,7 @@ def normal(
 normal.no_gradient("a random number depends on nothing")
 
 
-@composite
+@composite(outputs=2)
 def bernoulli(state: Any, p: Any, *, dtype: DType | None = None) -> Any:
     """1 with the probability that each element of ``p`` says, else 0; the next state.
 
