@@ -113,6 +113,10 @@ from burn.ops.logic import (
     not_equal as not_equal,
     where as where,
 )
+from burn.ops.loss import (
+    cross_entropy as cross_entropy,
+    nll_loss as nll_loss,
+)
 from burn.ops.matmul import (
     einsum as einsum,
     linear as linear,
