@@ -36,6 +36,8 @@ NO_GRADIENT: dict[str, str] = {
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
 DISAGREES: dict[tuple[str, int], str] = {
+    ("DFT", 17): "it transforms the input's length, not `dft_length`, back to a signal",
+    ("DFT", 20): "it transforms the input's length, not `dft_length`, back to a signal",
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
 }
 

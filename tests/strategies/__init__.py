@@ -20,6 +20,7 @@ from tests.strategies import (
     reduction,
     rnn,
     shape,
+    signal,
 )
 from tests.strategies.registry import Example, case, cases, examples
 
@@ -47,4 +48,5 @@ __all__ = [
     "reduction",
     "rnn",
     "shape",
+    "signal",
 ]

@@ -24,6 +24,7 @@ from burn_ir.ops import (
     rnn,
     scatter,
     shape,
+    signal,
 )
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "rnn",
     "scatter",
     "shape",
+    "signal",
 ]

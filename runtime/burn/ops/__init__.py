@@ -206,6 +206,14 @@ from burn.ops.shape import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
+from burn.ops.signal import (
+    blackman_window as blackman_window,
+    dft as dft,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    mel_weight_matrix as mel_weight_matrix,
+    stft as stft,
+)
 from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
