@@ -21,6 +21,7 @@ from tests.strategies import (
     rnn,
     shape,
     signal,
+    training,
 )
 from tests.strategies.registry import Example, case, cases, examples
 
@@ -49,4 +50,5 @@ __all__ = [
     "rnn",
     "shape",
     "signal",
+    "training",
 ]

@@ -25,6 +25,7 @@ from burn_ir.ops import (
     scatter,
     shape,
     signal,
+    training,
 )
 
 __all__ = [
@@ -52,4 +53,5 @@ __all__ = [
     "scatter",
     "shape",
     "signal",
+    "training",
 ]

@@ -219,6 +219,11 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.training import (
+    adagrad as adagrad,
+    adam as adam,
+    momentum as momentum,
+)
 from burn.ops.trigonometry import (
     acos as acos,
     acosh as acosh,
