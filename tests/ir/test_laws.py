@@ -36,6 +36,8 @@ NO_GRADIENT: dict[str, str] = {
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
 DISAGREES: dict[tuple[str, int], str] = {
+    ("BatchNormalization", 7): "it saves the inverse deviation; the specification: `Saved variance`",
+    ("BatchNormalization", 9): "it saves the inverse deviation; the specification: `Saved variance`",
     ("DFT", 17): "it transforms the input's length, not `dft_length`, back to a signal",
     ("DFT", 20): "it transforms the input's length, not `dft_length`, back to a signal",
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
