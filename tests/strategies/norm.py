@@ -152,18 +152,3 @@ def norm_of_axis(draw: Draw, version: int) -> Example:
     shape = extents(draw, least=2)
     attrs = attributes(draw, p=1, axis=draw(st.integers(-len(shape), len(shape) - 1)))
     return Example(attrs, [floats(draw, shape)], rtol=1e-4)
-
-
-@case("Dropout")
-def dropout(draw: Draw, version: int) -> Example:
-    x = floats(draw, extents(draw))
-    outputs = draw(st.integers(1, 2)) if version >= 10 else 1
-    expected = [x, np.ones(x.shape, bool)][:outputs]
-    if version < 12:
-        attrs = attributes(draw, ratio=0.3) | ({"is_test": 1} if version < 7 else {})
-        return Example(attrs, [x], outputs, expected=expected)
-    ratio = draw(st.sampled_from([None, np.array(0.3, np.float32)]))
-    mode = draw(st.sampled_from([None, np.array(False)]))
-    attrs = attributes(draw, seed=3)
-    stored = frozenset((1, 2))
-    return Example(attrs, [x, ratio, mode], outputs, always_stored=stored)

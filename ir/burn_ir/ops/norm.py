@@ -1,4 +1,4 @@
-"""Normalisation by statistics, and dropout."""
+"""Normalisation by statistics."""
 
 from __future__ import annotations
 
@@ -357,36 +357,3 @@ class LpNormalization(Op, onnx="LpNormalization", versions=(1, 22)):
         reduce = ops.reduce_l1 if self.p == 1 else ops.reduce_l2
         norm = reduce(x, self.axis, keepdims=True)
         return x / ops.where(norm == 0, 1.0, norm)
-
-
-@dataclass(frozen=True)
-class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
-    """Nothing happens: a model that is imported is not in training."""
-
-    seed: int | None = None
-    results: int = 1
-
-    def infer(
-        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
-    ) -> tuple[Type, ...]:
-        mode = None if training_mode is None else training_mode.known
-        if training_mode is not None and (mode is None or bool(mode.any())):
-            raise InvalidOperand(
-                "expected training_mode=False, got "
-                f"{'a run-time operand' if mode is None else 'True'}: export the model "
-                "for inference"
-            )
-        return x.forget(), x.with_dtype(dtypes.bool_)
-
-    def lower(
-        self, x: Value, ratio: Value = None, training_mode: Value = None
-    ) -> Value:
-        if self.results == 1:
-            return x
-        return x, ops.ones_like(x, dtype=dtypes.bool_)
-
-
-@Dropout.upgrade(1, 6, 7, 10)
-def never_in_training(draft: Draft) -> Draft:
-    """Before 12, the ratio was an attribute; whoever ran a model said if it learnt."""
-    return draft.with_attrs("ratio", "is_test")

@@ -24,7 +24,7 @@ from burn.nn.conv import (
 )
 from burn.nn.dropout import (
     Dropout as Dropout,
-    RandomState as RandomState,
+    DynamicDropout as DynamicDropout,
 )
 from burn.nn.embedding import (
     Embedding as Embedding,
@@ -66,6 +66,15 @@ from burn.nn.pool import (
     MaxPool1d as MaxPool1d,
     MaxPool2d as MaxPool2d,
     MaxPool3d as MaxPool3d,
+)
+from burn.nn.random import (
+    Bernoulli as Bernoulli,
+    Multinomial as Multinomial,
+    RandomNormal as RandomNormal,
+    RandomNormalLike as RandomNormalLike,
+    RandomState as RandomState,
+    RandomUniform as RandomUniform,
+    RandomUniformLike as RandomUniformLike,
 )
 from burn.nn.rnn import (
     GRU as GRU,

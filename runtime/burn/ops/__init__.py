@@ -164,6 +164,9 @@ from burn.ops.pool import (
 from burn.ops.random import (
     bernoulli as bernoulli,
     dropout as dropout,
+    dropout_by_seed as dropout_by_seed,
+    dropout_with_mask as dropout_with_mask,
+    multinomial as multinomial,
     normal as normal,
     uniform as uniform,
 )
