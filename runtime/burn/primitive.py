@@ -163,9 +163,7 @@ def primitive(
 @overload
 def composite(body: Callable[P, R], /) -> Composite[P, R]: ...
 @overload
-def composite(
-    *, outputs: int
-) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
+def composite(*, outputs: int) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
 def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) -> Any:
     """Declare the decorated function of primitives as one printable operation.
 

@@ -36,8 +36,8 @@ NO_GRADIENT: dict[str, str] = {
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
 DISAGREES: dict[tuple[str, int], str] = {
-    ("BatchNormalization", 7): "it saves the inverse deviation; the specification: `Saved variance`",
-    ("BatchNormalization", 9): "it saves the inverse deviation; the specification: `Saved variance`",
+    ("BatchNormalization", 7): "`saved_var`, the `Saved variance`, is inverse there",
+    ("BatchNormalization", 9): "`saved_var`, the `Saved variance`, is inverse there",
     ("DFT", 17): "it transforms the input's length, not `dft_length`, back to a signal",
     ("DFT", 20): "it transforms the input's length, not `dft_length`, back to a signal",
     ("Dropout", 7): "the mask says what was kept, which in a test is everything",

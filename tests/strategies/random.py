@@ -74,10 +74,10 @@ def dropout(draw: Draw, version: int) -> Example:
         None if ratio is None else np.array(ratio, x.dtype),
         None if mode is None else np.array(mode),
     ]
-    attrs = {"seed": draw(st.integers(0, 5))}
-    expected = reference_dropout(x, 0.5 if ratio is None else ratio, mode, **attrs)
+    seed = draw(st.integers(0, 5))
+    expected = reference_dropout(x, 0.5 if ratio is None else ratio, mode, seed)
     return Example(
-        attrs,
+        {"seed": seed},
         operands,
         outputs,
         always_stored=frozenset(draw(st.sampled_from([(), (1,), (1, 2)]))),
@@ -86,7 +86,7 @@ def dropout(draw: Draw, version: int) -> Example:
     )
 
 
-def reference_dropout(x: Array, ratio: float, mode: Any, seed: int) -> list[Array]:
+def reference_dropout(x: Array, ratio: float, mode: Any, seed: int) -> list[Any]:
     """The results of ONNX's reference implementation."""
     if not mode:
         return [x, np.ones(x.shape, bool)]

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from burn.ops.elementwise import div
 from burn.ops.matmul import matmul
 from burn.ops.reduction import sum as sum_

@@ -41,7 +41,7 @@ def dft(
     xp, work = namespace(x), _complex(accumulate(x))
     if onesided and not inverse:
         if x.shape[-1] != 1:
-            raise ValueError("expected a real signal [..., 1] for a one-sided transform")
+            raise ValueError("expected a real signal [..., 1] if onesided")
         out = xp.fft.rfft(work, count, along)
     elif onesided:
         out = xp.fft.irfft(work, count, along)
@@ -220,9 +220,7 @@ def mel_weight_matrix(
     The matrix is [frequencies, num_mel_bins]; the bins are equally far apart between
     the edges, on the scale ``2595 * log10(1 + hertz / 700)``.
     """
-    (bins,), (length,), (rate,) = map(
-        integers, (num_mel_bins, dft_length, sample_rate)
-    )
+    (bins,), (length,), (rate,) = map(integers, (num_mel_bins, dft_length, sample_rate))
     edges = np.array([float(lower_edge_hertz), float(upper_edge_hertz)])
     low, high = 2595.0 * np.log10(1.0 + edges / 700.0)
     mel = np.arange(bins + 2) * ((high - low) / (bins + 2)) + low

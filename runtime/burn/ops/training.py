@@ -88,9 +88,7 @@ def momentum(
     return x - rate * change, velocity
 
 
-def _prepared(
-    rate: Any, x: Any, grad: Any, norm_coefficient: float
-) -> tuple[Any, Any]:
+def _prepared(rate: Any, x: Any, grad: Any, norm_coefficient: float) -> tuple[Any, Any]:
     """``rate`` in the dtype of ``x``, and ``grad`` with that of the penalty."""
     if norm_coefficient:
         grad = grad + x * norm_coefficient
