@@ -47,8 +47,23 @@ DISAGREES: dict[tuple[str, int], str] = {
         "`precision` determines the precision of the division; it divides in float32"
         for version in (19, 21, 23, 24, 25, 28)
     },
+    ("BatchNormalization", 7): "`saved_var`, the `Saved variance`, is inverse there",
+    ("BatchNormalization", 9): "`saved_var`, the `Saved variance`, is inverse there",
+    ("DFT", 17): "it transforms the input's length, not `dft_length`, back to a signal",
+    ("DFT", 20): "it transforms the input's length, not `dft_length`, back to a signal",
+    ("Dropout", 7): "the mask says what was kept, which in a test is everything",
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
+    **{
+        ("Dropout", version): "a seed draws the numbers of ONNX's reference"
+        for version in (12, 13, 22)
+    },
 }
+
+#: Operators whose values are drawn at random: `test_random.py` judges how often.
+RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
+    | {"RandomUniform", "RandomUniformLike"}
+)
 
 #: (operator, version) that neither onnxruntime nor the reference runs.
 NOBODY_RUNS: dict[tuple[str, int], str] = {}
@@ -93,6 +108,8 @@ def computed(key: Key, version: int, example: Example, stored: bool) -> list[Arr
 def test_value_is_that_of_onnxruntime(
     key: Key, version: int, data: st.DataObject, stored: bool
 ) -> None:
+    if key[1] in RANDOM:
+        pytest.skip("the values are drawn at random")
     example = data.draw(examples(key, version))
     got = computed(key, version, example, stored)
     if (key[1], version) in DISAGREES and example.expected is not None:

@@ -64,7 +64,10 @@ class _Placing:
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
-        """The stored weights of every node that is a layer, by parameter."""
+        """The stored weights of every node that is a layer, by parameter.
+
+        A layer without weights has a state instead.
+        """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
             with blamed(node, graph.opsets):
@@ -148,7 +151,8 @@ class _Placing:
 
     def _claim(self, node: Node, path: Path) -> None:
         """Give ``node`` the path, numbered if other weights or a container have it."""
-        weights = tuple(self.weights[id(node)].values())
+        # Layers without weights have a state: each is one of its own.
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         number, unique = 1, path
         while self.owners.get(unique, weights) != weights or self._clashes(unique):
             number += 1

@@ -110,9 +110,8 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
-from burn.ops.linear_attention import (
-    linear_attention as linear_attention,
-)
+from burn.ops.linalg import cofactor as cofactor, det as det
+from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,
     greater as greater,
@@ -128,11 +127,8 @@ from burn.ops.logic import (
     not_equal as not_equal,
     where as where,
 )
-from burn.ops.matmul import (
-    einsum as einsum,
-    linear as linear,
-    matmul as matmul,
-)
+from burn.ops.loss import cross_entropy as cross_entropy, nll_loss as nll_loss
+from burn.ops.matmul import einsum as einsum, linear as linear, matmul as matmul
 from burn.ops.norm import (
     batch_norm as batch_norm,
     batch_norm_grad as batch_norm_grad,
@@ -181,6 +177,9 @@ from burn.ops.quantize import (
 from burn.ops.random import (
     bernoulli as bernoulli,
     dropout as dropout,
+    dropout_by_seed as dropout_by_seed,
+    dropout_with_mask as dropout_with_mask,
+    multinomial as multinomial,
     normal as normal,
     uniform as uniform,
 )
@@ -197,14 +196,8 @@ from burn.ops.reduction import (
     sum_to as sum_to,
     var as var,
 )
-from burn.ops.resize import (
-    resize as resize,
-)
-from burn.ops.rnn import (
-    gru as gru,
-    lstm as lstm,
-    rnn as rnn,
-)
+from burn.ops.resize import resize as resize
+from burn.ops.rnn import gru as gru, lstm as lstm, rnn as rnn
 from burn.ops.rotary import (
     extend_cache as extend_cache,
     rotary_embedding as rotary_embedding,
@@ -243,11 +236,20 @@ from burn.ops.shape import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
+from burn.ops.signal import (
+    blackman_window as blackman_window,
+    dft as dft,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    mel_weight_matrix as mel_weight_matrix,
+    stft as stft,
+)
 from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
 from burn.ops.trigonometry import (
     acos as acos,
     acosh as acosh,
