@@ -10,6 +10,7 @@ from burn_ir.ops import (
     elementwise,
     functions,
     fused,
+    grid,
     indexing,
     logic,
     matmul,
@@ -20,8 +21,11 @@ from burn_ir.ops import (
     reduction,
     resize,
     rnn,
+    roi,
     scatter,
+    selection,
     shape,
+    vision,
 )
 
 __all__ = [
@@ -34,6 +38,7 @@ __all__ = [
     "elementwise",
     "functions",
     "fused",
+    "grid",
     "indexing",
     "logic",
     "matmul",
@@ -44,6 +49,10 @@ __all__ = [
     "reduction",
     "resize",
     "rnn",
+    "roi",
     "scatter",
+    "selection",
+    "selection",
     "shape",
+    "vision",
 ]
