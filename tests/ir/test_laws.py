@@ -36,7 +36,11 @@ NO_GRADIENT: dict[str, str] = {
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
 DISAGREES: dict[tuple[str, int], str] = {
+    ("Col2Im", 18): "block elements are dilated along every axis, of volumes too",
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
+    ("MaxUnpool", 9): "indices count what was pooled, not output_shape",
+    ("MaxUnpool", 11): "indices count what was pooled, not output_shape",
+    ("MaxUnpool", 22): "indices count what was pooled, not output_shape",
 }
 
 #: (operator, version) that neither onnxruntime nor the reference runs.

@@ -9,6 +9,7 @@ from tests.strategies import (
     elementwise,
     functions,
     fused,
+    grid,
     indexing,
     logic,
     matmul,
@@ -17,7 +18,10 @@ from tests.strategies import (
     pool,
     reduction,
     rnn,
+    roi,
+    selection,
     shape,
+    vision,
 )
 from tests.strategies.registry import Example, case, cases, examples
 
@@ -34,6 +38,7 @@ __all__ = [
     "examples",
     "functions",
     "fused",
+    "grid",
     "indexing",
     "logic",
     "matmul",
@@ -42,5 +47,8 @@ __all__ = [
     "pool",
     "reduction",
     "rnn",
+    "roi",
+    "selection",
     "shape",
+    "vision",
 ]

@@ -4,12 +4,12 @@ from math import prod
 from typing import Any, Literal
 
 from burn import dtypes
+from burn.ops.activation import clip
 from burn.ops.creation import arange
 from burn.ops.elementwise import abs, cast, floor, round
 from burn.ops.indexing import getitem
-from burn.ops.logic import logical_or, where
+from burn.ops.logic import where
 from burn.ops.matmul import matmul
-from burn.ops.activation import clip
 from burn.ops.padding import stack
 from burn.ops.shape import expand, reshape, transpose
 from burn.ops.support import Array, integers, on_host
@@ -37,7 +37,8 @@ def grid_sample(
     A point has one coordinate for each spatial axis, the last axis first. -1 and 1 are
     the centres of the first and last element with ``align_corners``, else their outer
     borders. Beyond the border ``padding_mode`` supplies ``"zeros"``, the element at the
-    ``"border"``, or the ``"reflection"`` at it. Integers are sampled as floats and
+    ``"border"``, or the ``"reflection"`` at it; as in PyTorch, each element that a
+    cubic takes into account is supplied by itself. Integers are sampled as floats and
     truncated.
 
     Raises:
@@ -72,13 +73,13 @@ def _taps(
         at, low, high = ((at + 1.0) * extent - 1.0) * 0.5, -0.5, extent - 0.5
     if mode == "nearest":
         at = round(at)
-    if padding_mode == "border":
-        beyond = logical_or(at < low, at > high)
-        at = where(beyond, clip(at, 0.0, extent - 1.0), at)
+    if padding_mode == "border" and mode != "cubic":
+        at = clip(at, 0.0, extent - 1.0)
     if padding_mode == "reflection":
         at = _reflect(at, low, high)
     # What lies further out is as far outside, and a number that int64 can hold.
-    start = clip(floor(at), -3.0, extent + 2.0)
+    at = clip(at, -3.0, extent + 2.0)
+    start = floor(at)
     first = cast(where(start == start, start, -3.0), dtype=dtypes.int64)
     behind = at - start
     if mode == "nearest":

@@ -10,7 +10,7 @@ from burn.ops.elementwise import abs, cast, ceil, floor, maximum, minimum, sign
 from burn.ops.indexing import getitem
 from burn.ops.logic import logical_and, where
 from burn.ops.reduction import max as largest
-from burn.ops.shape import permute, reshape, transpose, unsqueeze
+from burn.ops.shape import concat, permute, reshape, transpose, unsqueeze
 from burn.ops.support import Array
 from burn.ops.taps import gather_max, gather_sum
 from burn.primitive import composite
@@ -23,7 +23,7 @@ def roi_align(
     rois: Array,
     batch_indices: Array,
     *,
-    output_size: tuple[int, int],
+    output_size: tuple[int, ...],
     spatial_scale: float = 1.0,
     sampling_ratio: int = 0,
     mode: str = "avg",
@@ -97,8 +97,6 @@ def _points(start: Any, span: Any, bins: int, extent: int, ratio: int) -> Any:
 
 
 def _joined(parts: Any) -> Any:
-    from burn.ops.shape import concat
-
     return concat(list(parts), 2)
 
 
@@ -131,7 +129,7 @@ def _as_one(x: Any) -> Any:
     return reshape(permute(x, (1, 0, 2, 3)), (1, channels, batch * height * width))
 
 
-def _regions(out: Any, shape: tuple[int, ...]) -> Any:
+def _regions(out: Any, shape: tuple[int, ...]) -> Tensor:
     """[1, C, R height width] as ``shape``, [R, C, height, width]."""
     regions, channels, *space = shape
     return transpose(reshape(out, (channels, regions, *space)), 0, 1)
@@ -142,7 +140,7 @@ def max_roi_pool(
     x: Array,
     rois: Array,
     *,
-    output_size: tuple[int, int],
+    output_size: tuple[int, ...],
     spatial_scale: float = 1.0,
 ) -> Tensor:
     """The largest element in each bin of each region of ``x`` [N, C, H, W].

@@ -28,10 +28,10 @@ Taps = list[tuple[Any, Any]]
 
 @primitive
 def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
-    """``out[n, c, p]``: the sum over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``.
+    """The sums over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``, [N, C, P].
 
     ``x`` is [N, C, S], ``index`` int64 [N, K, P], ``weight`` [N, K, P] (1 without it)
-    and the result [N, C, P] in the dtype of ``x``. A negative index adds nothing.
+    and the result in the dtype of ``x``. A negative index adds nothing.
     """
     batch, channels, size = x.shape
     rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
@@ -95,7 +95,7 @@ def _(
 
 @primitive
 def gather_dot(grad: Array, x: Array, index: Array) -> Array:
-    """``out[n, k, p]``: the sum over c of ``grad[n, c, p] * x[n, c, index[n, k, p]]``.
+    """The sums over c of ``grad[n, c, p] * x[n, c, index[n, k, p]]``, [N, K, P].
 
     The adjoint of :func:`gather_sum` in ``weight``.
     """
