@@ -41,12 +41,24 @@ def deform_conv(
     Raises:
         ValueError: the offsets are for another number of windows.
     """
+    wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    count = wins.count
+    if offset.shape[2:] != count:
+        raise ValueError(f"expected offsets of {count} windows, got {offset.shape}")
+    columns = _columns(x, offset, mask, wins, offset_groups)
+    rows = columns.shape[1] // groups
+    matrix = reshape(columns, (x.shape[0], groups, rows, prod(count)))
+    kernel = reshape(weight, (groups, weight.shape[0] // groups, rows))
+    out = reshape(matmul(kernel, matrix), (x.shape[0], weight.shape[0], *count))
+    if bias is not None:
+        out = out + reshape(bias, (-1, *(1 for _ in count)))
+    return out
+
+
+def _columns(x: Any, offset: Any, mask: Any, wins: Windows, offset_groups: int) -> Any:
+    """What every place of every window reads: [N, C prod(K), prod(count)]."""
     batch, channels, *size = x.shape
-    rank, taps = len(size), prod(weight.shape[2:])
-    wins = windows(tuple(size), weight.shape[2:], stride, padding, dilation)
-    count = tuple(offset.shape[2:])
-    if count != wins.count:
-        raise ValueError(f"expected offsets of {wins.count} windows, got {count}")
+    rank, count = len(size), wins.count
     wide = dtypes.float32 if offset.dtype in dtypes.HALVES else offset.dtype
     parts = batch * offset_groups
     moves = cast(reshape(offset, (parts, *wins.kernel, rank, *count)), dtype=wide)
@@ -54,19 +66,13 @@ def deform_conv(
     for axis, extent in enumerate(size):
         key = (slice(None),) * (rank + 1) + (axis,)
         at = getitem(moves, key) + _places(wins, axis, wide)
-        axes.append(linear_taps(reshape(at, (parts, taps * prod(count))), extent))
+        axes.append(linear_taps(reshape(at, (parts, wins.taps * prod(count))), extent))
     index, share = crossed(axes, tuple(size))
     within = channels // offset_groups
     read = gather_sum(reshape(x, (parts, within, prod(size))), index, share)
     if mask is not None:
-        read = read * reshape(mask, (parts, 1, taps * prod(count)))
-    columns = (channels // groups) * taps
-    matrix = reshape(read, (batch, groups, columns, prod(count)))
-    kernel = reshape(weight, (groups, weight.shape[0] // groups, columns))
-    out = reshape(matmul(kernel, matrix), (batch, weight.shape[0], *count))
-    if bias is not None:
-        out = out + reshape(bias, (-1, *(1 for _ in count)))
-    return out
+        read = read * reshape(mask, (parts, 1, wins.taps * prod(count)))
+    return reshape(read, (batch, channels * wins.taps, prod(count)))
 
 
 def _places(wins: Windows, axis: int, dtype: Any) -> Any:

@@ -43,33 +43,53 @@ def roi_align(
     """
     if mode not in ("avg", "max"):
         raise ValueError(f"expected mode avg or max, got {mode!r}")
-    _, channels, height, width = x.shape
     wide = dtypes.float32 if rois.dtype in dtypes.HALVES else rois.dtype
-    corners = cast(rois, dtype=wide) * spatial_scale - (0.5 if aligned else 0.0)
+    place, weight = _samples(
+        x,
+        cast(rois, dtype=wide) * spatial_scale - (0.5 if aligned else 0.0),
+        batch_indices,
+        output_size,
+        sampling_ratio,
+        aligned,
+        mode == "avg",
+    )
+    if mode == "avg":
+        out = gather_sum(_as_one(x), place, weight)
+    else:
+        out = gather_max(_as_one(x), place, weight)
+    return _regions(out, (rois.shape[0], x.shape[1], *output_size))
+
+
+def _samples(
+    x: Any,
+    corners: Any,
+    batch_indices: Any,
+    output_size: tuple[int, ...],
+    ratio: int,
+    aligned: bool,
+    mean: bool,
+) -> tuple[Any, Any]:
+    """The taps of every bin; for a mean, the weights of a bin's points add to one."""
+    height, width = x.shape[2:]
     along = []
-    for axis, (extent, bins) in enumerate(
-        zip((height, width), output_size, strict=True)
-    ):
+    for axis, extent in enumerate((height, width)):
         start = getitem(corners, (slice(None), 1 - axis))
         span = getitem(corners, (slice(None), 3 - axis)) - start
         if not aligned:
             span = maximum(span, 1.0)
-        along.append(_points(start, span, bins, extent, sampling_ratio))
-    (rows, of_rows, down), (columns, of_columns, across) = along
+        along.append(_points(start, span, output_size[axis], extent, ratio, mean))
+    (rows, of_rows), (columns, of_columns) = along
     image = reshape(cast(batch_indices, dtype=dtypes.int64), (-1, 1, 1, 1, 1))
     rows, columns = _beside(rows, 0), _beside(columns, 1)
     place = (image * height + rows) * width + columns
     place = where(logical_and(rows >= 0, columns >= 0), place, -1)
-    weight = _beside(of_rows, 0) * _beside(of_columns, 1)
-    if mode == "avg":
-        weight = weight / reshape(maximum(down * across, 1.0), (-1, 1, 1, 1, 1))
-    pool = gather_sum if mode == "avg" else gather_max
-    out = pool(_as_one(x), _taps(place), _taps(weight))
-    return _regions(out, (len(place), channels, *output_size))
+    return _taps(place), _taps(_beside(of_rows, 0) * _beside(of_columns, 1))
 
 
-def _points(start: Any, span: Any, bins: int, extent: int, ratio: int) -> Any:
-    """The taps [R, bins, 2 G] along one axis: places, weights, and points a bin [R].
+def _points(
+    start: Any, span: Any, bins: int, extent: int, ratio: int, mean: bool
+) -> tuple[Any, Any]:
+    """The taps [R, bins, 2 G] of all points along one axis: places and weights.
 
     The place of a point that its region does not have is negative.
     """
@@ -78,8 +98,8 @@ def _points(start: Any, span: Any, bins: int, extent: int, ratio: int) -> Any:
     most = ratio if ratio > 0 else _most(count)
     point = arange(most, dtype=start.dtype)
     bin_starts = _column(start) + _column(size) * arange(bins, dtype=start.dtype)
-    step = reshape(size / maximum(count, 1.0), (-1, 1, 1))
-    at = unsqueeze(bin_starts, 2) + (point + 0.5) * step
+    number = reshape(maximum(count, 1.0), (-1, 1, 1))
+    at = unsqueeze(bin_starts, 2) + (point + 0.5) * (reshape(size, (-1, 1, 1)) / number)
     near = logical_and(at >= -1.0, at <= float(extent))
     at = clip(at, 0.0, extent - 1.0)
     low = floor(at)
@@ -92,12 +112,8 @@ def _points(start: Any, span: Any, bins: int, extent: int, ratio: int) -> Any:
         (minimum(first + 1, extent - 1), behind),
     ):
         taps.append((where(exists, place, -1), where(near, weight, 0.0)))
-    places, weights = (_joined(parts) for parts in zip(*taps, strict=True))
-    return places, weights, count
-
-
-def _joined(parts: Any) -> Any:
-    return concat(list(parts), 2)
+    places, weights = (concat(list(part), 2) for part in zip(*taps, strict=True))
+    return places, weights / number if mean else weights
 
 
 def _column(vector: Any) -> Any:
