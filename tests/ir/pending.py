@@ -1,22 +1,11 @@
 """Operators of ONNX that are not declared yet."""
 
 PENDING: tuple[str, ...] = (
-    "AffineGrid",
-    "CenterCropPad",
-    "Col2Im",
-    "DeformConv",
-    "GridSample",
-    "ImageDecoder",
-    "MaxRoiPool",
-    "MaxUnpool",
-    "NonMaxSuppression",
     "RegexFullMatch",
-    "RoiAlign",
     "StringConcat",
     "StringNormalizer",
     "StringSplit",
     "TfIdfVectorizer",
-    "Unique",
     "ai.onnx.ml:ArrayFeatureExtractor",
     "ai.onnx.ml:Binarizer",
     "ai.onnx.ml:CastMap",

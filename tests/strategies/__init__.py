@@ -10,6 +10,7 @@ from tests.strategies import (
     elementwise,
     functions,
     fused,
+    grid,
     indexing,
     linalg,
     linear_attention,
@@ -25,9 +26,12 @@ from tests.strategies import (
     random,
     reduction,
     rnn,
+    roi,
+    selection,
     shape,
     signal,
     training,
+    vision,
 )
 from tests.strategies.registry import Example, case, cases, examples
 
@@ -45,6 +49,7 @@ __all__ = [
     "examples",
     "functions",
     "fused",
+    "grid",
     "indexing",
     "linalg",
     "linear_attention",
@@ -60,7 +65,10 @@ __all__ = [
     "random",
     "reduction",
     "rnn",
+    "roi",
+    "selection",
     "shape",
     "signal",
     "training",
+    "vision",
 ]

@@ -12,6 +12,7 @@ from burn_ir.ops import (
     elementwise,
     functions,
     fused,
+    grid,
     indexing,
     linalg,
     linear_attention,
@@ -28,11 +29,14 @@ from burn_ir.ops import (
     reduction,
     resize,
     rnn,
+    roi,
     scatter,
+    selection,
     sequence,
     shape,
     signal,
     training,
+    vision,
 )
 
 __all__ = [
@@ -47,6 +51,7 @@ __all__ = [
     "elementwise",
     "functions",
     "fused",
+    "grid",
     "indexing",
     "linalg",
     "linear_attention",
@@ -63,9 +68,12 @@ __all__ = [
     "reduction",
     "resize",
     "rnn",
+    "roi",
     "scatter",
+    "selection",
     "sequence",
     "shape",
     "signal",
     "training",
+    "vision",
 ]

@@ -58,6 +58,7 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from burn.ops.deform import deform_conv as deform_conv
 from burn.ops.elementwise import (
     abs as abs,
     add as add,
@@ -84,7 +85,10 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
+from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
+from burn.ops.images import decode_image as decode_image
 from burn.ops.indexing import (
     compress as compress,
     depth_to_space as depth_to_space,
@@ -147,6 +151,7 @@ from burn.ops.ordering import (
     topk as topk,
 )
 from burn.ops.padding import (
+    center_crop_pad as center_crop_pad,
     flip as flip,
     pad as pad,
     reverse_sequence as reverse_sequence,
@@ -198,6 +203,7 @@ from burn.ops.reduction import (
 )
 from burn.ops.resize import resize as resize
 from burn.ops.rnn import gru as gru, lstm as lstm, rnn as rnn
+from burn.ops.roi import max_roi_pool as max_roi_pool, roi_align as roi_align
 from burn.ops.rotary import (
     extend_cache as extend_cache,
     rotary_embedding as rotary_embedding,
@@ -207,6 +213,10 @@ from burn.ops.rotary import (
 from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
+)
+from burn.ops.selection import (
+    non_max_suppression as non_max_suppression,
+    unique as unique,
 )
 from burn.ops.sequence import (
     absent as absent,
@@ -248,6 +258,12 @@ from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
+)
+from burn.ops.taps import (
+    gather_dot as gather_dot,
+    gather_sum as gather_sum,
+    scatter_sum as scatter_sum,
+    tap_argmax as tap_argmax,
 )
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
 from burn.ops.trigonometry import (
