@@ -122,6 +122,14 @@ class Op(ABC):
         """
         return None
 
+    def replaced(self, draft: Draft) -> Draft:
+        """``draft``, a node of this operator, as one or several of other operators.
+
+        Overridden where attributes are weights, which then become stored operands;
+        an operator that does so is neither inferred nor lowered itself.
+        """
+        return draft
+
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
         return {name: g for name, g in self.attrs().items() if isinstance(g, Graph)}

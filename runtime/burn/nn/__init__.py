@@ -73,3 +73,6 @@ from burn.nn.rnn import (
     RNN as RNN,
     Recurrent as Recurrent,
 )
+from burn.nn.trees import (
+    TreeEnsemble as TreeEnsemble,
+)

@@ -184,6 +184,10 @@ from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
 )
+from burn.ops.scores import (
+    probit as probit,
+    softmax_zero as softmax_zero,
+)
 from burn.ops.shape import (
     chunk as chunk,
     concat as concat,
@@ -202,6 +206,9 @@ from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
+)
+from burn.ops.trees import (
+    tree_ensemble as tree_ensemble,
 )
 from burn.ops.trigonometry import (
     acos as acos,
