@@ -28,7 +28,8 @@ class Layer:
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with.
+    ``data`` the positions of the operands that the module is called with. Weights are
+    float32, but for ``tables``, which the module holds in the operand's dtype.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Layer:
     options: Mapping[str, Any]
     weights: Mapping[str, int]
     data: tuple[int, ...] = (0,)
+    tables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class TreeEnsemble(Module):
         self.features = _integers((branches,))
         self.modes = _integers((branches,), dtype=dtypes.uint8)
         self.splits = Buffer(init.constant((branches,), 0.0))
-        self.children = _integers((branches, 2))
+        self.links = _integers((branches, 2))
         self.leaf_targets = _integers((leaves, leaf_width))
         self.leaf_weights = Buffer(init.constant((leaves, leaf_width), 0.0))
         self.missing = _integers((branches,), dtype=dtypes.bool_) if missing else None
@@ -53,7 +53,7 @@ class TreeEnsemble(Module):
             self.features,
             self.modes,
             self.splits,
-            self.children,
+            self.links,
             self.leaf_targets,
             self.leaf_weights,
             self.missing,

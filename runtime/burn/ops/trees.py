@@ -27,7 +27,7 @@ def tree_ensemble(
     features: Array,
     modes: Array,
     splits: Array,
-    children: Array,
+    links: Array,
     leaf_targets: Array,
     leaf_weights: Array,
     missing: Array | None = None,
@@ -40,7 +40,7 @@ def tree_ensemble(
 
     Branch ``i`` compares feature ``features[i]`` with ``splits[i]``; ``modes[i]`` says
     how: 0 to 5 for ``<=``, ``<``, ``>=``, ``>``, ``==``, ``!=``. The walk goes on at
-    ``children[i, 1]`` if so, else at ``children[i, 0]``; where ``missing[i]``, NaN
+    ``links[i, 1]`` if so, else at ``links[i, 0]``; where ``missing[i]``, NaN
     counts as true. A number below 0 is a leaf, -1 the first. ``roots`` are numbers of
     the same kind, one for each tree. A leaf adds ``leaf_weights`` [leaves, width] to
     the targets ``leaf_targets`` [leaves, width]; -1 there is padding. ``aggregate`` is
@@ -55,7 +55,7 @@ def tree_ensemble(
     x = xp.ascontiguousarray(x.astype(splits.dtype, copy=False))
     out = xp.zeros((len(x), targets), accumulate(leaf_weights[:0]).dtype)
     step = max(1, _BLOCK // max(1, len(roots)))
-    branches = (features, modes, splits, xp.ravel(children), missing)
+    branches = (features, modes, splits, xp.ravel(links), missing)
     for start in range(0, len(x), step):
         rows = slice(start, start + step)
         leaves = _leaves(x[rows], roots, branches)
@@ -71,7 +71,7 @@ tree_ensemble.no_gradient("the result is piecewise constant in the features")
 def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
     """The number of the leaf that each row of ``x`` reaches: [rows, trees]."""
     xp = namespace(x)
-    features, modes, splits, children, missing = branches
+    features, modes, splits, links, missing = branches
     kind = int(modes[0]) if len(modes) and bool((modes == modes[0]).all()) else None
     place = xp.tile(roots.astype(np.intp), len(x))
     offset = xp.repeat(xp.arange(len(x)) * x.shape[1], len(roots))
@@ -85,7 +85,7 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
         goes = _compare(value, splits[node], kind, modes, node)
         if missing is not None:
             goes = goes | (missing[node] & xp.isnan(value))
-        node = children[2 * node + goes]
+        node = links[2 * node + goes]
         place[active] = node
         inner = node >= 0
         active, node = active[inner], node[inner]

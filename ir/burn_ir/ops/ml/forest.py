@@ -25,7 +25,7 @@ class Forest:
     features: Array
     modes: Array
     splits: Array
-    children: Array
+    links: Array
     leaf_targets: Array
     leaf_weights: Array
     missing: Array | None = None
@@ -39,7 +39,7 @@ class Forest:
             "features": self.features,
             "modes": self.modes,
             "splits": self.splits,
-            "children": self.children,
+            "links": self.links,
             "leaf_targets": self.leaf_targets,
             "leaf_weights": self.leaf_weights,
             "missing": missing if keep else None,
@@ -66,7 +66,7 @@ def checked(forest: Forest, targets: int) -> Forest:
         InvalidOperand: one does not, or branches go round in a circle.
     """
     branches, leaves = len(forest.features), len(forest.leaf_weights)
-    for name, places in (("roots", forest.roots), ("children", forest.children)):
+    for name, places in (("roots", forest.roots), ("links", forest.links)):
         if np.any(places >= branches) or np.any(places < -leaves):
             raise InvalidOperand(f"expected {name} among the nodes, got others")
     if np.any(forest.features < 0):
@@ -79,7 +79,7 @@ def checked(forest: Forest, targets: int) -> Forest:
     for _ in range(branches + 1):
         if not len(level):
             return forest
-        below = forest.children[level]
+        below = forest.links[level]
         level = np.unique(below[below >= 0])
     raise InvalidOperand("expected trees, got branches that go round in a circle")
 
@@ -100,12 +100,12 @@ def from_branches(
     ``true`` and ``false`` are (number, whether it is a leaf) for every branch,
     ``leaves`` are targets and weights, ``members`` the sets with NaN between them.
     """
-    children = np.stack(
+    links = np.stack(
         [np.where(is_leaf != 0, -1 - ids, ids) for ids, is_leaf in (false, true)], 1
     )
     targets, weights = leaves
     forest = Forest(
-        roots, features, modes, splits, children, targets[:, None], weights[:, None]
+        roots, features, modes, splits, links, targets[:, None], weights[:, None]
     )
     if missing is not None:
         forest = replace(forest, missing=missing)
@@ -120,11 +120,11 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
         raise InvalidOperand(
             f"expected membership_values of {len(places)} sets, got {len(sets)}"
         )
-    sources, values, children = [], [], forest.children.copy()
+    sources, values, links = [], [], forest.links.copy()
     splits, modes = forest.splits.copy(), forest.modes.copy()
     count, extra = len(modes), []
     for place, items in zip(places.tolist(), sets, strict=True):
-        otherwise, then = children[place]
+        otherwise, then = links[place]
         # Nothing is equal to NaN, so an empty set has no members.
         splits[place], modes[place] = (items[0] if len(items) else np.nan), EQUAL
         last = place
@@ -133,7 +133,7 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
             extra.append([otherwise, then])
             sources.append(place)
             values.append(item)
-            _link(children, extra, last, count, number)
+            _link(links, extra, last, count, number)
             last = number
     if not extra:
         return replace(forest, modes=modes, splits=splits)
@@ -144,17 +144,17 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
         features=np.concatenate([forest.features, forest.features[rest]]),
         modes=np.concatenate([modes, np.full(len(rest), EQUAL, modes.dtype)]),
         splits=np.concatenate([splits, np.array(values, splits.dtype)]),
-        children=np.concatenate([children, np.array(extra, children.dtype)]),
+        links=np.concatenate([links, np.array(extra, links.dtype)]),
         missing=None if missing is None else np.append(missing, missing[rest]),
     )
 
 
 def _link(
-    children: Array, extra: list[list[int]], last: int, count: int, number: int
+    links: Array, extra: list[list[int]], last: int, count: int, number: int
 ) -> None:
     """Let branch ``last`` go on at ``number`` if what it asks is not so."""
     if last < count:
-        children[last, 0] = number
+        links[last, 0] = number
     else:
         extra[last - count][0] = number
 
@@ -176,13 +176,13 @@ def from_nodes(
     features: Sequence[int],
     modes: Sequence[str],
     splits: Array,
-    links: tuple[Sequence[int], Sequence[int]],
+    below: tuple[Sequence[int], Sequence[int]],
     entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
     missing: Sequence[int],
 ) -> Forest:
     """Trees given as nodes with (tree, number) for a name, leaves among them.
 
-    ``links`` are the numbers of the true and the false nodes, ``entries`` trees, nodes,
+    ``below`` are the numbers of the true and the false nodes, ``entries`` trees, nodes,
     targets and weights of what leaves contribute.
     """
     count = same_length(
@@ -191,8 +191,8 @@ def from_nodes(
         nodes_featureids=features,
         nodes_modes=modes,
         nodes_values=splits,
-        nodes_truenodeids=links[0],
-        nodes_falsenodeids=links[1],
+        nodes_truenodeids=below[0],
+        nodes_falsenodeids=below[1],
     )
     place = {key: i for i, key in enumerate(zip(trees, nodes, strict=True))}
     if len(place) < count:
@@ -201,19 +201,19 @@ def from_nodes(
     leaf = codes < 0
     number = np.where(leaf, -np.cumsum(leaf), np.cumsum(~leaf) - 1)
     branches = np.flatnonzero(~leaf)
-    children = np.empty((len(branches), 2), np.int64)
-    for column, ids in ((1, links[0]), (0, links[1])):
+    links = np.empty((len(branches), 2), np.int64)
+    for column, ids in ((1, below[0]), (0, below[1])):
         found = [_place(place, trees[i], ids[i]) for i in branches.tolist()]
-        children[:, column] = np.array(found, np.int64)
-    below = np.zeros(count, bool)
-    below[children.ravel()] = True
+        links[:, column] = np.array(found, np.int64)
+    inner = np.zeros(count, bool)
+    inner[links.ravel()] = True
     targets, weights = _leaves(entries, place, number)
     return Forest(
-        number[_roots(trees, below)],
+        number[_roots(trees, inner)],
         np.array(features, np.int64)[branches],
         codes[branches].astype(np.uint8),
         splits[branches],
-        number[children],
+        number[links],
         targets,
         weights,
         np.array(missing, bool)[branches] if len(missing) == count else None,
@@ -237,10 +237,10 @@ def _place(place: dict[tuple[int, int], int], tree: int, node: int) -> int:
     return found
 
 
-def _roots(trees: Sequence[int], below: Array) -> Array:
+def _roots(trees: Sequence[int], inner: Array) -> Array:
     """The first node of every tree that no other leads to."""
     roots: dict[int, int] = {}
-    for i in np.flatnonzero(~below).tolist():
+    for i in np.flatnonzero(~inner).tolist():
         roots.setdefault(trees[i], i)
     if len(roots) < len(set(trees)):
         raise InvalidOperand("expected trees, got branches that go round in a circle")

@@ -114,3 +114,13 @@ def transformed(transform: str) -> list[Step]:
         known = ", ".join(POST_TRANSFORMS)
         raise InvalidOperand(f"expected post_transform in {known}, got {transform!r}")
     return [] if transform == "NONE" else [own("PostTransform", transform=transform)]
+
+
+def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
+    """The name of a weight, which says that it belongs to ``layer``.
+
+    The node's own name is taken if it says more than the operator does.
+    """
+    node = draft.node.name
+    told = node and not node.lower().startswith(draft.node.op_type.lower()[:6])
+    return draft.store(f"{node if told else layer}.{name}", array)

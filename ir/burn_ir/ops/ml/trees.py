@@ -31,6 +31,7 @@ from burn_ir.ops.ml.rewriting import (
     numbers,
     onnx,
     own,
+    stored,
     transformed,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
@@ -55,7 +56,7 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         features: Type,
         modes: Type,
         splits: Type,
-        children: Type,
+        links: Type,
         leaf_targets: Type,
         leaf_weights: Type,
         missing: Type | None = None,
@@ -100,14 +101,15 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
             options["aggregate"] = self.aggregate
         options |= {"missing": True} if missing is not None else {}
         options |= {"base_values": True} if base is not None else {}
-        names = ("roots", "features", "modes", "splits", "children", "leaf_targets")
+        names = ("roots", "features", "modes", "splits", "links", "leaf_targets")
         names = (*names, "leaf_weights", "missing", "base_values")
         places = {
             name: i
             for i, (name, array) in enumerate(zip(names, known, strict=True), 1)
             if array is not None
         }
-        return Layer("TreeEnsemble", (), options, places)
+        tables = frozenset(places) - {"splits", "leaf_weights", "base_values"}
+        return Layer("TreeEnsemble", (), options, places, tables=tables)
 
 
 def trees(
@@ -116,7 +118,7 @@ def trees(
     """The step that evaluates ``forest``, whose arrays are stored."""
     arrays = {**checked(forest, targets).operands(), "base_values": base}
     names = [
-        None if array is None else draft.constant(name, array)
+        None if array is None else stored(draft, "trees", name, array)
         for name, array in arrays.items()
     ]
     while names[-1] is None:
