@@ -21,9 +21,6 @@ PENDING: tuple[str, ...] = (
     "ai.onnx.ml:SVMClassifier",
     "ai.onnx.ml:SVMRegressor",
     "ai.onnx.ml:Scaler",
-    "ai.onnx.ml:TreeEnsemble",
-    "ai.onnx.ml:TreeEnsembleClassifier",
-    "ai.onnx.ml:TreeEnsembleRegressor",
     "ai.onnx.ml:ZipMap",
     "ai.onnx.preview.training:Gradient",
 )

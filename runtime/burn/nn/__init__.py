@@ -67,3 +67,4 @@ from burn.nn.random import (
     RandomUniformLike as RandomUniformLike,
 )
 from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.trees import TreeEnsemble as TreeEnsemble

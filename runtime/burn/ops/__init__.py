@@ -214,6 +214,7 @@ from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
 )
+from burn.ops.scores import probit as probit, softmax_zero as softmax_zero
 from burn.ops.selection import (
     non_max_suppression as non_max_suppression,
     unique as unique,
@@ -266,6 +267,7 @@ from burn.ops.taps import (
     tap_argmax as tap_argmax,
 )
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
+from burn.ops.trees import tree_ensemble as tree_ensemble
 from burn.ops.trigonometry import (
     acos as acos,
     acosh as acosh,
