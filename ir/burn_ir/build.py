@@ -76,7 +76,7 @@ class _Builder:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
-        for node in sort_nodes(raw, self.problems):
+        for node in sort_nodes(raw, self.report):
             self.add(scope, node)
         outputs = tuple(self.output(scope, raw, name) for name in raw.outputs)
         return Graph(

@@ -50,13 +50,19 @@ def batch(draw: Draw, version: int) -> Example:
     outputs = 1
     if not spatial:
         attrs["spatial"] = 0
-    if version >= 14 and draw(st.booleans()):
-        attrs |= {"training_mode": 1, "momentum": 0.7}
-        outputs = 3
+    training = spatial and draw(st.booleans())
+    if training:
+        attrs["momentum"] = 0.7
+        outputs = 3 if version >= 14 else 5
+        attrs |= {"training_mode": 1} if version >= 14 else {"is_test": 0}
+        if version >= 7:
+            attrs.pop("is_test", None)
     x, scale, bias = floats(draw, shape), *(floats(draw, statistics) for _ in "sb")
     mean, var = floats(draw, statistics), positive(draw, statistics)
     expected = None
-    if version < 9:
+    if training and version < 14:
+        expected = trained(x, scale, bias, mean, var, **attrs)
+    elif version < 9:
         wide = statistics if not spatial else (-1, *(1 for _ in shape[2:]))
         s, b, m, v = (a.reshape(wide) for a in (scale, bias, mean, var))
         expected = [(x - m) / np.sqrt(v + attrs.get("epsilon", 1e-5)) * s + b]
@@ -64,6 +70,20 @@ def batch(draw: Draw, version: int) -> Example:
     return example(
         attrs, inputs, outputs, expected=expected, resizable=spatial and outputs == 1
     )
+
+
+def trained(
+    x: Array, scale: Array, bias: Array, mean: Array, var: Array, **attrs: Any
+) -> list[Array]:
+    """The five outputs of training before 14: y, averages, and those of the batch."""
+    axes, kept = (0, *range(2, x.ndim)), attrs["momentum"]
+    wide = (-1, *(1 for _ in x.shape[2:]))
+    now, spread = x.mean(axes), x.var(axes)
+    inverse = 1 / np.sqrt(spread + attrs.get("epsilon", 1e-5))
+    slope = (scale * inverse).reshape(wide)
+    y = (x - now.reshape(wide)) * slope + bias.reshape(wide)
+    averages = [kept * a + (1 - kept) * b for a, b in ((mean, now), (var, spread))]
+    return [a.astype(np.float32) for a in (y, *averages, now, inverse)]
 
 
 @case("InstanceNormalization")

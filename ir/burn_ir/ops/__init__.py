@@ -2,6 +2,7 @@
 
 from burn_ir.ops import (
     activation,
+    batch_norm,
     bits,
     cast,
     control,
@@ -26,6 +27,7 @@ from burn_ir.ops import (
 
 __all__ = [
     "activation",
+    "batch_norm",
     "bits",
     "cast",
     "control",

@@ -12,7 +12,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.functions import Floating, expect_float
-from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.options import changed
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -40,78 +40,6 @@ def stored(*types: Type | None) -> list[Array] | None:
     given = [t.known for t in types if t is not None]
     arrays = [a for a in given if a is not None]
     return arrays if len(arrays) == len(given) else None
-
-
-@dataclass(frozen=True)
-class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14, 15)):
-    """Statistics of rank above 1 have an entry for every element of a sample."""
-
-    epsilon: float = 1e-5
-    momentum: float = 0.9
-    training_mode: int = 0
-    results: int = 1
-
-    def infer(
-        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
-    ) -> Type | tuple[Type, ...]:
-        if self.results > 1 and not self.training_mode:
-            raise InvalidOperand(
-                f"expected one output without training_mode, got {self.results}"
-            )
-        if x.shape is not None and scale.shape is not None and scale.rank == 1:
-            check_vectors(x, (scale, bias, mean, var), (*x.shape, 1)[1])
-        out = expect_float(x).forget()
-        return (out, mean.forget(), var.forget()) if self.training_mode else out
-
-    def lower(
-        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
-    ) -> Value:
-        options = changed(epsilon=(self.epsilon, 1e-5))
-        if self.training_mode:
-            return self._train(x, scale, bias, mean, var)
-        if len(scale.shape) > 1:
-            return (x - mean) / ops.sqrt(var + self.epsilon) * scale + bias
-        return ops.batch_norm(x, mean, var, scale, bias, **options)
-
-    def _train(
-        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
-    ) -> tuple[Value, ...]:
-        options = changed(epsilon=(self.epsilon, 1e-5))
-        out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
-        kept = self.momentum
-        averages = (
-            mean * kept + now.cast(mean.dtype) * (1.0 - kept),
-            var * kept + spread.cast(var.dtype) * (1.0 - kept),
-        )
-        return (out, *averages)[: self.results]
-
-    def layer(
-        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
-    ) -> Layer | None:
-        arrays = stored(scale, bias, mean, var)
-        if arrays is None or self.training_mode or arrays[0].ndim != 1:
-            return None
-        if x.shape is None or not 2 <= x.rank <= 5:
-            return None
-        # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
-        name = f"BatchNorm{max(x.rank - 2, 1)}d"
-        weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        options = changed(
-            eps=(self.epsilon, 1e-5), momentum=(shortest(1.0 - self.momentum), 0.1)
-        )
-        return Layer(name, (len(arrays[0]),), options, weights)
-
-
-@BatchNormalization.upgrade(1, 6, 7, 9)
-def inference_only(draft: Draft) -> Draft:
-    """Before 14, the number of outputs told training, whatever ``is_test`` said."""
-    asked = [name for name in draft.node.outputs[1:] if name is not None]
-    if asked:
-        raise InvalidOperand(
-            f"expected the one output of inference, got {len(asked) + 1}: the "
-            "statistics of training are outputs from opset 14 on"
-        )
-    return draft.with_attrs("is_test", "spatial")
 
 
 @dataclass(frozen=True)
@@ -285,6 +213,7 @@ def weights_of_groups(draft: Draft) -> Draft:
             f"expected a fixed number of channels, got {draft.type(0).name}"
         )
     groups = int(draft.attrs["num_groups"])
+    check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)
     each = channels // groups
     for position, name in ((1, "scale"), (2, "bias")):
         known = draft.type(position).known
