@@ -145,6 +145,15 @@ def test_a_node_without_a_name_is_called_by_its_output(
         load(path)
 
 
+def test_the_number_of_largest_elements_is_a_vector(tmp_path: Path) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], name="top")
+    weights = (stored("k", np.array(2)),)
+    proto = model(graph([node], {"x": [2, 4, 5]}, initializers=weights), 18)
+    path = saved(tmp_path / "net.onnx", proto)
+    with pytest.raises(InvalidModel, match=r"'top' .* vector of one, got int64\[\]"):
+        load(path)
+
+
 @pytest.mark.parametrize("place", [1, 2])
 def test_old_group_normalisation_has_an_entry_for_each_group(
     tmp_path: Path, place: int
