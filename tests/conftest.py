@@ -32,3 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="trained models with recorded outputs, which are not in the repository",
     )
+    group.addoption(
+        "--burn-fixtures",
+        type=Path,
+        default=ROOT.parent / "shared" / "burn-fixtures",
+        metavar="FOLDER",
+        help="small models with recorded outputs, which are not in the repository",
+    )

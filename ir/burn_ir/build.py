@@ -80,7 +80,7 @@ class _Builder:
         raw = with_functions(raw)
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
-        for node in sort_nodes(raw, self.problems):
+        for node in sort_nodes(raw, self.report):
             self.add(scope, node)
         outputs = tuple(self.output(scope, raw, name) for name in raw.outputs)
         return Graph(

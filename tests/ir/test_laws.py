@@ -58,7 +58,6 @@ DISAGREES: dict[tuple[str, int], str] = {
         for version in (12, 13, 22)
     },
     ("Col2Im", 18): "block elements are dilated along every axis, of volumes too",
-    ("Dropout", 10): "the mask says what was kept, which in a test is everything",
     ("MaxUnpool", 9): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 11): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 22): "indices count what was pooled, not output_shape",

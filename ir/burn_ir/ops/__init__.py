@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     attention,
+    batch_norm,
     bits,
     cast,
     control,
@@ -43,6 +44,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "attention",
+    "batch_norm",
     "bits",
     "cast",
     "control",
