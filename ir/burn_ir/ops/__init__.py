@@ -3,7 +3,6 @@
 from burn_ir.ops import (
     activation,
     attention,
-    batch_norm,
     bits,
     cast,
     control,
@@ -44,7 +43,6 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "attention",
-    "batch_norm",
     "bits",
     "cast",
     "control",
