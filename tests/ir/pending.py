@@ -22,5 +22,4 @@ PENDING: tuple[str, ...] = (
     "ai.onnx.ml:SVMRegressor",
     "ai.onnx.ml:Scaler",
     "ai.onnx.ml:ZipMap",
-    "ai.onnx.preview.training:Gradient",
 )
