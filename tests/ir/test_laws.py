@@ -41,6 +41,10 @@ DISAGREES: dict[tuple[str, int], str] = {
     ("MaxUnpool", 9): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 11): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 22): "indices count what was pooled, not output_shape",
+    ("Resize", 11): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 13): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 18): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 19): "scaled extents are not rounded before corners are aligned",
 }
 
 #: (operator, version) that neither onnxruntime nor the reference runs.
