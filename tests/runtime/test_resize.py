@@ -17,6 +17,7 @@ RNG = np.random.default_rng(21)
 X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"] + [
     "align_corners",
+    "pytorch_align_corners",
     "asymmetric",
 ]
 TRANSFORMATION = "coordinate_transformation_mode"
@@ -29,7 +30,9 @@ MIXED = np.array([2, 3, 8, 2])
 def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) -> None:
     options = {k: int(v) if isinstance(v, bool) else v for k, v in attrs.items()}
     judge = run_node
-    if sizes is None and options.get(TRANSFORMATION) == "align_corners":
+    if options.get(TRANSFORMATION) == "pytorch_align_corners":
+        options[TRANSFORMATION] = "align_corners"
+    elif sizes is None and options.get(TRANSFORMATION) == "align_corners":
         # onnxruntime aligns the corners of rounded extents; ONNX's own cases
         # (resize_downsample_scales_linear_align_corners) those of scaled ones.
         judge = partial(by_reference, cubic_coeff_a=-0.75)

@@ -101,21 +101,7 @@ def resize(draw: Draw, version: int) -> Example:
     roi = np.zeros(0, np.float32)
     if draw(st.booleans()):
         by = {0: 1.0, 1: 1.0, 2: draw(ratios), 3: draw(ratios)}
-        expected = None
-        if attrs["coordinate_transformation_mode"] == "align_corners":
-            if attrs["mode"] == "linear":
-                expected = [_aligned(x, by)]
-            else:
-                by |= {a: float(np.ceil(by[a])) for a in (2, 3)}
-        scales = np.array([by[a] for a in axes], np.float32)
-        return Example(
-            attrs,
-            [x, roi, scales],
-            discrete=DISCRETE,
-            expected=expected,
-            rtol=1e-4,
-            atol=1e-5,
-        )
+        return _scaled(x, attrs, axes, by)
     to = {0: x.shape[0], 1: x.shape[1], 2: draw(st.integers(1, 6))}
     to[3] = draw(st.integers(1, 6))
     if len(axes) == 2 and draw(st.booleans()):
@@ -125,6 +111,22 @@ def resize(draw: Draw, version: int) -> Example:
     inputs = [x, roi, no_scales, vector([to[a] for a in axes])]
     return Example(
         attrs, inputs, discrete=DISCRETE, resizable=False, rtol=1e-4, atol=1e-5
+    )
+
+
+def _scaled(
+    x: Array, attrs: dict[str, Any], axes: list[int], by: dict[int, float]
+) -> Example:
+    """Factors for the extents of ``axes``."""
+    expected = None
+    if attrs["coordinate_transformation_mode"] == "align_corners":
+        if attrs["mode"] == "linear":
+            expected = [_aligned(x, by)]
+        else:
+            by = {a: float(np.ceil(n)) for a, n in by.items()}
+    inputs = [x, np.zeros(0, np.float32), np.array([by[a] for a in axes], np.float32)]
+    return Example(
+        attrs, inputs, discrete=DISCRETE, expected=expected, rtol=1e-4, atol=1e-5
     )
 
 

@@ -70,6 +70,8 @@ def resize(
         mode: ``"nearest"``, ``"linear"`` or ``"cubic"``.
         coordinate_transformation_mode, nearest_mode, cubic_coeff_a, exclude_outside,
             antialias, extrapolation_value, keep_aspect_ratio_policy: as in ONNX.
+            ``"pytorch_align_corners"`` aligns corners after scaled extents have been
+            rounded, ``"align_corners"`` before.
 
     Raises:
         ValueError: neither or both of scales and sizes, or an unknown mode.
@@ -259,6 +261,8 @@ class _Grid:
             return place / self.scale
         if mode == "align_corners":
             return place * last / (self.length - 1 or 1)
+        if mode == "pytorch_align_corners":
+            return place * last / max(self.target - 1, 1)
         if mode == "tf_crop_and_resize":
             if self.target == 1:
                 return place + 0.5 * (self.start + self.end) * last
