@@ -37,7 +37,6 @@ READS: dict[str, str] = {"If": "the condition chooses the branch"}
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
     "BitCast": "bits have no gradient",
-    "Mod": "the divisor's gradient jumps; the law of `%` is that of the primitive",
 }
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
