@@ -2,4 +2,11 @@
 
 from burn_ir.ops.microsoft import activation, attention, fused, norm, query, tensors
 
-__all__ = ["activation", "attention", "fused", "norm", "query", "tensors"]
+__all__ = [
+    "activation",
+    "attention",
+    "fused",
+    "norm",
+    "query",
+    "tensors",
+]
