@@ -33,6 +33,11 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
+#: Formulas of a few numbers, which say more than what they make. A folded one would be
+#: taken for a weight, and trained.
+FORMULAS = frozenset(
+    {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -41,7 +46,7 @@ def fold_constants(graph: Graph) -> Graph:
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
     and so does a layer, which keeps its weights, and what cannot be computed: it fails
-    when the model runs, if it ever comes to it.
+    when the model runs, if it ever comes to it. Windows and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -105,6 +110,8 @@ class _Folding:
 
     def may_fold(self, node: Node, operands: list[str | None]) -> bool:
         if not node.op.deterministic or node.op.bodies():
+            return False
+        if node.op.onnx in FORMULAS:
             return False
         return not self.is_layer(node, operands) and self.fits(node)
 
