@@ -25,6 +25,7 @@ from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.paths import original
 from burn_import.structure.sequences import function_name
+from burn_ir.containers import kind_of, python_type
 from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
@@ -85,14 +86,14 @@ class ClassWriter:
             wrap,
         )
         body = self.defaults(parameters) + writer.write()
-        single = len(self.part.outputs) == 1
-        several = wrap or f"tuple[{', '.join(['Tensor'] * len(self.part.outputs))}]"
+        kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
+        several = wrap or f"tuple[{', '.join(kinds)}]"
         return ClassText(
             self.part.class_name,
             doc,
             self.fields(),
             self.signature(parameters),
-            "Tensor" if single else several,
+            kinds[0] if len(kinds) == 1 else several,
             body,
             not self.part.path,
             writer.render.modules | self.imported(),
@@ -126,9 +127,10 @@ class ClassWriter:
         """The parameters of ``__call__`` after ``self``."""
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
+            kind = python_type(self.graph.type(value))
             optional = value in self.graph.defaults
             shown.append(
-                f"{name}: Tensor | None = None" if optional else f"{name}: Tensor"
+                f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
             )
         return "".join(f", {text}" for text in shown)
 
@@ -235,6 +237,8 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
 
 def _shown(known: Type) -> str:
     """The type with extents that are long expressions left open."""
+    if kind_of(known) != "tensor":
+        return known.name
     dims = known.shape or ()
     short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
     return known.with_shape(None if known.shape is None else short).name

@@ -74,7 +74,8 @@ class _Placing:
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
-                if all(self._is_weight(name) for name in names.values()):
+                floats = [n for p, n in names.items() if p not in layer.tables]
+                if all(self._is_weight(name) for name in floats):
                     self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():

@@ -23,6 +23,8 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
     sorted: Literal[0, 1] = 1
 
     def infer(self, x: Type, k: Type) -> tuple[Type, Type]:
+        if k.shape is not None and len(k.shape) != 1:
+            raise InvalidOperand(f"expected k in a vector of one, got {k.name}")
         if x.shape is None:
             return x.with_shape(None), Type(int64, None)
         (axis,) = x.axes(self.axis)

@@ -22,20 +22,10 @@ from burn.nn.conv import (
     ConvTranspose2d as ConvTranspose2d,
     ConvTranspose3d as ConvTranspose3d,
 )
-from burn.nn.dropout import (
-    Dropout as Dropout,
-    DynamicDropout as DynamicDropout,
-)
-from burn.nn.embedding import (
-    Embedding as Embedding,
-)
-from burn.nn.init import (
-    buffer as buffer,
-    parameter as parameter,
-)
-from burn.nn.linear import (
-    Linear as Linear,
-)
+from burn.nn.dropout import Dropout as Dropout, DynamicDropout as DynamicDropout
+from burn.nn.embedding import Embedding as Embedding
+from burn.nn.init import buffer as buffer, parameter as parameter
+from burn.nn.linear import Linear as Linear
 from burn.nn.module import (
     Module as Module,
     ModuleList as ModuleList,
@@ -76,9 +66,5 @@ from burn.nn.random import (
     RandomUniform as RandomUniform,
     RandomUniformLike as RandomUniformLike,
 )
-from burn.nn.rnn import (
-    GRU as GRU,
-    LSTM as LSTM,
-    RNN as RNN,
-    Recurrent as Recurrent,
-)
+from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.trees import TreeEnsemble as TreeEnsemble
