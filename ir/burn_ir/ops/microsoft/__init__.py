@@ -1,5 +1,5 @@
 """Operators of the domain ``com.microsoft``, which ONNX Runtime's tools write."""
 
-from burn_ir.ops.microsoft import blocks, integer, quantize
+from burn_ir.ops.microsoft import blocks, integer, nchwc, quantize
 
-__all__ = ["blocks", "integer", "quantize"]
+__all__ = ["blocks", "integer", "nchwc", "quantize"]
