@@ -60,7 +60,7 @@ class _Unblocking:
                     continue
             elif not blocked or node.op_type == "Shape":
                 continue
-            found = self.channels[blocked[0]] if blocked else None  # type: ignore[index]
+            found = self.channels[blocked[0]] if blocked else None
             if node.domain == DOMAIN and node.op_type == "Conv":
                 found = int(self.weight(node).shape[0])
             elif node.op_type == "Concat":
@@ -168,7 +168,7 @@ class _Unblocking:
     def in_blocks(self, node: RawNode, block: int) -> bool:
         """Whether the input channels of a weight are in blocks too."""
         inner = self.weight(node).shape[1]
-        return inner >= block and (inner > 1 or node.attrs.get("group", 1) == 1)
+        return int(inner) >= block
 
     def parameters(
         self, activation: str, params: tuple[float, ...]

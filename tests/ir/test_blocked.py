@@ -33,8 +33,10 @@ def convolutions() -> onnx.ModelProto:
     for i, (shape, group) in enumerate(zip(shapes, groups, strict=True)):
         weight = rng.standard_normal(shape).astype(np.float32) / 8
         bias = rng.standard_normal(shape[0]).astype(np.float32)
+        pair: tuple[Array, Array] = (weight, bias)
         stored += [
-            numpy_helper.from_array(a, f"{n}{i}") for n, a in zip("wb", (weight, bias))
+            numpy_helper.from_array(a, f"{n}{i}")
+            for n, a in zip("wb", pair, strict=True)
         ]
         pads = [1, 0, 1, 0] if shape[2] == 3 else [0, 0, 0, 0]
         nodes.append(

@@ -13,6 +13,7 @@ import safetensors
 import safetensors.numpy
 
 from burn import nn
+from burn.dtypes import integer_limits
 from burn.record import RecordError, open_record, write_record
 from burn.record.dtypes import DTYPES, PLAIN, TAGS
 
@@ -62,14 +63,21 @@ def test_every_dtype_of_ml_dtypes_that_the_format_names_is_there() -> None:
     assert len(TAGS) == len(DTYPES) == 20
 
 
+class Holder(nn.Module):
+    """A module with one buffer like ``array``."""
+
+    def __init__(self, array: Array) -> None:
+        super().__init__()
+        self.x = nn.buffer(*array.shape, dtype=array.dtype)
+
+
 @pytest.mark.parametrize("name", ["int2", "int4", "uint2", "uint4"])
 def test_integers_below_a_byte_take_one(name: str, tmp_path: Path) -> None:
-    low, high = ml_dtypes.iinfo(name).min, ml_dtypes.iinfo(name).max
-    array = np.arange(low, high + 1).reshape(1, 2, -1).astype(name)
+    limits = integer_limits(np.dtype(name))
+    array = np.arange(limits.min, limits.max + 1).reshape(1, 2, -1).astype(name)
     write_record(tmp_path / "r", [("x", array)])
     assert_same(open_record(tmp_path / "r")["x"], array.astype(f"{name[:-1]}8"))
-    module = nn.Module()
-    module.x = nn.buffer(*array.shape, dtype=array.dtype)
+    module = Holder(array)
     assert_same(module.load_weights(tmp_path / "r").x.numpy(), array)
 
 

@@ -56,9 +56,9 @@ class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
         blocks = -(-self.K // self.block_size)
         octets = self.block_size * self.bits // 8
         shape = (self.N, blocks, octets)
-        if weight.shape is not None and all(isinstance(d, int) for d in weight.shape):
-            if weight.shape != shape:
-                raise InvalidOperand(f"expected weights {shape}, got {weight.name}")
+        given = weight.shape or (None,)
+        if all(isinstance(d, int) for d in given) and given != shape:
+            raise InvalidOperand(f"expected weights {shape}, got {weight.name}")
         if x.shape is None:
             return x.forget()
         if not x.shape:

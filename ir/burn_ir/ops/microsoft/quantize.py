@@ -285,7 +285,7 @@ class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
 
     def lower(self, condition: Value, *operands: Value) -> Value:
         chosen = ops.where(condition, real(*operands[:3]), real(*operands[3:6]))
-        return quantized(chosen, *operands[6:], operands[0])
+        return quantized(chosen, *_last(operands[6:]), operands[0])
 
 
 @dataclass(frozen=True)
