@@ -19,8 +19,8 @@ from burn_ir.types import Array, Type
 #: The most memory that one folded value, and all that one run folds, may hold.
 VALUE_BYTES = 64 * 2**20
 TOTAL_BYTES = 2**30
-#: What makes numbers of quantised ones, which therefore stay small on disk, and how many
-#: numbers are not worth it.
+#: What makes numbers of quantised ones, which stay small on disk if it stays a node, and
+#: how many numbers are not worth that.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
 #: Results that are views of the operand, or one element seen many times.
@@ -49,7 +49,7 @@ def fold_constants(graph: Graph) -> Graph:
 
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
-    and so does a layer, which keeps its weights, what turns quantised weights into larger
+    and so does a layer, which keeps its weights, what makes quantised weights larger
     numbers, and what cannot be computed: it fails when the model runs, if it ever comes
     to it. Windows and filters stay formulas.
     """

@@ -150,6 +150,11 @@ from burn.ops.ordering import (
     sort as sort,
     topk as topk,
 )
+from burn.ops.packed import (
+    matmul_nbits as matmul_nbits,
+    take_quantized as take_quantized,
+    unpack_bits as unpack_bits,
+)
 from burn.ops.padding import (
     center_crop_pad as center_crop_pad,
     flip as flip,
