@@ -90,7 +90,10 @@ def attention(draw: Draw, version: int) -> Example:
         names[5] = ("batch", groups, "past", out)
     if cached == "lengths":
         inputs += [None, None, integers(draw, (batch,), 0, columns)]
-        names = {i: (batch, *n[1:]) for i, n in names.items()}
+        names = {
+            i: tuple(batch if n == "batch" else n for n in axes)
+            for i, axes in names.items()
+        }
         names[6] = (batch,)
     # A cache that is given is asked for, and one that is kept elsewhere is not.
     outputs = {
