@@ -179,6 +179,11 @@ def group_query(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         attrs |= {"do_rotary": 1} | attributes(draw, rotary_interleaved=1)
         inputs += [floats(draw, (8, size // 2)) for _ in "cs"]
+    if draw(st.booleans()):
+        attrs |= attributes(draw, smooth_softmax=1)
+    elif draw(st.booleans()):
+        inputs += [None] * (11 - len(inputs))
+        inputs.append(floats(draw, (heads,)))
     return Example(
         attrs,
         inputs,
