@@ -67,7 +67,9 @@ class ModelGen:
 
         jobs = []
         for source, output in self._jobs():
-            options = Options(self._class_name, output.stem, tuple(self._operators))
+            options = Options(
+                self._class_name, output.stem, operators=tuple(self._operators)
+            )
             jobs.append((import_model(source, options), output))
         paths = []
         for compiled, output in jobs:

@@ -9,6 +9,7 @@ from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from burn import dtypes
+from burn_ir.ops.cast import NARROW
 from tests.strategies.registry import Array, Example, Key
 
 #: Who judged each (domain, operator, version), for the report at the end.
@@ -80,7 +81,7 @@ def with_wide_outputs(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[int
     for i, output in enumerate(wide.graph.output):
         element = output.type.tensor_type.elem_type
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(element))
-        if dtype not in (dtypes.bfloat16, *dtypes.FLOAT8):
+        if dtype not in (dtypes.bfloat16, *dtypes.FLOAT8, *NARROW):
             continue
         narrow[i] = dtype
         inner = f"{output.name}.narrow"

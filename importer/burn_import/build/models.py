@@ -80,7 +80,9 @@ def bring_up_to_date(model: Model) -> list[str]:
             return [f"{name} was edited since it was written, and stays as it is"]
         if not model.input.exists() or _is_current(model, digests.source):
             return []
-    options = Options(model.class_name, model.output.stem, model.operators)
+    options = Options(
+        model.class_name, model.output.stem, operators=model.operators
+    )
     compiled = import_model(model.input, options)
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)

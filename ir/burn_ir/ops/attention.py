@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from burn import ops
-from burn.dtypes import float32, float64, int64, is_integer
+from burn.dtypes import DType, float32, float64, int64, is_integer
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
-from burn_ir.op import Branch, Op, Type, Value
+from burn_ir.op import Branch, Flow, Op, Repeat, Type, Value
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import STASH
@@ -312,21 +313,23 @@ class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions
         check_extent("keys of size", size, key.dims[3])
         return Type(query.dtype, (batch, heads, rows, value.dims[3]))
 
-    def body_types(self, body: str, operands: Any) -> Any:
-        query, key = operands[:2]
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        query, key = operands[0], operands[1]
+        if query is None or key is None:
+            raise InvalidOperand("expected a query and a key, got none")
         shape = None
         if query.shape is not None and key.shape is not None:
-            shape = (*query.shape[:3], key.shape[2])
-        captured = [t for t in operands[3:] if t is not None]
-        return [Type(self._precision(query), shape), *captured]
-
-    def _precision(self, query: Any) -> Any:
-        if self.softmax_precision is not None:
-            return STASH[self.softmax_precision]
-        return float64 if query.dtype == float64 else float32
+            shape = (*query.dims[:3], key.dims[2])
+        return Flow((Type(_precision(attrs.get("softmax_precision"), query), shape),))
 
     def lower(self, query: Value, key: Value, value: Value, *captured: Value) -> Value:
-        work = self._precision(query)
+        work = _precision(self.softmax_precision, query)
         scores = ops.attention_scores(query, key, **changed(scale=(self.scale, None)))
         if work != query.dtype:
             scores = scores.cast(work)
@@ -338,6 +341,13 @@ class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions
         if work == query.dtype:
             return ops.weighted_values(weights, value)
         return ops.weighted_values(weights, value.cast(work)).cast(query.dtype)
+
+
+def _precision(stash: int | None, query: Any) -> DType:
+    if stash is not None:
+        dtype: DType = STASH[stash]
+        return dtype
+    return float64 if query.dtype == float64 else float32
 
 
 def inlined(graph: Graph, *inputs: Value) -> Value:
@@ -359,7 +369,7 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
 
     for node in graph.nodes:
         results = node.op.lower(*(read(name) for name in node.inputs))
-        if isinstance(results, Branch):
+        if isinstance(results, Branch | Repeat):
             raise InvalidOperand("expected a body without control flow, got a branch")
         results = results if isinstance(results, tuple) else (results,)
         for name, result in zip(node.outputs, results, strict=False):
