@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from burn import Tensor
+from burn import Tensor, ops
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
 from burn_ir.dim import Dim, Poly
-from burn_ir.errors import Undecided
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
 
 
@@ -165,6 +165,11 @@ class Tracer(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
+        if getattr(ops, primitive.name, None) is not primitive:
+            raise InvalidOperand(
+                "expected operations of burn.ops, which can be written, got "
+                f"{primitive.name!r} of {primitive.__module__}"
+            )
         if primitive.outputs == 1:
             target = Symbol()
             self.append(Apply(primitive, args, static, [target]))

@@ -114,7 +114,7 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
-from burn.ops.linalg import cofactor as cofactor, det as det
+from burn.ops.linalg import cofactor as cofactor, det as det, inverse as inverse
 from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,
