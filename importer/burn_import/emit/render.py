@@ -26,8 +26,8 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
-#: Primitives whose array operands may be a Python list of integers.
-LISTS = frozenset({"concat", "take"})
+#: Primitives whose array operands, from a position on, may be a list of integers.
+LISTS = {"concat": 0, "take": 1}
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: At most this many numbers stand in the source; more go to the record.
@@ -183,7 +183,8 @@ class Renderer:
             if weak:
                 result.append(self.weak(arg, call))
             elif annotation in (Array, list[Array]):
-                result.append(self.data(arg, call.primitive.name in LISTS))
+                first = LISTS.get(call.primitive.name, len(call.args))
+                result.append(self.data(arg, position >= first))
             else:
                 result.append(self.host(arg))
         return result

@@ -150,6 +150,10 @@ class _Placing:
     def _claim(self, node: Node, path: Path) -> None:
         """Give ``node`` the path, numbered if other weights or a container have it."""
         weights = tuple(self.weights[id(node)].values())
+        for n in range(1, len(path)):
+            if path[:n] in self.owners:  # a layer has no modules inside
+                path = (*path[: n - 1], "_".join(path[n - 1 :]))
+                break
         number, unique = 1, path
         while self.owners.get(unique, weights) != weights or self._clashes(unique):
             number += 1

@@ -75,6 +75,10 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.encoders import (
+    lookup as lookup,
+    one_hot_encode as one_hot_encode,
+)
 from burn.ops.indexing import (
     compress as compress,
     depth_to_space as depth_to_space,
@@ -185,6 +189,7 @@ from burn.ops.scatter import (
     scatter_nd as scatter_nd,
 )
 from burn.ops.scores import (
+    normalize as normalize,
     probit as probit,
     softmax_zero as softmax_zero,
 )

@@ -123,4 +123,5 @@ def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
     """
     node = draft.node.name
     told = node and not node.lower().startswith(draft.node.op_type.lower()[:6])
-    return draft.store(f"{node if told else layer}.{name}", array)
+    stem = node.replace(".", "_") if told else layer
+    return draft.store(f"{stem}_{name}", array)
