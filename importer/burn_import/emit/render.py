@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
-from burn import Tensor
-from burn.dtypes import is_float, is_integer, string
+from burn import Tensor, dtypes
+from burn.dtypes import DType, default_dtype, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
@@ -26,8 +26,8 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
-#: Primitives whose array operands, from a position on, may be a list of integers.
-LISTS = {"concat": 0, "take": 1}
+#: Operands that may be a Python list of integers, and those of which dtypes.
+LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: At most this many numbers stand in the source; more go to the record.
@@ -78,7 +78,11 @@ class Renderer:
             if operand.data in self.python:
                 self.python.add(call.targets[0])
                 return _negated(self.data(operand))
-        if spelling is not None and isinstance(call.args[0], Tensor | int | float):
+        if name == "absent":
+            return atom("None")
+        if spelling is not None and isinstance(
+            call.args[0], Tensor | int | float | list
+        ):
             if spelling.kind == "infix" and not call.static:
                 left, right = self.arguments(call)
                 return left.infix(spelling.text, right, spelling.precedence)
@@ -87,6 +91,8 @@ class Renderer:
                 return operand.prefixed(spelling.text, spelling.precedence)
             if spelling.kind == "index":
                 return self.index(call)
+            if spelling.kind == "argument":
+                return self.data(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
@@ -168,7 +174,8 @@ class Renderer:
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
         parameters = _parameters(call.primitive)
-        weak = call.primitive.name in WEAK
+        name = call.primitive.name
+        weak = name in WEAK
         if weak and all(_is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
@@ -183,8 +190,7 @@ class Renderer:
             if weak:
                 result.append(self.weak(arg, call))
             elif annotation in (Array, list[Array]):
-                first = LISTS.get(call.primitive.name, len(call.args))
-                result.append(self.data(arg, position >= first))
+                result.append(self.data(arg, LISTS.get((name, position), ())))
             else:
                 result.append(self.host(arg))
         return result
@@ -194,7 +200,8 @@ class Renderer:
         if isinstance(arg, Tensor) and arg.data not in self.names:
             number = _number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            if number is not None and _fits(arg.data, others):
+            fits = number is not None and _fits(arg.data, others)
+            if fits and _keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
@@ -202,7 +209,7 @@ class Renderer:
         """An operand known to be one number."""
         return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
 
-    def data(self, arg: Any, lists: bool = False) -> Expression:
+    def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
         if isinstance(arg, list):
             items = [self.data(item, lists) for item in arg]
@@ -216,7 +223,7 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and known is not None and known.ndim == 1 and _listable(known):
+        if lists and _is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
@@ -298,6 +305,13 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
+def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
+    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    known, kind = symbol.known, symbol.type
+    fits = kind is not None and kind.dtype in dtypes
+    return fits and known is not None and known.ndim == 1 and _listable(known)
+
+
 def _listable(known: np.ndarray[Any, Any]) -> bool:
     small = known.ndim <= 1 and known.size <= INLINE_LIMIT
     whole = is_integer(known.dtype) or known.dtype == string
@@ -336,6 +350,20 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
         and len(t.type.shape) >= known.ndim
         for t in tensors
     )
+
+
+def _keeps_dtype(arg: Tensor, call: Apply) -> bool:
+    """Whether a number has the dtype of the constant that it stands for.
+
+    The condition of ``where`` has no part in the dtype: the number, if it is not of
+    Python's own dtype, needs another branch with one.
+    """
+    if call.primitive.name != "where":
+        return True
+    known = arg.data.known
+    branches = [a for a in call.args[1:] if a is not arg]
+    typed = any(isinstance(a, Tensor) and _number(a.data) is None for a in branches)
+    return typed or known.dtype in (object, default_dtype(known.item()))
 
 
 def _last_tensor(call: Apply) -> int:

@@ -64,7 +64,10 @@ class _Placing:
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
-        """The stored weights of every node that is a layer, by parameter."""
+        """The stored weights of every node that is a layer, by parameter.
+
+        A layer without weights has a state instead.
+        """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
             with blamed(node, graph.opsets):
@@ -149,7 +152,8 @@ class _Placing:
 
     def _claim(self, node: Node, path: Path) -> None:
         """Give ``node`` the path, numbered if other weights or a container have it."""
-        weights = tuple(self.weights[id(node)].values())
+        # Layers without weights have a state: each is one of its own.
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no modules inside
                 path = (*path[: n - 1], "_".join(path[n - 1 :]))

@@ -92,7 +92,9 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
     raise ValueError("expected trees, got branches that go round in a circle")
 
 
-def _compare(value: Array, split: Array, kind: int | None, modes: Any, node: Any) -> Any:
+def _compare(
+    value: Array, split: Array, kind: int | None, modes: Any, node: Any
+) -> Any:
     xp = namespace(value)
     if kind is not None:
         return getattr(xp, _COMPARISONS[kind].__name__)(value, split)

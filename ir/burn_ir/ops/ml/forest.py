@@ -164,9 +164,7 @@ def _sets(members: Array) -> list[Array]:
     if not len(members):
         return []
     ends = np.flatnonzero(np.isnan(members))
-    parts = [
-        part[1:] if i else part for i, part in enumerate(np.split(members, ends))
-    ]
+    parts = [part[1:] if i else part for i, part in enumerate(np.split(members, ends))]
     return parts if len(parts[-1]) else parts[:-1]
 
 

@@ -67,8 +67,10 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         if len(x.shape) != 2:
             raise InvalidOperand(f"expected a matrix, got {x.name}")
         width, known = x.shape[1], features.known
-        if isinstance(width, int) and known is not None and known.max(initial=0) >= max(
-            width, 1
+        if (
+            isinstance(width, int)
+            and known is not None
+            and known.max(initial=0) >= max(width, 1)
         ):
             raise InvalidOperand(
                 f"expected {int(known.max()) + 1} or more features, got {x.name}"
@@ -91,7 +93,9 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
             return None
         assert roots is not None and features is not None and leaf_targets is not None
         options: dict[str, object] = {
-            "trees": len(roots), "branches": len(features), "leaves": len(weights)
+            "trees": len(roots),
+            "branches": len(features),
+            "leaves": len(weights),
         }
         if self.targets > 1:
             options["targets"] = self.targets
@@ -222,9 +226,9 @@ class Nodes:
     nodes_missing_value_tracks_true: tuple[int, ...] | None = None
     base_values: tuple[float, ...] | None = None
     base_values_as_tensor: Array | None = None
-    post_transform: Literal[
-        "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"
-    ] = "NONE"
+    post_transform: Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"] = (
+        "NONE"
+    )
 
     def nodes(
         self,
