@@ -275,6 +275,12 @@ from burn.ops.taps import (
     tap_argmax as tap_argmax,
 )
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
+from burn.ops.svm import (
+    pairwise_probabilities as pairwise_probabilities,
+    pairwise_votes as pairwise_votes,
+    squared_distance as squared_distance,
+    svm_kernel as svm_kernel,
+)
 from burn.ops.trees import tree_ensemble as tree_ensemble
 from burn.ops.trigonometry import (
     acos as acos,
