@@ -36,6 +36,7 @@ from burn_ir.ops import (
     sequence,
     shape,
     signal,
+    text,
     training,
     vision,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "sequence",
     "shape",
     "signal",
+    "text",
     "training",
     "vision",
 ]

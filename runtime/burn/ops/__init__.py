@@ -274,6 +274,14 @@ from burn.ops.taps import (
     scatter_sum as scatter_sum,
     tap_argmax as tap_argmax,
 )
+from burn.ops.text import (
+    regex_full_match as regex_full_match,
+    string_concat as string_concat,
+    string_normalize as string_normalize,
+    string_split as string_split,
+    tfidf as tfidf,
+    tokenize as tokenize,
+)
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
 from burn.ops.svm import (
     pairwise_probabilities as pairwise_probabilities,
