@@ -136,6 +136,11 @@ from burn.ops.logic import (
     where as where,
 )
 from burn.ops.loss import cross_entropy as cross_entropy, nll_loss as nll_loss
+from burn.ops.maps import (
+    cast_map as cast_map,
+    dict_vectorize as dict_vectorize,
+    zip_map as zip_map,
+)
 from burn.ops.matmul import einsum as einsum, linear as linear, matmul as matmul
 from burn.ops.norm import (
     batch_norm as batch_norm,
