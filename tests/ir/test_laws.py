@@ -23,6 +23,8 @@ WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
     + ("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength")
     + ("SequenceMap", "SplitToSequence"),
     "examples cannot hold sequences yet",
+) | dict.fromkeys(
+    ("CastMap", "DictVectorizer", "ZipMap"), "examples cannot hold maps yet"
 ) | {"Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py"}
 ) | {"ReorderInput": "onnxruntime's result is in blocks; see test_blocked.py"}
 

@@ -37,6 +37,7 @@ from burn_ir.ops import (
     sequence,
     shape,
     signal,
+    text,
     training,
     vision,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "sequence",
     "shape",
     "signal",
+    "text",
     "training",
     "vision",
 ]
