@@ -26,6 +26,8 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
+#: How a primitive annotates tensors; a list of numbers would lose their dtype.
+TENSORS = (Array, Array | None, list[Array])
 #: Operands that may be a Python list of integers, and those of which dtypes.
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Methods that take a shape or an order of axes as separate arguments.
@@ -189,7 +191,7 @@ class Renderer:
             )
             if weak:
                 result.append(self.weak(arg, call))
-            elif annotation in (Array, list[Array]):
+            elif annotation in TENSORS:
                 result.append(self.data(arg, LISTS.get((name, position), ())))
             else:
                 result.append(self.host(arg))

@@ -158,6 +158,8 @@ class Tracer(Backend):
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        #: How many results the operator being lowered has.
+        self.wanted = 1
 
     def call(
         self,
@@ -174,7 +176,7 @@ class Tracer(Backend):
             target = Symbol()
             self.append(Apply(primitive, args, static, [target]))
             return Tensor(target, self)
-        targets = [Symbol() for _ in range(primitive.outputs or _pieces(args))]
+        targets = [Symbol() for _ in range(primitive.outputs or self._pieces(args))]
         self.append(Apply(primitive, args, static, targets))
         return tuple(Tensor(target, self) for target in targets)
 
@@ -194,15 +196,13 @@ class Tracer(Backend):
 
     def lower(self, op: Any, operands: Sequence[Any]) -> Any:
         """The result of ``op.lower`` with every primitive call recorded."""
+        self.wanted = getattr(op, "results", 1)
         with recording(self):
             return op.lower(*operands)
 
-
-def _pieces(args: tuple[Any, ...]) -> int:
-    """The number of results of a split (as many as sizes) or a chunk (as asked)."""
-    sizes = args[1]
-    if isinstance(sizes, int):
-        return sizes
-    if not isinstance(sizes, Tensor):
-        return len(sizes)
-    return int(sizes.shape[0])
+    def _pieces(self, args: tuple[Any, ...]) -> int:
+        """The number of results of a split (as many as sizes) or a chunk (as asked)."""
+        sizes = args[1]
+        if isinstance(sizes, int):
+            return sizes
+        return self.wanted if isinstance(sizes, Tensor) else len(sizes)

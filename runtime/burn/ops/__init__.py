@@ -202,6 +202,7 @@ from burn.ops.random import (
 from burn.ops.reduction import (
     all as all,
     any as any,
+    axes_or_all as axes_or_all,
     max as max,
     mean as mean,
     min as min,
