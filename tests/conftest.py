@@ -21,6 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the sources and recorded outputs under tests/golden anew",
     )
     group.addoption(
+        "--all-cases",
+        action="store_true",
+        help="run every case and variant under tests/conformance, not only a sample",
+    )
+    group.addoption(
         "--zoo",
         type=Path,
         default=ROOT.parent / "shared" / "zoo",

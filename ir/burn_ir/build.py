@@ -7,17 +7,20 @@ and typed. Everything found wrong is reported together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_ir.blame import FAULTS, told
+from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
-from burn_ir.infer import infer_op
+from burn_ir.infer import infer_op, settled
 from burn_ir.nodes import make_op, upgraded
+from burn_ir.op import operators
 from burn_ir.order import sort_nodes
 from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.signature import arity
 from burn_ir.survey import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 
@@ -74,6 +77,7 @@ class _Builder:
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
+        raw = with_functions(raw)
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
         for node in sort_nodes(raw, self.report):
@@ -101,13 +105,17 @@ class _Builder:
         return unique
 
     def store(self, name: str, array: Array) -> str:
-        """The unique name of a stored array."""
+        """The unique name of a stored array: a body read again stores nothing anew."""
         unique, number = name, 1
         while unique in self.taken:
             number += 1
             unique = f"{name}_{number}"
         self.taken.add(unique)
-        return self.constants.add(unique, array)
+        if unique in self.constants and self.constants[unique] is array:
+            return unique
+        unique = self.constants.add(unique, array)
+        self.taken.add(unique)
+        return unique
 
     def store_literal(self, name: str, array: Array) -> str:
         """As :meth:`store`, for what the file has as an attribute."""
@@ -170,6 +178,7 @@ class _Builder:
 
     def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
         """Upgrade, construct and type a node whose inputs have unique names."""
+        raw = _filled_up(raw)
         draft = upgraded(
             raw,
             version,
@@ -178,7 +187,7 @@ class _Builder:
             insert=lambda node: self.insert(scope, node),
         )
         raw = draft.node
-        graphs, captured = self.bodies(scope, raw)
+        graphs, captured = self.bodies(scope, raw, draft.types)
         operands = [*draft.types, *(scope.types[name] for name in captured)]
         op = make_op(raw, graphs)
         results = infer_op(op, operands)
@@ -218,7 +227,7 @@ class _Builder:
         return scope.nodes[-1].output
 
     def bodies(
-        self, scope: _Scope, raw: RawNode
+        self, scope: _Scope, raw: RawNode, operands: Sequence[Type | None]
     ) -> tuple[dict[str, Graph], tuple[str, ...]]:
         """The closed bodies among the attributes, and the names that they capture."""
         captured: dict[str, None] = {}
@@ -226,19 +235,57 @@ class _Builder:
         for name, body in raw.attrs.items():
             if not isinstance(body, RawGraph):
                 continue
-            inner = _Scope(scope)
-            for parameter, declared in body.inputs.items():
-                inner.types[self.define(inner, parameter)] = declared
-            inputs = tuple(inner.names[parameter] for parameter in body.inputs)
-            graphs[name] = self.fill(body, inner, inputs)
-            captured.update(inner.captured)
-            if inner.broken:
-                raise InvalidOperand(f"its body {name!r} has problems")
+            graphs[name] = self.body(scope, raw, name, operands, captured)
         closed = {
             name: _with_inputs(graph, captured, scope.types)
             for name, graph in graphs.items()
         }
         return closed, tuple(captured)
+
+    def body(
+        self,
+        scope: _Scope,
+        raw: RawNode,
+        name: str,
+        operands: Sequence[Type | None],
+        captured: dict[str, None],
+    ) -> Graph:
+        """The body called ``name``; ``captured`` learns what it takes from outside."""
+        body: RawGraph = raw.attrs[name]
+        op = operators()[raw.domain, raw.op_type]
+        flow = op.flow(raw.attrs, operands, list(body.inputs.values()))
+        if len(flow.types) != len(body.inputs):
+            expected = f"expected its body {name!r} to have {len(flow.types)} inputs"
+            raise InvalidOperand(f"{expected}, got {len(body.inputs)}")
+        if flow.back and max(flow.back) >= len(body.outputs):
+            expected = (
+                f"expected its body {name!r} to have {max(flow.back) + 1} outputs"
+            )
+            raise InvalidOperand(f"{expected} or more, got {len(body.outputs)}")
+        taken, problems = set(self.taken), len(self.problems)
+
+        def run(types: Sequence[Type]) -> Graph:
+            self.taken = set(taken)  # so that names do not depend on the rounds
+            inner = _Scope(scope)
+            for parameter, known in zip(body.inputs, types, strict=True):
+                inner.types[self.define(inner, parameter)] = known
+            inputs = tuple(inner.names[parameter] for parameter in body.inputs)
+            graph = self.fill(body, inner, inputs)
+            if inner.broken or len(self.problems) > problems:
+                raise InvalidOperand(f"its body {name!r} has problems")
+            captured.update(inner.captured)
+            return graph
+
+        return settled(flow, run)
+
+
+def _filled_up(raw: RawNode) -> RawNode:
+    """``raw`` with None for operands left out, where captured ones come after them."""
+    if not any(isinstance(value, RawGraph) for value in raw.attrs.values()):
+        return raw
+    least = arity(operators()[raw.domain, raw.op_type]).plain
+    missing = (None,) * (least - len(raw.inputs))
+    return replace(raw, inputs=(*raw.inputs, *missing))
 
 
 def _with_inputs(

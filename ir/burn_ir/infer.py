@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
 from burn_ir.blame import FAULTS, blamed
+from burn_ir.containers import widen
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
-from burn_ir.op import Op
+from burn_ir.op import Flow, Op
 from burn_ir.signature import check_operands
 from burn_ir.static import SHAPES, normalise
 from burn_ir.types import Type
@@ -52,11 +55,48 @@ def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
     bodies = op.bodies()
     if not bodies:
         return op
+    own = operands[: getattr(op, "operands", len(operands))]
     bound = {}
     for name, graph in bodies.items():
-        given = op.body_types(name, operands)
-        bound[name] = _infer(graph, dict(zip(graph.inputs, given, strict=True)))
+        declared = [graph.types[value] for value in graph.inputs]
+        flow = op.flow(op.attrs(), own, declared)
+        captured = operands[len(operands) - (len(declared) - len(flow.types)) :]
+
+        def run(
+            types: Sequence[Type], graph: Graph = graph, rest: Any = captured
+        ) -> Graph:
+            return _infer(graph, dict(zip(graph.inputs, (*types, *rest), strict=True)))
+
+        bound[name] = settled(flow, run)
     return replace(op, **bound)  # type: ignore[type-var]
+
+
+#: After so many rounds what still changes is given up: its rank is unknown.
+ROUNDS = 8
+
+
+def settled(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
+    """The body typed so that what flows back fits what flowed in.
+
+    ``run`` types the body for the types of its own inputs.
+
+    Raises:
+        InvalidOperand: what flows back is of another dtype or kind.
+    """
+    types = list(flow.types)
+    for attempt in count():
+        graph = run(types)
+        before = list(types)
+        for result, place in flow.back.items():
+            found = graph.type(graph.outputs[result])
+            assert found is not None
+            wider = widen(types[place], found)
+            if wider is not types[place] and attempt >= ROUNDS:
+                wider = types[place].with_shape(None)
+            types[place] = wider
+        if all(new is old for new, old in zip(types, before, strict=True)):
+            return graph
+    raise AssertionError("types only grow wider")
 
 
 def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:

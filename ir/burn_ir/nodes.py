@@ -8,7 +8,7 @@ from typing import Any
 
 from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
-from burn_ir.op import Op, operators
+from burn_ir.op import COUNTS, Op, operators
 from burn_ir.raw import RawNode
 from burn_ir.signature import check_attributes
 from burn_ir.types import Array, Type
@@ -31,7 +31,11 @@ def upgraded(
     attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
     draft = Draft(replace(raw, attrs=attrs), types, store, insert, learn)
     upgrade = operators()[(raw.domain, raw.op_type)].upgrades.get(version)
-    return draft if upgrade is None else upgrade(draft)
+    draft = draft if upgrade is None else upgrade(draft)
+    cls = operators()[(draft.node.domain, draft.node.op_type)]
+    if cls.replaced is Op.replaced:
+        return draft
+    return make_op(draft.node, {}).replaced(draft)
 
 
 def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
@@ -42,14 +46,17 @@ def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
             among those allowed.
     """
     cls = operators()[(raw.domain, raw.op_type)]
-    known = {f.name for f in fields(cls)} - {"results"}  # type: ignore[arg-type]
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    known = names - COUNTS
     unknown = sorted(set(raw.attrs) - known)
     if unknown:
         raise InvalidOperand(
             f"expected attributes among {sorted(known)}, got {', '.join(unknown)}"
         )
     values: dict[str, Any] = {**raw.attrs, **bodies}
-    if any(f.name == "results" for f in fields(cls)):  # type: ignore[arg-type]
+    if "operands" in names:
+        values["operands"] = len(raw.inputs)
+    if "results" in names:
         used = [i for i, name in enumerate(raw.outputs) if name is not None]
         values["results"] = max(used, default=0) + 1
     check_attributes(cls, values)

@@ -14,7 +14,22 @@ from burn_ir.types import Type
 if TYPE_CHECKING:
     from burn_ir.upgrade import Draft
 
-__all__ = ["Branch", "Layer", "Op", "Type", "Value", "operators"]
+__all__ = [
+    "Branch",
+    "Derivative",
+    "Flow",
+    "Layer",
+    "Op",
+    "Repeat",
+    "Rows",
+    "Slices",
+    "Type",
+    "Value",
+    "operators",
+]
+
+#: Fields that are no attributes.
+COUNTS = frozenset({"results", "operands"})
 
 F = TypeVar("F", bound="Callable[[Draft], Draft]")
 Key = tuple[str, str]
@@ -28,7 +43,8 @@ class Layer:
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with.
+    ``data`` the positions of the operands that the module is called with. Weights are
+    float32, but for ``tables``, which the module holds in the operand's dtype.
     """
 
     name: str
@@ -36,6 +52,7 @@ class Layer:
     options: Mapping[str, Any]
     weights: Mapping[str, int]
     data: tuple[int, ...] = (0,)
+    tables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,81 @@ class Branch:
     operands: tuple[Value, ...]
 
 
+@dataclass(frozen=True)
+class Slices:
+    """A value that a loop takes apart: one slice a round, as the body's operand.
+
+    ``axis`` is None for a sequence, which gives one item a round; ``reverse`` begins
+    at the end. What is ``whole`` is not taken apart: every round has all of it.
+    """
+
+    value: Value
+    axis: int | None = 0
+    reverse: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A result that a loop puts together from one piece a round.
+
+    The pieces are of type ``piece`` and are stacked along ``axis``, the last one first
+    if ``reverse``; without an ``axis`` they stay a list.
+    """
+
+    piece: Type
+    axis: int | None = 0
+    reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What loops lower to: run a closed body again and again.
+
+    The body is called with the round's number and whether to go on (if ``counted``),
+    what is carried from round to round, a piece of each of ``slices``, and what it
+    captures. It gives whether to go on (if ``counted``), what is carried, and a piece
+    for each of ``rows``. It runs at most ``trips`` times (without limit if None, as
+    often as there are slices) and while ``condition`` is true (always if None).
+    """
+
+    body: Graph
+    trips: Value | None
+    condition: Value | None
+    carried: tuple[Value, ...]
+    slices: tuple[Slices, ...]
+    rows: tuple[Rows, ...]
+    captured: tuple[Value, ...]
+    counted: bool
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What ``Gradient`` lowers to: the derivatives of a closed body with one result.
+
+    They are by the first ``count`` of ``operands``, which the body is called with,
+    followed by what it captures. ``name`` is what the result is called.
+    """
+
+    body: Graph
+    operands: tuple[Value, ...]
+    count: int
+    captured: tuple[Value, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How values flow into a body, for inference.
+
+    ``types`` are those of the body's own inputs before the first round, and ``back``
+    says which result (by position) is which input in the next.
+    """
+
+    types: tuple[Type, ...]
+    back: Mapping[int, int] = field(default_factory=dict)
+
+
 class Op(ABC):
     """An operator at its newest version; a frozen dataclass of its attributes.
 
@@ -57,8 +149,10 @@ class Op(ABC):
         class Softmax(Op, onnx="Softmax", versions=(1, 11, 13)):
             axis: int | tuple[int, ...] = -1
 
-    A field called ``results`` is no attribute: it is set to the number of outputs that
-    the node asks for. ``deterministic`` is false for operators that draw at random.
+    Fields called ``results`` and ``operands`` are no attributes: they are set to the
+    number of outputs that the node asks for, and to the number of inputs that it has
+    (those that bodies capture come after them). ``deterministic`` is false for
+    operators that draw at random.
     """
 
     onnx: ClassVar[str]
@@ -122,13 +216,30 @@ class Op(ABC):
         """
         return None
 
+    def replaced(self, draft: Draft) -> Draft:
+        """``draft``, a node of this operator, as one or several of other operators.
+
+        Overridden where attributes are weights, which then become stored operands;
+        an operator that does so is neither inferred nor lowered itself.
+        """
+        return draft
+
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
         return {name: g for name, g in self.attrs().items() if isinstance(g, Graph)}
 
-    def body_types(self, body: str, operands: Sequence[Type | None]) -> Sequence[Type]:
-        """The types of a body's inputs, from those of the operands."""
-        raise NotImplementedError(f"{self.onnx} has no body {body!r}")
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        """What flows into a body: ``operands`` are the node's, without captures.
+
+        ``declared`` are the types that the body's own inputs have so far.
+        """
+        return Flow(())
 
     def attrs(self) -> dict[str, Any]:
         """The attributes by name."""

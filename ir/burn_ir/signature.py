@@ -7,6 +7,7 @@ and the annotations of its fields are the kinds of its attributes.
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -15,6 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
+from burn_ir.containers import kind_of
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op
 from burn_ir.types import Type
@@ -28,6 +30,11 @@ class Arity:
     most: int | None
     optional: tuple[bool, ...]
     rest_optional: bool
+    #: How many stand before those that there may be any number of.
+    plain: int
+    #: The kinds of value that each takes, and that any further one takes.
+    kinds: tuple[frozenset[str], ...]
+    rest_kinds: frozenset[str]
 
     @property
     def shown(self) -> str:
@@ -39,6 +46,12 @@ class Arity:
             if self.least == self.most
             else f"{self.least} to {self.most}"
         )
+
+    def takes(self, position: int) -> frozenset[str]:
+        """The kinds of value that the operand at ``position`` may be of."""
+        if position < len(self.kinds):
+            return self.kinds[position]
+        return self.rest_kinds
 
     def omits(self, position: int) -> bool:
         """Whether the operand at ``position`` may be left out."""
@@ -60,7 +73,24 @@ def arity(cls: type[Op]) -> Arity:
     if variadic is not None and not given and not rest_optional:
         least = 1
     optional = tuple("None" in str(p.annotation) for p in given)
-    return Arity(least, most, optional, rest_optional)
+    return Arity(
+        least,
+        most,
+        optional,
+        rest_optional,
+        len(given),
+        tuple(_kinds(p.annotation) for p in given),
+        _kinds(variadic.annotation) if variadic is not None else frozenset(),
+    )
+
+
+def _kinds(annotation: Any) -> frozenset[str]:
+    """What a parameter takes by its annotation: ``Type`` is a tensor."""
+    words = set(re.findall(r"\w+", str(annotation)))
+    if words & {"AnyType", "Any"}:
+        return frozenset({"tensor", "sequence", "optional", "map"})
+    named = {word.removesuffix("Type").lower() for word in words if "Type" in word}
+    return frozenset({kind or "tensor" for kind in named})
 
 
 def _parameters(
@@ -84,8 +114,14 @@ def check_operands(op: Op, operands: Sequence[Type | None]) -> None:
     if count < expected.least or (expected.most is not None and count > expected.most):
         raise InvalidOperand(f"expected {expected.shown} inputs, got {count}")
     for position, operand in enumerate(operands):
-        if operand is None and not expected.omits(position):
-            raise InvalidOperand(f"expected input {position}, got none")
+        if operand is None:
+            if not expected.omits(position):
+                raise InvalidOperand(f"expected input {position}, got none")
+        elif kind_of(operand) not in expected.takes(position):
+            kinds = " or ".join(sorted(expected.takes(position)))
+            raise InvalidOperand(
+                f"expected input {position} to be a {kinds}, got {operand.name}"
+            )
 
 
 @cache

@@ -15,6 +15,7 @@ import numpy as np
 from burn import Tensor
 from burn.backend.cpu import Cpu
 from burn.dtypes import DType, is_integer
+from burn_ir.containers import OptionalType, SequenceType
 from burn_ir.dim import Dim, Poly, at_least, same
 from burn_ir.errors import Undecided
 from burn_ir.types import Array
@@ -55,6 +56,20 @@ def static_ints(operand: Value) -> tuple[int, ...]:
         Undecided: they are known only when the model runs, or contain a symbol.
     """
     return tuple(int(d) for d in static_dims(operand))
+
+
+def is_sequence(operand: Value) -> bool:
+    """Whether ``operand`` is a list, or will be when the model runs."""
+    if isinstance(operand, list):
+        return True
+    known = getattr(getattr(operand, "data", None), "type", None)
+    return isinstance(known, SequenceType)
+
+
+def is_optional(operand: Value) -> bool:
+    """Whether ``operand`` is None, or may be when the model runs."""
+    known = getattr(getattr(operand, "data", None), "type", None)
+    return operand is None or isinstance(known, OptionalType)
 
 
 class _Shapes(Cpu):

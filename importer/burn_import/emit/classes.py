@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
@@ -22,6 +25,7 @@ from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.paths import original
 from burn_import.structure.sequences import function_name
+from burn_ir.containers import kind_of, python_type
 from burn_ir.dim import symbol
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
@@ -82,14 +86,14 @@ class ClassWriter:
             wrap,
         )
         body = self.defaults(parameters) + writer.write()
-        single = len(self.part.outputs) == 1
-        several = wrap or f"tuple[{', '.join(['Tensor'] * len(self.part.outputs))}]"
+        kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
+        several = wrap or f"tuple[{', '.join(kinds)}]"
         return ClassText(
             self.part.class_name,
             doc,
             self.fields(),
             self.signature(parameters),
-            "Tensor" if single else several,
+            kinds[0] if len(kinds) == 1 else several,
             body,
             not self.part.path,
             writer.render.modules | self.imported(),
@@ -98,7 +102,8 @@ class ClassWriter:
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
         made = self.containers.entries.values()
-        return {name for name in ("ops", "math") for t in made if f"{name}." in t}
+        modules = ("ops", "math", "burn")
+        return {name for name in modules for t in made if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
@@ -122,9 +127,10 @@ class ClassWriter:
         """The parameters of ``__call__`` after ``self``."""
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
+            kind = python_type(self.graph.type(value))
             optional = value in self.graph.defaults
             shown.append(
-                f"{name}: Tensor | None = None" if optional else f"{name}: Tensor"
+                f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
             )
         return "".join(f", {text}" for text in shown)
 
@@ -182,8 +188,12 @@ def sequence_text(part: Part) -> str:
 def layer_text(layer: Layer) -> str:
     """``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
-    args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
+    args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
+
+
+def _argument(value: Any) -> str:
+    return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
 def parameter_names(part: Part) -> list[str]:
@@ -227,6 +237,8 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
 
 def _shown(known: Type) -> str:
     """The type with extents that are long expressions left open."""
+    if kind_of(known) != "tensor":
+        return known.name
     dims = known.shape or ()
     short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
     return known.with_shape(None if known.shape is None else short).name

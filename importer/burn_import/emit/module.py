@@ -17,6 +17,7 @@ from burn_import.emit.classes import (
 from burn_import.emit.containers import Holders
 from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
+from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -87,14 +88,18 @@ def _module(
         record_literal=literal(record),
         imports=_imports(texts, several),
         output_tuple=_tuple_name(tree.root.class_name) if several else "",
-        output_fields=outputs,
+        output_fields=[
+            (name, python_type(graph.type(value)))
+            for name, value in zip(outputs, graph.outputs, strict=True)
+        ],
         classes=texts,
     )
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
+    given = f"{', '.join(inputs)} -> " if inputs else ""
     for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
-        title = f"{class_name}: {', '.join(inputs)} -> {shown}."
+        title = f"{class_name}: {given}{shown}."
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."

@@ -8,10 +8,10 @@ from burn_import.source.names import snake
 from burn_import.source.trace import (
     Apply,
     Block,
-    Choice,
     ModuleCall,
     Statement,
     Symbol,
+    blocks_of,
 )
 from burn_import.source.walk import symbols_in
 
@@ -73,9 +73,8 @@ def constant_roles(block: Block) -> dict[str, str]:
                 for symbol in symbols_in(arg):
                     if symbol.constant:
                         roles.setdefault(symbol.constant, word)
-        elif isinstance(statement, Choice):
-            for inner in (statement.then, statement.orelse):
-                roles = {**constant_roles(inner), **roles}
+        for inner in blocks_of(statement):
+            roles = {**constant_roles(inner), **roles}
     return roles
 
 

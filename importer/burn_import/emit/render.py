@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
 from burn import Tensor, dtypes
-from burn.dtypes import DType, is_float, is_integer, string
+from burn.dtypes import DType, default_dtype, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
@@ -78,7 +78,11 @@ class Renderer:
             if operand.data in self.python:
                 self.python.add(call.targets[0])
                 return _negated(self.data(operand))
-        if spelling is not None and isinstance(call.args[0], Tensor | int | float):
+        if name == "absent":
+            return atom("None")
+        if spelling is not None and isinstance(
+            call.args[0], Tensor | int | float | list
+        ):
             if spelling.kind == "infix" and not call.static:
                 left, right = self.arguments(call)
                 return left.infix(spelling.text, right, spelling.precedence)
@@ -87,6 +91,8 @@ class Renderer:
                 return operand.prefixed(spelling.text, spelling.precedence)
             if spelling.kind == "index":
                 return self.index(call)
+            if spelling.kind == "argument":
+                return self.data(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
@@ -194,8 +200,8 @@ class Renderer:
         if isinstance(arg, Tensor) and arg.data not in self.names:
             number = _number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            alone = call.primitive.name == "where" and _unguided(arg, call.args[1:])
-            if number is not None and not alone and _fits(arg.data, others):
+            fits = number is not None and _fits(arg.data, others)
+            if fits and _keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
@@ -331,15 +337,6 @@ def _number(symbol: Symbol) -> Any:
     return known.reshape(-1)[0] if plain else None
 
 
-def _unguided(arg: Tensor, sides: Sequence[Any]) -> bool:
-    """Whether ``arg`` has to tell the dtype of both sides, since both are numbers."""
-    first = next(side for side in sides if isinstance(side, Tensor))
-    if arg is not first or not all(map(_is_number, sides)):
-        return False
-    usual = (dtypes.float32, dtypes.int64, dtypes.bool_)
-    return arg.data.type is None or arg.data.type.dtype not in usual
-
-
 def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
     """Whether a number has the effect of the constant: no axis or dtype is lost."""
     known = symbol.known
@@ -353,6 +350,20 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
         and len(t.type.shape) >= known.ndim
         for t in tensors
     )
+
+
+def _keeps_dtype(arg: Tensor, call: Apply) -> bool:
+    """Whether a number has the dtype of the constant that it stands for.
+
+    The condition of ``where`` has no part in the dtype: the number, if it is not of
+    Python's own dtype, needs another branch with one.
+    """
+    if call.primitive.name != "where":
+        return True
+    known = arg.data.known
+    branches = [a for a in call.args[1:] if a is not arg]
+    typed = any(isinstance(a, Tensor) and _number(a.data) is None for a in branches)
+    return typed or known.dtype in (object, default_dtype(known.item()))
 
 
 def _last_tensor(call: Apply) -> int:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
+from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.naming import role
 from burn_import.emit.render import Renderer
+from burn_import.emit.rounds import write_loop
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
 from burn_import.source.names import Namespace, singular
@@ -16,12 +18,15 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
+    Repetition,
     Statement,
     Symbol,
 )
 from burn_import.source.walk import conditions, count_uses, drop_dead
+from burn_ir.containers import python_type
 
 WIDTH = 88
 #: A longer expression gets a name even if it is used once.
@@ -64,6 +69,8 @@ class Writer:
         self.tail: Expression | None = None
         #: Names that results of branches must have.
         self.forced: dict[Symbol, str] = {}
+        #: Names that values would rather have, if they are free by then.
+        self.preferred: dict[Symbol, str] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.render.names[symbol] = name
             self.live[name] = symbol
@@ -110,6 +117,10 @@ class Writer:
                 self.choice(statement, indent)
             elif isinstance(statement, Loop):
                 self.loop(statement, indent)
+            elif isinstance(statement, Repetition):
+                write_loop(self, statement, indent)
+            elif isinstance(statement, Derivation):
+                write_derivation(self, statement, indent)
             elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
@@ -125,6 +136,8 @@ class Writer:
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and _several(statement) else ""
+        if expression.text == "[]":
+            names[0] += f": {python_type(statement.targets[0].type)}"
         text = f"{', '.join(names)}{comma} = {expression.text}"
         self.line(text, indent, self.comment(statement.targets, expression))
         for target in statement.targets:
@@ -160,6 +173,8 @@ class Writer:
             return "_"
         name = self.forced.get(symbol)
         if name is None:
+            name = self.preferred.get(symbol)
+        if name is None or (name in self.live and symbol not in self.forced):
             name = self.free(self.wanted(symbol, statement, expression))
         self.claim(symbol, name)
         return name

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from burn_import.onnx.tensors import Tensors
+from burn_import.onnx.types import declared_type
 from burn_ir import InvalidModel, RawGraph
+from burn_ir.dim import Dim, symbol
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, TypeProto
+    from onnx import AttributeProto, GraphProto
 
 #: By number of the attribute's type, the field that holds it.
 FIELDS = {
@@ -42,7 +44,7 @@ def attribute_value(
 ) -> Any:
     """The value: a number, string, array or graph, or a tuple of such.
 
-    Types are given as ONNX writes them (``tensor(float)``). ``operator`` is the
+    Types are given as those of values. ``operator`` is the
     operator's name, version and domain.
 
     Raises:
@@ -58,7 +60,7 @@ def attribute_value(
         "t": lambda value: tensors.array(value, where),
         "g": read_graph,
         "sparse_tensor": lambda value: tensors.sparse(value, where),
-        "tp": _type_text,
+        "tp": lambda value: declared_type(value, where, _open),
     }
     value = getattr(attr, name)
     if name in readers:
@@ -106,15 +108,6 @@ def _text(value: bytes, where: str) -> str:
         raise InvalidModel(message) from None
 
 
-def _type_text(proto: TypeProto) -> str:
-    from onnx import TensorProto
-
-    kind = proto.WhichOneof("value")
-    if kind == "sequence_type":
-        return f"seq({_type_text(proto.sequence_type.elem_type)})"
-    if kind == "optional_type":
-        return f"optional({_type_text(proto.optional_type.elem_type)})"
-    code = proto.tensor_type.elem_type
-    if kind != "tensor_type" or code not in TensorProto.DataType.values():
-        raise InvalidModel("expected a type of ONNX in an attribute")
-    return f"tensor({TensorProto.DataType.Name(code).lower()})"
+def _open(name: str, axis: int) -> Dim:
+    """Attributes have no dimensions of their own: whatever they say is open."""
+    return symbol("?")

@@ -14,15 +14,14 @@ from burn_import.onnx.attributes import attribute_value
 from burn_import.onnx.dims import DimNames
 from burn_import.onnx.functions import Call, Functions, Names, TooManyNodes
 from burn_import.onnx.scopes import scope_of
-from burn_import.onnx.tensors import Tensors, dtype_of
+from burn_import.onnx.tensors import Tensors
+from burn_import.onnx.types import declared_type
 from burn_ir import (
     InvalidModel,
     ModelError,
-    Problem,
     RawGraph,
     RawNode,
     Type,
-    UnsupportedModel,
 )
 from burn_ir.dim import Dim
 from burn_ir.types import Array
@@ -61,10 +60,7 @@ class GraphReader:
     problems: list[ModelError] = field(default_factory=list)
 
     def main(self, proto: GraphProto) -> RawGraph:
-        """The main graph; inputs that are no tensors are among the problems."""
-        for value in proto.input:
-            if value.type.WhichOneof("value") != "tensor_type":
-                self.problems.append(_no_tensor(value))
+        """The main graph."""
         return self.graph(proto, Frame(self.opsets), is_main=True)
 
     def graph(self, proto: GraphProto, frame: Frame, is_main: bool = False) -> RawGraph:
@@ -200,30 +196,19 @@ class GraphReader:
 
     def type(self, value: ValueInfoProto, is_main: bool) -> Type:
         """The declared type of an input; a fresh symbol where an extent is not."""
-        tensor = value.type.tensor_type
-        if value.type.WhichOneof("value") != "tensor_type" or not tensor.elem_type:
-            if is_main and value.type.WhichOneof("value") == "tensor_type":
-                self.problems.append(_no_tensor(value))
+
+        def extent(name: str, axis: int) -> Dim:
+            if name:
+                return self.dims.named(name)
+            return self.dims.fresh(f"{value.name}_dim_{axis}")
+
+        if not is_main and _says_nothing(value.type):
             return Type(UNDECLARED, None)
         try:
-            dtype = dtype_of(tensor.elem_type, f"input {value.name!r}")
+            return declared_type(value.type, f"input {value.name!r}", extent)
         except ModelError as error:
             self.problems.append(error)
             return Type(UNDECLARED, None)
-        if not tensor.HasField("shape"):
-            return Type(dtype, None)
-        return Type(dtype, self.shape(value.name, value.type))
-
-    def shape(self, name: str, declared: TypeProto) -> tuple[Dim, ...]:
-        dims: list[Dim] = []
-        for axis, dim in enumerate(declared.tensor_type.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value >= 0:
-                dims.append(dim.dim_value)
-            elif dim.dim_param:
-                dims.append(self.dims.named(dim.dim_param))
-            else:  # nothing, or -1 as some exporters write
-                dims.append(self.dims.fresh(f"{name}_dim_{axis}"))
-        return tuple(dims)
 
 
 def domain_of(domain: str) -> str:
@@ -268,14 +253,10 @@ def _defined(proto: GraphProto) -> set[str]:
     return found | {name for node in proto.node for name in node.output if name}
 
 
-def _no_tensor(value: ValueInfoProto) -> ModelError:
-    kind = (value.type.WhichOneof("value") or "nothing").removesuffix("_type")
-    if kind == "tensor":
-        return InvalidModel(f"expected input {value.name!r} to declare its dtype")
-    if kind == "nothing":
-        return InvalidModel(f"expected input {value.name!r} to declare its type")
-    message = f"expected inputs that are tensors, got {value.name!r}, a {kind}"
-    return UnsupportedModel([Problem(message)])
+def _says_nothing(proto: TypeProto) -> bool:
+    """Whether a body leaves the type of an input to the node around it."""
+    kind = proto.WhichOneof("value")
+    return kind is None or kind == "tensor_type" and not proto.tensor_type.elem_type
 
 
 def _constant(attrs: Mapping[str, Any]) -> dict[str, Any]:

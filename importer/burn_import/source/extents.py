@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from burn import Tensor
 from burn_import.source.expression import Expression, atom
 from burn_import.source.names import Namespace, identifier
-from burn_import.source.trace import Block, Choice, Statement, Symbol
-from burn_import.source.walk import operands
+from burn_import.source.trace import (
+    Block,
+    Derivation,
+    Repetition,
+    Statement,
+    Symbol,
+    blocks_of,
+)
+from burn_import.source.walk import dims_in, operands
 from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
 
 
@@ -77,9 +83,14 @@ class Extents:
     def _plan_statement(self, statement: Statement, available: list[Symbol]) -> None:
         for operand in operands(statement):
             self._bind_all(dims_in(operand), available)
-        if isinstance(statement, Choice):
-            for block in (statement.then, statement.orelse):
-                self._plan_block(block, list(available))
+        state: list[Symbol] = []
+        if isinstance(statement, Derivation):
+            state = statement.state
+        elif isinstance(statement, Repetition):
+            state = statement.state
+            self.locals[statement.counter] = self.names.unique("i")
+        for block in blocks_of(statement):
+            self._plan_block(block, [*available, *state])
         available += statement.targets
 
     def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
@@ -109,7 +120,8 @@ class Extents:
         """The values whose extents ``value`` is written with."""
         for dim in dims_in(value):
             for piece in _pieces(dim, self.locals):
-                yield self.source[piece]
+                if piece in self.source:  # the number of a round has none
+                    yield self.source[piece]
 
     def write(self, dim: Dim) -> Expression:
         """``dim`` in terms of the local names."""
@@ -157,18 +169,3 @@ def _extents(value: Symbol) -> dict[Dim, None]:
 def _name(extent: Dim) -> str:
     text = str(extent)
     return identifier(text) if text.isidentifier() else "size"
-
-
-def dims_in(value: Any) -> Iterator[Poly]:
-    """The dimensions that are written when ``value`` is."""
-    if isinstance(value, Poly):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from dims_in(item)
-    elif isinstance(value, slice):
-        yield from dims_in((value.start, value.stop, value.step))
-    elif isinstance(value, Tensor):
-        known = value.data.known
-        if known is not None and known.dtype == object and not value.data.constant:
-            yield from dims_in(known.ravel().tolist())

@@ -13,7 +13,7 @@ from burn import Tensor
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
-from burn_ir.dim import Dim
+from burn_ir.dim import Dim, Poly
 from burn_ir.errors import Undecided
 from burn_ir.types import Array, Type
 
@@ -96,7 +96,50 @@ class Loop:
     targets: list[Symbol]
 
 
-Statement = Apply | ModuleCall | Choice | Loop
+@dataclass
+class Repetition:
+    """``for`` or ``while``: the rounds of a loop that the model has itself.
+
+    In a round, ``state`` are the carried values, which begin as ``initial``. The body's
+    results are their next values, then a piece for each list, then, if ``check`` is
+    "after", whether there is another round. If it is "before", the first carried value
+    says so. ``targets`` are the carried values in the end, then the lists. ``trips`` is
+    a tensor or a dimension, None without limit; ``counter`` the round's number.
+    """
+
+    trips: Any
+    counter: Poly
+    initial: list[Any]
+    state: list[Symbol]
+    body: Block
+    check: str
+    targets: list[Symbol]
+
+
+@dataclass
+class Derivation:
+    """``def name(*state): body`` and ``targets = ops.gradient(name, ...)``.
+
+    The derivatives are by the first of ``args``, as many as there are targets.
+    """
+
+    name: str
+    args: list[Any]
+    state: list[Symbol]
+    body: Block
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice | Loop | Repetition | Derivation
+
+
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks inside a statement."""
+    if isinstance(statement, Choice):
+        return (statement.then, statement.orelse)
+    if isinstance(statement, Repetition | Derivation):
+        return (statement.body,)
+    return ()
 
 
 @dataclass

@@ -10,11 +10,15 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
+    Repetition,
     Statement,
     Symbol,
+    blocks_of,
 )
+from burn_ir.dim import Poly, symbols as symbols_of
 
 Sources = Callable[[Any], Iterable[Symbol]]
 
@@ -23,8 +27,10 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     """What a statement reads at its top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
-    if isinstance(statement, ModuleCall | Loop):
-        return statement.args
+    if isinstance(statement, ModuleCall | Loop | Derivation):
+        return tuple(statement.args)
+    if isinstance(statement, Repetition):
+        return (statement.trips, *statement.initial)
     return (statement.condition,)
 
 
@@ -42,9 +48,33 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 def reads(statement: Statement) -> Iterator[Symbol]:
     """Every symbol a statement reads, once for each time, bodies included."""
     yield from symbols_in(operands(statement))
-    if isinstance(statement, Choice):
-        for block in (statement.then, statement.orelse):
-            yield from block_reads(block)
+    for block in blocks_of(statement):
+        yield from block_reads(block)
+    if isinstance(statement, Repetition | Derivation):
+        yield from held(statement)
+
+
+def held(loop: Repetition | Derivation) -> list[Symbol]:
+    """What the rounds of a loop read from outside: it lives until the last is over.
+
+    That counts as one more reader, so nothing is computed inside that could be before.
+    """
+    made = {*loop.state, *_made(loop.body)}
+    return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
+
+
+def _made(block: Block) -> Iterator[Symbol]:
+    for statement in _walk(block):
+        yield from statement.targets
+        if isinstance(statement, Repetition | Derivation):
+            yield from statement.state
+
+
+def mentions(block: Block, dim: Poly) -> bool:
+    """Whether a dimension is written anywhere in a block."""
+    (name,) = symbols_of(dim)
+    found = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
+    return any(name in symbols_of(one) for one in found)
 
 
 def block_reads(block: Block) -> Iterator[Symbol]:
@@ -66,6 +96,11 @@ def drop_dead(block: Block, sources: Sources) -> None:
             continue
         if isinstance(statement, Choice):
             _drop_dead_choice(statement, live, sources)
+        elif isinstance(statement, Repetition):
+            _drop_dead_rows(statement, live)
+            drop_dead(statement.body, sources)
+        elif isinstance(statement, Derivation):
+            drop_dead(statement.body, sources)
         live.update(reads(statement))
         live.update(sources(_all_operands(statement)))
         kept.append(statement)
@@ -74,12 +109,19 @@ def drop_dead(block: Block, sources: Sources) -> None:
 
 def _all_operands(statement: Statement) -> list[Any]:
     found = list(operands(statement))
-    if isinstance(statement, Choice):
-        for block in (statement.then, statement.orelse):
-            found += block.results
-            for inner in block.statements:
-                found += _all_operands(inner)
+    for block in blocks_of(statement):
+        found += block.results
+        for inner in block.statements:
+            found += _all_operands(inner)
     return found
+
+
+def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
+    """Forget the lists that nobody reads; what is carried stays."""
+    count = len(loop.state)
+    lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
+    for index in reversed(lists):
+        del loop.targets[index], loop.body.results[index]
 
 
 def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
@@ -122,6 +164,20 @@ def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
 def _walk(block: Block) -> Iterator[Statement]:
     for statement in block.statements:
         yield statement
-        if isinstance(statement, Choice):
-            yield from _walk(statement.then)
-            yield from _walk(statement.orelse)
+        for inner in blocks_of(statement):
+            yield from _walk(inner)
+
+
+def dims_in(value: Any) -> Iterator[Poly]:
+    """The dimensions that are written when ``value`` is."""
+    if isinstance(value, Poly):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from dims_in(item)
+    elif isinstance(value, slice):
+        yield from dims_in((value.start, value.stop, value.step))
+    elif isinstance(value, Tensor):
+        known = value.data.known
+        if known is not None and known.dtype == object and not value.data.constant:
+            yield from dims_in(known.ravel().tolist())

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from burn.dtypes import bool_
-from burn_ir.errors import InvalidOperand
+import numpy as np
+
+from burn.dtypes import bool_, int64
+from burn_ir.containers import AnyType, SequenceType, either, sequence_of
+from burn_ir.dim import Dim, symbols, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
-from burn_ir.op import Branch, Op, Type, Value, body
-from burn_ir.types import join
+from burn_ir.op import Branch, Flow, Op, Repeat, Rows, Slices, Type, Value, body
+from burn_ir.raw import RawGraph, RawNode
+from burn_ir.static import is_sequence, static_ints
+from burn_ir.upgrade import Draft
+
+#: A number of rounds that nobody means as one: "until the condition ends it".
+ENDLESS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -19,7 +29,7 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     else_branch: Graph = body()
     then_branch: Graph = body()
 
-    def infer(self, condition: Type, *captured: Type) -> tuple[Type, ...]:
+    def infer(self, condition: Type, *captured: AnyType) -> tuple[Type, ...]:
         if condition.dtype != bool_:
             raise InvalidOperand(f"expected a bool condition, got {condition.name}")
         sides = [_results(side) for side in (self.then_branch, self.else_branch)]
@@ -28,13 +38,308 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
                 "expected branches with equally many outputs, "
                 f"got {len(sides[0])} and {len(sides[1])}"
             )
-        return tuple(join(a, b) for a, b in zip(*sides, strict=True))
+        return tuple(either(a, b) for a, b in zip(*sides, strict=True))
 
     def lower(self, condition: Value, *captured: Value) -> Branch:
         return Branch(condition, self.then_branch, self.else_branch, captured)
 
-    def body_types(self, body: str, operands: Sequence[Type | None]) -> Sequence[Type]:
-        return [t for t in operands[1:] if t is not None]
+
+@dataclass(frozen=True)
+class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
+    """At most ``trips`` rounds while ``condition`` holds.
+
+    The operands after these are what is carried from round to round, then what the
+    body captures.
+    """
+
+    body: Graph = body()
+    operands: int = 2
+
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        carried = [_given(t).forget() for t in operands[2:]]
+        counter = _counter(declared[0].shape if declared else ())
+        going = Type(bool_, _one(declared[1].shape if len(declared) > 1 else ()))
+        back = {place: place + 1 for place in range(1, 1 + len(carried))}
+        return Flow((counter, going, *carried), back)
+
+    def infer(
+        self, trips: Type | None, condition: Type | None, *rest: AnyType
+    ) -> tuple[Type, ...]:
+        if trips is not None and trips.dtype != int64:
+            raise InvalidOperand(f"expected an int64 trip count, got {trips.name}")
+        if condition is not None and condition.dtype != bool_:
+            raise InvalidOperand(f"expected a bool condition, got {condition.name}")
+        count = self.operands - 2
+        results = _results(self.body)
+        if len(results) <= count or results[0].dtype != bool_:
+            raise InvalidOperand(
+                f"expected its body to give a bool and {count} carried values"
+            )
+        carried = [self.body.types[name] for name in self.body.inputs[2 : 2 + count]]
+        counter = self.body.types[self.body.inputs[0]]
+        pieces = [_outside(piece, counter) for piece in results[1 + count :]]
+        rounds = self._rounds(trips, condition)
+        return (*carried, *(_stacked(Rows(piece), rounds) for piece in pieces))
+
+    def _rounds(self, trips: Type | None, condition: Type | None) -> Dim | None:
+        """The number of rounds where nothing can end the loop before its time."""
+        if trips is None or trips.known is None or trips.known.size != 1:
+            return None
+        going = self.body.outputs[0]
+        follows = self.body.type(going)
+        sure = going == self.body.inputs[1] or _is_true(follows)
+        first = condition is None or _is_true(condition)
+        count: Dim = trips.known.reshape(-1).tolist()[0]
+        known = not isinstance(count, int) or 0 <= count < ENDLESS
+        return count if sure and first and known else None
+
+    def lower(
+        self, trips: Value | None, condition: Value | None, *rest: Value
+    ) -> Repeat:
+        count = self.operands - 2
+        pieces = _results(self.body)[1 + count :]
+        return Repeat(
+            self.body,
+            None if _endless(trips) else trips,
+            condition,
+            rest[:count],
+            (),
+            tuple(Rows(piece) for piece in pieces),
+            rest[count:],
+            counted=True,
+        )
+
+
+@dataclass(frozen=True)
+class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
+    """A round for every slice of the last ``num_scan_inputs`` operands."""
+
+    num_scan_inputs: int
+    body: Graph = body()
+    scan_input_axes: tuple[int, ...] | None = None
+    scan_input_directions: tuple[int, ...] | None = None
+    scan_output_axes: tuple[int, ...] | None = None
+    scan_output_directions: tuple[int, ...] | None = None
+    operands: int = 1
+
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        count = len(operands) - int(attrs["num_scan_inputs"])
+        if count < 0 or count == len(operands):
+            raise InvalidOperand(
+                f"expected num_scan_inputs from 1 to {len(operands)}, "
+                f"got {attrs['num_scan_inputs']}"
+            )
+        given = [_given(t) for t in operands]
+        axes = _per_input(attrs, "scan_input_axes", len(operands) - count)
+        slices = [_slice(t, axis) for t, axis in zip(given[count:], axes, strict=True)]
+        types = (*(t.forget() for t in given[:count]), *slices)
+        return Flow(types, {place: place for place in range(count)})
+
+    def infer(self, *operands: AnyType) -> tuple[Type, ...]:
+        count = self.operands - self.num_scan_inputs
+        results = _results(self.body)
+        if len(results) < count:
+            raise InvalidOperand(f"expected its body to give {count} states or more")
+        length = self._length(operands[count : self.operands])
+        carried = [self.body.types[name] for name in self.body.inputs[:count]]
+        rows = self._rows(results[count:])
+        return (*carried, *(_stacked(row, length) for row in rows))
+
+    def lower(self, *operands: Value) -> Repeat:
+        count = self.operands - self.num_scan_inputs
+        axes = _per_input(self.attrs(), "scan_input_axes", self.num_scan_inputs)
+        turned = _per_input(self.attrs(), "scan_input_directions", len(axes))
+        taken = zip(operands[count : self.operands], axes, turned, strict=True)
+        return Repeat(
+            self.body,
+            None,
+            None,
+            operands[:count],
+            tuple(Slices(x, _axis(x, axis), bool(way)) for x, axis, way in taken),
+            tuple(self._rows(_results(self.body)[count:])),
+            operands[self.operands :],
+            counted=False,
+        )
+
+    def _rows(self, pieces: Sequence[Type]) -> list[Rows]:
+        axes = _per_input(self.attrs(), "scan_output_axes", len(pieces))
+        turned = _per_input(self.attrs(), "scan_output_directions", len(pieces))
+        return [
+            Rows(piece, axis, bool(way))
+            for piece, axis, way in zip(pieces, axes, turned, strict=True)
+        ]
+
+    def _length(self, scanned: Sequence[Type]) -> Dim | None:
+        axes = _per_input(self.attrs(), "scan_input_axes", len(scanned))
+        lengths = [
+            t.shape[t.axes(axis)[0]]
+            for t, axis in zip(scanned, axes, strict=True)
+            if t.shape is not None
+        ]
+        numbers = {length for length in lengths if isinstance(length, int)}
+        if len(numbers) > 1:
+            raise InvalidOperand(f"expected equally long inputs, got {sorted(numbers)}")
+        return next(iter([*numbers, *lengths]), None)
+
+
+@Scan.upgrade(8)
+def _(draft: Draft) -> Draft:
+    """Version 8 did the same for every element of a batch: a loop around the loop.
+
+    Its inputs begin with the number of slices of each element, all if omitted.
+    """
+    lengths, *operands = draft.node.inputs
+    if lengths is not None:
+        raise InvalidOperand("expected version 8 without sequence_lens, got some")
+    count = int(draft.attrs["num_scan_inputs"])
+    turned = draft.attrs.get("directions", (0,) * count)
+    body: RawGraph = draft.attrs["body"]
+    inner = {
+        "body": body,
+        "num_scan_inputs": count,
+        "scan_input_directions": turned,
+    }
+    own = f"{draft.node.name or draft.node.op_type}.element"
+    inputs = tuple(f"{own}.{place}" for place in range(len(operands)))
+    outputs = tuple(f"{own}.result.{place}" for place in range(len(body.outputs)))
+    element = RawNode("Scan", "burn", inner, inputs, outputs, draft.node.name)
+    types = {name: Type(int64, None) for name in inputs}
+    outer = RawGraph(f"{body.name}.elements", types, outputs, (element,), {})
+    node = replace(draft.node, inputs=tuple(operands))
+    batch = replace(draft, node=node, types=draft.types[1:])
+    return batch.with_attrs("directions", body=outer, num_scan_inputs=len(operands))
+
+
+@dataclass(frozen=True)
+class ElementScan(Scan, onnx="Scan", versions=(1,), domain="burn"):
+    """The scan of one element of a batch, which version 8 of ``Scan`` does for each."""
+
+
+@dataclass(frozen=True)
+class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
+    """The body for every item; other tensors are the same in every round."""
+
+    body: Graph = body()
+    operands: int = 1
+
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        given = [_given(t) for t in operands]
+        return Flow(
+            tuple(
+                t.element if isinstance(t, SequenceType) else t.forget() for t in given
+            )
+        )
+
+    def infer(self, sequence: SequenceType, *others: AnyType) -> tuple[Type, ...]:
+        return tuple(sequence_of(t) for t in _results(self.body))
+
+    def lower(self, *operands: Value) -> Repeat:
+        own = self.operands
+        return Repeat(
+            self.body,
+            None,
+            None,
+            (),
+            tuple(Slices(x, None, whole=not is_sequence(x)) for x in operands[:own]),
+            tuple(Rows(piece, None) for piece in _results(self.body)),
+            operands[own:],
+            counted=False,
+        )
+
+
+def _given(known: Type | None) -> Type:
+    if known is None:
+        raise InvalidOperand("expected a value to carry, got none")
+    return known
+
+
+def _one(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
+    """Old files have a tensor of one element where newer ones have a scalar."""
+    return (1,) if shape is not None and len(shape) == 1 else ()
+
+
+def _counter(declared: Sequence[Dim] | None) -> Type:
+    """The round's number: a symbol of its own, so that shapes can depend on it."""
+    shape = _one(declared)
+    number = np.empty((), object)
+    number[()] = unnamed()
+    return Type(int64, shape, number.reshape(tuple(1 for _ in shape)))
+
+
+def _is_true(condition: Type | None) -> bool:
+    known = None if condition is None else condition.known
+    return known is not None and bool(np.asarray(known).all())
+
+
+def _endless(trips: Value | None) -> bool:
+    if trips is None:
+        return True
+    try:
+        (count,) = static_ints(trips)
+    except (Undecided, TypeError):
+        return False
+    return count >= ENDLESS
+
+
+def _outside(piece: Type, counter: Type) -> Type:
+    """The type of a piece to those who do not know the round's number."""
+    assert counter.known is not None
+    number = str(counter.known.reshape(-1)[0])
+    if piece.shape is None or not any(number in symbols(d) for d in piece.shape):
+        return piece.forget()
+    dims = [unnamed() if number in symbols(d) else d for d in piece.shape]
+    return piece.with_shape(dims)
+
+
+def _stacked(row: Rows, length: Dim | None) -> Type:
+    """The type of equal pieces stacked."""
+    piece = row.piece
+    if piece.shape is None or row.axis is None:
+        return Type(piece.dtype, None)
+    rank = len(piece.shape) + 1
+    if not -rank <= row.axis < rank:
+        raise InvalidOperand(f"expected an output axis below {rank}, got {row.axis}")
+    place = row.axis % rank
+    extent = unnamed() if length is None else length
+    return piece.with_shape((*piece.shape[:place], extent, *piece.shape[place:]))
+
+
+def _slice(known: Type, axis: int) -> Type:
+    """The type of a slice, which has one axis less."""
+    if known.shape is None:
+        return known.forget()
+    (place,) = known.axes(axis)
+    return known.with_shape((*known.shape[:place], *known.shape[place + 1 :]))
+
+
+def _axis(x: Value, axis: int) -> int:
+    return axis if axis >= 0 else axis + len(x.shape)
+
+
+def _per_input(attrs: Mapping[str, Any], name: str, count: int) -> Sequence[int]:
+    """An attribute that has a number for each of ``count`` values, 0 if omitted."""
+    given = attrs.get(name) or (0,) * count
+    if len(given) != count:
+        raise InvalidOperand(f"expected {count} numbers in {name}, got {len(given)}")
+    return tuple(int(n) for n in given)
 
 
 def _results(side: Graph) -> list[Type]:

@@ -1,4 +1,4 @@
-"""Normalisation by statistics, and dropout."""
+"""Normalisation by statistics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.functions import Floating, expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import changed, shortest
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -40,6 +40,87 @@ def stored(*types: Type | None) -> list[Array] | None:
     given = [t.known for t in types if t is not None]
     arrays = [a for a in given if a is not None]
     return arrays if len(arrays) == len(given) else None
+
+
+@dataclass(frozen=True)
+class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14, 15)):
+    """Statistics of rank above 1 have an entry for every element of a sample."""
+
+    epsilon: float = 1e-5
+    momentum: float = 0.9
+    training_mode: int = 0
+    results: int = 1
+
+    def infer(
+        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
+    ) -> Type | tuple[Type, ...]:
+        if self.results > 1 and not self.training_mode:
+            raise InvalidOperand(
+                f"expected one output without training_mode, got {self.results}"
+            )
+        if x.shape is not None and scale.shape is not None and scale.rank == 1:
+            check_vectors(x, (scale, bias, mean, var), (*x.shape, 1)[1])
+        out = expect_float(x).forget()
+        if not self.training_mode:
+            return out
+        averages = (mean.forget(), var.forget())
+        return (out, *averages, *(t.with_dtype(x.dtype) for t in averages))
+
+    def lower(
+        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
+    ) -> Value:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        if self.training_mode:
+            return self._train(x, scale, bias, mean, var)
+        if len(scale.shape) > 1:
+            return (x - mean) / ops.sqrt(var + self.epsilon) * scale + bias
+        return ops.batch_norm(x, mean, var, scale, bias, **options)
+
+    def _train(
+        self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
+    ) -> tuple[Value, ...]:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        if len(scale.shape) > 1:
+            now = x.mean(0)
+            centred = x - now
+            spread = (centred * centred).mean(0)
+            out = centred / ops.sqrt(spread + self.epsilon) * scale + bias
+        else:
+            out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
+        kept = self.momentum
+        averages = (
+            mean * kept + now.cast(mean.dtype) * (1.0 - kept),
+            var * kept + spread.cast(var.dtype) * (1.0 - kept),
+        )
+        saved = (now.cast(x.dtype), spread.cast(x.dtype)) if self.results > 3 else ()
+        return (out, *averages, *saved)[: self.results]
+
+    def layer(
+        self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
+    ) -> Layer | None:
+        arrays = stored(scale, bias, mean, var)
+        if arrays is None or self.training_mode or arrays[0].ndim != 1:
+            return None
+        if x.shape is None or not 2 <= x.rank <= 5:
+            return None
+        # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
+        name = f"BatchNorm{max(x.rank - 2, 1)}d"
+        weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
+        options = changed(
+            eps=(self.epsilon, 1e-5), momentum=(shortest(1.0 - self.momentum), 0.1)
+        )
+        return Layer(name, (len(arrays[0]),), options, weights)
+
+
+@BatchNormalization.upgrade(1, 6, 7, 9)
+def mode_of_outputs(draft: Draft) -> Draft:
+    """Before 14, more outputs than one told training, whatever ``is_test`` said.
+
+    The fourth and fifth of them, the batch's own statistics, are gone since.
+    """
+    training = any(name is not None for name in draft.node.outputs[1:])
+    mode = {"training_mode": 1} if training else {}
+    return draft.with_attrs("is_test", "spatial", **mode)
 
 
 @dataclass(frozen=True)
@@ -213,7 +294,6 @@ def weights_of_groups(draft: Draft) -> Draft:
             f"expected a fixed number of channels, got {draft.type(0).name}"
         )
     groups = int(draft.attrs["num_groups"])
-    check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)
     each = channels // groups
     for position, name in ((1, "scale"), (2, "bias")):
         known = draft.type(position).known
@@ -277,36 +357,3 @@ class LpNormalization(Op, onnx="LpNormalization", versions=(1, 22)):
         reduce = ops.reduce_l1 if self.p == 1 else ops.reduce_l2
         norm = reduce(x, self.axis, keepdims=True)
         return x / ops.where(norm == 0, 1.0, norm)
-
-
-@dataclass(frozen=True)
-class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
-    """Nothing happens: a model that is imported is not in training."""
-
-    seed: int | None = None
-    results: int = 1
-
-    def infer(
-        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
-    ) -> tuple[Type, ...]:
-        mode = None if training_mode is None else training_mode.known
-        if training_mode is not None and (mode is None or bool(mode.any())):
-            raise InvalidOperand(
-                "expected training_mode=False, got "
-                f"{'a run-time operand' if mode is None else 'True'}: export the model "
-                "for inference"
-            )
-        return x.forget(), x.with_dtype(dtypes.bool_)
-
-    def lower(
-        self, x: Value, ratio: Value = None, training_mode: Value = None
-    ) -> Value:
-        if self.results == 1:
-            return x
-        return x, ops.ones_like(x, dtype=dtypes.bool_)
-
-
-@Dropout.upgrade(1, 6, 7, 10)
-def never_in_training(draft: Draft) -> Draft:
-    """Before 12, the ratio was an attribute; whoever ran a model said if it learnt."""
-    return draft.with_attrs("ratio", "is_test")

@@ -11,6 +11,7 @@ import numpy as np
 
 from burn import ops
 from burn.dtypes import int64
+from burn_ir.containers import AnyType
 from burn_ir.dim import Dim, Poly, exact_div, floor_div, same
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
@@ -388,7 +389,7 @@ class Size(Op, onnx="Size", versions=(1, 13, *NEWEST)):
 
 @dataclass(frozen=True)
 class Identity(Op, onnx="Identity", versions=(1, 13, 14, 16, *NEWEST)):
-    def infer(self, x: Type) -> Type:
+    def infer(self, x: AnyType) -> Type:
         return x
 
     def lower(self, x: Value) -> Value:

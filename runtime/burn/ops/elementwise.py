@@ -274,7 +274,13 @@ def cast(x: Array, *, dtype: DType) -> Array:
         return _as_text(x)
     if x.dtype == dtypes.string and dtype == dtypes.bool_:
         return x.astype(np.float64) != 0
+    if x.dtype in _TINY and dtype in _TINY:  # which know nothing of each other
+        x = x.astype(np.float32 if dtypes.is_float(x.dtype) else np.int32)
     return x.astype(dtype)
+
+
+#: Dtypes of at most 8 bits that NumPy does not have itself.
+_TINY = (*dtypes.FLOAT8, dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4)
 
 
 def _as_text(x: Array) -> Array:

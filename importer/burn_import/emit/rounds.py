@@ -1,0 +1,174 @@
+"""Loops of the model: ``for i in range(n):`` and ``while going:``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burn_import.emit.naming import role
+from burn_import.source.expression import Expression
+from burn_import.source.trace import Repetition, Symbol
+from burn_import.source.walk import held, mentions
+from burn_ir.containers import python_type
+
+if TYPE_CHECKING:
+    from burn_import.emit.writer import Writer
+
+
+def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
+    """Write a loop and all that belongs to it, through ``writer``."""
+    outside = held(loop)
+    trips = None if loop.trips is None else writer.render.host(loop.trips)
+    names = _begin(writer, loop, indent)
+    lists = _lists(writer, loop, indent)
+    if trips is not None:
+        writer.spend(trips)
+    counter = writer.extents.locals[loop.counter]
+    counted = mentions(loop.body, loop.counter)
+    _head(writer, loop, indent, trips, counter if counted else "_", names)
+    live = dict(writer.live)
+    _round(writer, loop, indent + 1, names, lists)
+    if trips is None and counted:
+        writer.line(f"{counter} = {counter} + 1", indent + 1)
+    for symbol in outside:
+        writer.remaining[symbol] -= 1
+    writer.live = {
+        name: symbol
+        for name, symbol in live.items()
+        if symbol is None or writer.remaining.get(symbol, 0) > 0
+    }
+    for target, name in zip(loop.targets, [*names, *lists], strict=True):
+        if writer.remaining.get(target) or target in writer.extents.reads:
+            writer.claim(target, name)
+            writer.read_extents(target, indent)
+
+
+def _begin(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+    """Assign what the carried values are at first; their names."""
+    names = []
+    starts = [writer.result(value) for value in loop.initial]
+    for start in starts:
+        writer.spend(start)
+    places = zip(loop.state, loop.targets, starts, strict=False)
+    for number, (state, target, start) in enumerate(places):
+        later = {
+            name for other in starts[number + 1 :] for name in _names(writer, other)
+        }
+        name = _name(writer, loop, state, target, start, later)
+        if name != start.text:
+            kind = f": {python_type(state.type)}" if start.text == "[]" else ""
+            writer.line(f"{name}{kind} = {start.text}", indent)
+        writer.claim(state, name)
+        names.append(name)
+    return names
+
+
+def _name(
+    writer: Writer,
+    loop: Repetition,
+    state: Symbol,
+    target: Symbol,
+    start: Expression,
+    later: set[str],
+) -> str:
+    """What a carried value is called: as it begins, where that name is free."""
+    text = start.text
+    if text.isidentifier() and text not in writer.live and text not in later:
+        return text
+    going = loop.check == "before" and state is loop.state[0]
+    wish = writer.outputs.get(target) or role(state, loop) or role(target, loop)
+    name = writer.free(wish or ("going" if going else "state"))
+    while name in later:  # read by an assignment that is still to come
+        writer.live.setdefault(name, None)
+        name = writer.free(name)
+    return name
+
+
+def _names(writer: Writer, expression: Expression) -> list[str]:
+    return [writer.render.names[s] for s in expression.symbols]
+
+
+def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+    """Begin the lists that the rounds append to; their names."""
+    names = []
+    for target in loop.targets[len(loop.state) :]:
+        name = writer.free(writer.outputs.get(target) or role(target, loop) or "rows")
+        writer.line(f"{name}: {python_type(target.type)} = []", indent)
+        writer.claim(target, name)
+        names.append(name)
+    return names
+
+
+def _head(
+    writer: Writer,
+    loop: Repetition,
+    indent: int,
+    trips: Expression | None,
+    counter: str,
+    names: list[str],
+) -> None:
+    if trips is not None:
+        writer.line(f"for {counter} in range({trips.text}):", indent)
+        if loop.check == "before":
+            writer.line(f"if not {names[0]}:", indent + 1)
+            writer.line("break", indent + 2)
+        return
+    if counter != "_":
+        writer.line(f"{counter} = 0", indent)
+    going = names[0] if loop.check == "before" else "True"
+    writer.line(f"while {going}:", indent)
+
+
+def _round(
+    writer: Writer, loop: Repetition, indent: int, names: list[str], lists: list[str]
+) -> None:
+    """The lines of the body: what it computes, appends and carries on."""
+    start = len(writer.lines)
+    for state in loop.state:
+        writer.read_extents(state, indent)
+    results = loop.body.results
+    writer.preferred.update(
+        {value.data: name for value, name in zip(results, names, strict=False)}
+    )
+    writer.block(loop.body, indent)
+    for name, value in zip(lists, results[len(names) :], strict=False):
+        item = writer.result(value)
+        writer.spend(item)
+        writer.line(f"{name}.append({item.text})", indent)
+    following = [writer.result(value) for value in results[: len(names)]]
+    going = writer.result(results[-1]) if loop.check == "after" else None
+    for expression in (*following, going):
+        if expression is not None:
+            writer.spend(expression)
+    if going is not None and set(_names(writer, going)) & set(names):
+        text = writer.free("going")
+        writer.line(f"{text} = {going.text}", indent)
+        going = Expression(text)
+    _carry(writer, names, following, indent)
+    if going is not None:
+        writer.line(f"if not {going.inside(6)}:", indent)
+        writer.line("break", indent + 1)
+    if len(writer.lines) == start:
+        writer.line("pass", indent)
+
+
+def _carry(
+    writer: Writer, names: list[str], following: list[Expression], indent: int
+) -> None:
+    """Assign what the next round begins with: at once, if one reads another."""
+    moved = [
+        (name, value)
+        for name, value in zip(names, following, strict=True)
+        if name != value.text
+    ]
+    assigned: set[str] = set()
+    entangled = False
+    for name, value in moved:
+        entangled = entangled or bool(assigned & set(_names(writer, value)))
+        assigned.add(name)
+    if entangled:
+        left = ", ".join(name for name, _ in moved)
+        right = ", ".join(value.text for _, value in moved)
+        writer.line(f"{left} = {right}", indent)
+        return
+    for name, value in moved:
+        writer.line(f"{name} = {value.text}", indent)

@@ -1,0 +1,158 @@
+"""Types of values that are no tensors: Python lists, dicts, and what may be None.
+
+They have a dtype and no shape, like a tensor of which nothing else is known, so that
+what only looks at tensors passes them by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn_ir.dim import Poly, same, unnamed
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.types import Type, join
+
+__all__ = [
+    "AnyType",
+    "MapType",
+    "OptionalType",
+    "SequenceType",
+    "either",
+    "kind_of",
+    "map_of",
+    "optional_of",
+    "python_type",
+    "sequence_of",
+    "widen",
+]
+
+#: An operand of any kind, to an ``infer`` that says so.
+AnyType = Type
+
+_UNKNOWN = Type(dtypes.float32)
+
+
+@dataclass(frozen=True)
+class SequenceType(Type):
+    """A Python list whose items are of the type ``element``."""
+
+    element: Type = field(default=_UNKNOWN)
+
+    @property
+    def name(self) -> str:
+        return f"list[{self.element.name}]"
+
+
+@dataclass(frozen=True)
+class OptionalType(Type):
+    """A value of the type ``element``, or None."""
+
+    element: Type = field(default=_UNKNOWN)
+
+    @property
+    def name(self) -> str:
+        return f"{self.element.name} | None"
+
+
+@dataclass(frozen=True)
+class MapType(Type):
+    """A Python dict from ``key`` (int64 or string) to values of the type ``value``."""
+
+    key: DType = field(default=dtypes.int64)
+    value: Type = field(default=_UNKNOWN)
+
+    @property
+    def name(self) -> str:
+        return f"dict[{dtypes.name_of(self.key)}, {self.value.name}]"
+
+
+def sequence_of(element: Type) -> SequenceType:
+    """A list of ``element``."""
+    return SequenceType(element.dtype, None, None, element.forget())
+
+
+def optional_of(element: Type) -> OptionalType:
+    """``element`` or None."""
+    return OptionalType(element.dtype, None, None, element.forget())
+
+
+def map_of(key: DType, value: Type) -> MapType:
+    """A dict of ``value`` by keys of the dtype ``key``."""
+    return MapType(value.dtype, None, None, key, value.forget())
+
+
+def kind_of(known: Type) -> str:
+    """``tensor``, ``sequence``, ``optional`` or ``map``."""
+    return type(known).__name__.removesuffix("Type").lower() or "tensor"
+
+
+def python_type(known: Type | None) -> str:
+    """The annotation of a value in source: ``Tensor``, ``list[Tensor]``."""
+    if isinstance(known, SequenceType):
+        return f"list[{python_type(known.element)}]"
+    if isinstance(known, OptionalType):
+        return f"{python_type(known.element)} | None"
+    if isinstance(known, MapType):
+        key = "str" if known.key == dtypes.string else "int"
+        return f"dict[{key}, {python_type(known.value)}]"
+    return "Tensor"
+
+
+def widen(a: Type, b: Type) -> Type:
+    """The type of a value that is now ``a``, now ``b``, from round to round of a loop.
+
+    Extents that change have a fresh symbol. ``a`` itself if ``b`` says nothing else.
+
+    Raises:
+        InvalidOperand: the dtypes or kinds differ.
+    """
+    if isinstance(a, OptionalType) and not isinstance(b, OptionalType):
+        b = optional_of(b)
+    if isinstance(b, OptionalType) and not isinstance(a, OptionalType):
+        return optional_of(widen(a, b.element))
+    if type(a) is not type(b) or a.dtype != b.dtype:
+        raise InvalidOperand(
+            f"expected one type in every round, got {a.name}, {b.name}"
+        )
+    if isinstance(a, SequenceType | OptionalType) and isinstance(b, type(a)):
+        element = widen(a.element, b.element)
+        if element is a.element:
+            return a
+        return (sequence_of if isinstance(a, SequenceType) else optional_of)(element)
+    if a.shape is None or isinstance(a, MapType):
+        return a
+    if b.shape is None or len(a.shape) != len(b.shape):
+        return Type(a.dtype, None)
+    shape = tuple(_either(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+    return (
+        a
+        if all(x is y for x, y in zip(shape, a.shape, strict=True))
+        else Type(a.dtype, shape)
+    )
+
+
+def either(a: Type, b: Type) -> Type:
+    """The type of a value that is of type ``a`` or of type ``b``.
+
+    Raises:
+        InvalidOperand: no value could be both: they differ in dtype or kind.
+    """
+    if isinstance(a, OptionalType) or isinstance(b, OptionalType):
+        sides = [t.element if isinstance(t, OptionalType) else t for t in (a, b)]
+        return optional_of(either(*sides))
+    if type(a) is not type(b):
+        raise InvalidOperand(f"expected one type, got {a.name} and {b.name}")
+    if isinstance(a, SequenceType) and isinstance(b, SequenceType):
+        return sequence_of(either(a.element, b.element))
+    return a if isinstance(a, MapType) else join(a, b)
+
+
+def _either(a: int | Poly, b: int | Poly) -> int | Poly:
+    if isinstance(a, Poly) and str(a).startswith("?") and str(a)[1:].isdigit():
+        return a
+    try:
+        return a if same(a, b) else unnamed()
+    except Undecided:
+        return unnamed()

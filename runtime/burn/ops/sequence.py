@@ -1,0 +1,142 @@
+"""Sequences: Python lists of tensors, and values that may be None.
+
+These are functions on lists, composed of primitives where they touch tensors, so
+gradients flow through the items.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn.methods import SPELLINGS, Spelling
+from burn.ops.creation import array, full
+from burn.ops.padding import stack
+from burn.ops.shape import split as split_sizes
+from burn.primitive import composite
+
+
+@composite
+def sequence(items: list[Any]) -> Any:
+    """A list of ``items``."""
+    return list(items)
+
+
+@composite
+def sequence_at(sequence: Any, position: Any) -> Any:
+    """The item at ``position``, an integer or a tensor of one; from the end below 0.
+
+    Raises:
+        IndexError: there is no such item.
+    """
+    return sequence[position]
+
+
+@composite
+def sequence_joined(sequence: Any, other: Any) -> Any:
+    """A list of the items of both."""
+    return sequence + other
+
+
+SPELLINGS["sequence"] = Spelling("argument", "")
+SPELLINGS["sequence_at"] = Spelling("index", "[]", 20)
+SPELLINGS["sequence_joined"] = Spelling("infix", "+", 12)
+
+
+@composite
+def sequence_insert(sequence: Any, item: Any, position: Any) -> Any:
+    """A list with ``item`` in front of the one at ``position``.
+
+    Raises:
+        IndexError: ``position`` is outside [-n, n] for n items.
+    """
+    place, size = int(position), len(sequence)
+    if not -size <= place <= size:
+        raise IndexError(f"expected a position in [{-size}, {size}], got {place}")
+    place += size if place < 0 else 0
+    return [*sequence[:place], item, *sequence[place:]]
+
+
+@composite
+def sequence_erase(sequence: Any, position: Any = -1) -> Any:
+    """A list without the item at ``position``.
+
+    Raises:
+        IndexError: there is no such item.
+    """
+    left = list(sequence)
+    del left[int(position)]
+    return left
+
+
+@composite
+def sequence_length(sequence: Any) -> Any:
+    """The number of items, an int64 tensor of rank 0."""
+    return array(len(sequence))
+
+
+@composite
+def sequence_reversed(sequence: Any) -> Any:
+    """A list of the items, the last one first."""
+    return sequence[::-1]
+
+
+@composite
+def stack_rows(
+    rows: Any, shape: Any, *, axis: int = 0, dtype: DType = dtypes.float32
+) -> Any:
+    """``rows`` side by side along a new axis; what has no rows has ``shape`` there.
+
+    ``shape`` and ``dtype`` are those of a row, with 0 for extents that only rows tell.
+    """
+    if rows:
+        return stack(rows, axis)
+    place = axis % (len(shape) + 1)
+    return full((*shape[:place], 0, *shape[place:]), 0, dtype=dtype)
+
+
+@composite
+def split_to_sequence(
+    x: Any, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
+) -> Any:
+    """A list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size each.
+
+    The last of equal pieces may be smaller. Without ``keepdims`` pieces of size 1 lose
+    the axis.
+    """
+    extent = x.shape[axis]
+    several = isinstance(sizes, list | tuple) or getattr(sizes, "ndim", 0) == 1
+    if several:
+        lengths = [int(size) for size in sizes]
+    else:
+        size = int(sizes)
+        lengths = [min(size, extent - at) for at in range(0, extent, size)]
+    if not lengths:
+        return []
+    pieces = split_sizes(x, lengths, axis)
+    return list(pieces) if keepdims else [piece.squeeze(axis) for piece in pieces]
+
+
+@composite
+def absent() -> Any:
+    """None: an optional value that is not there."""
+    return None
+
+
+@composite
+def element(value: Any) -> Any:
+    """``value``, which is not None.
+
+    Raises:
+        ValueError: it is.
+    """
+    if value is None:
+        raise ValueError("expected a value, got None")
+    return value
+
+
+@composite
+def has_element(value: Any) -> Any:
+    """Whether ``value`` is not None, a bool tensor of rank 0."""
+    return array(value is not None, dtype=dtypes.bool_)
