@@ -31,7 +31,7 @@ def write_derivation(writer: Writer, statement: Derivation, indent: int) -> None
     _body(writer, statement, indent + 1)
     writer.line("", 0)
     for symbol in outside:
-        writer.remaining[symbol] -= 1
+        writer.release(symbol)
     writer.live = live
     _call(writer, statement, name, args, indent)
 

@@ -25,7 +25,7 @@ from burn_import.source.trace import (
     Statement,
     Symbol,
 )
-from burn_import.source.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import conditions, count_uses, drop_dead, held
 from burn_ir.containers import python_type
 
 WIDTH = 88
@@ -301,6 +301,15 @@ class Writer:
         self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
         self.line(f"{name} = {item}({inner})", indent + 1)
         self.read_extents(target, indent)
+        for symbol in held(loop):
+            self.release(symbol)
+
+    def release(self, symbol: Symbol) -> None:
+        """Let go of what a loop has held: its name is free if nobody reads it."""
+        self.remaining[symbol] -= 1
+        name = self.render.names.get(symbol)
+        if not self.remaining[symbol] and name and self.live.get(name) is symbol:
+            del self.live[name]
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
         """Assign the extents that are read from ``symbol``, where it is available."""

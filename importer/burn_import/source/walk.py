@@ -50,15 +50,18 @@ def reads(statement: Statement) -> Iterator[Symbol]:
     yield from symbols_in(operands(statement))
     for block in blocks_of(statement):
         yield from block_reads(block)
-    if isinstance(statement, Repetition | Derivation):
+    if isinstance(statement, Repetition | Derivation | Loop):
         yield from held(statement)
 
 
-def held(loop: Repetition | Derivation) -> list[Symbol]:
+def held(loop: Repetition | Derivation | Loop) -> list[Symbol]:
     """What the rounds of a loop read from outside: it lives until the last is over.
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
+    if isinstance(loop, Loop):
+        args = [arg for i, arg in enumerate(loop.args) if i != loop.carried]
+        return list(dict.fromkeys(symbols_in(args)))
     made = {*loop.state, *_made(loop.body)}
     return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
 
