@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import is_float, is_integer, string
+from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
-from burn_import.source.expression import ATOM, Expression, atom, merge
+from burn_import.source.expression import ATOM, COMPARISON, Expression, atom, merge
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
 from burn_import.source.trace import Apply, ModuleCall, Symbol
@@ -30,6 +30,10 @@ WEAK = frozenset(
 LISTS = frozenset({"concat", "take"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
+#: What stands in place of a comparison that is negated, and of one without NaN.
+EXACT = {" == ": " != ", " != ": " == ", " is None": " is not None"}
+EXACT |= {" is not None": " is None"}
+ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 #: At most this many numbers stand in the source; more go to the record.
 INLINE_LIMIT = 8
 #: A tensor of more strings is refused: source is no place for a vocabulary.
@@ -77,9 +81,17 @@ class Renderer:
             (operand,) = call.args
             if operand.data in self.python:
                 self.python.add(call.targets[0])
-                return _negated(self.data(operand))
+                return negated(self.data(operand), ordered=True)
         if name == "absent":
             return atom("None")
+        if name == "has_element" and call.targets[0] in self.conditions:
+            self.python.add(call.targets[0])
+            value = self.data(call.args[0])
+            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+        if name == "cast" and _is_made(call.args[0], self):
+            dtype = call.static["dtype"]
+            if is_float(dtype):
+                return self.array(call.args[0].data, dtype)
         if spelling is not None and isinstance(
             call.args[0], Tensor | int | float | list
         ):
@@ -239,13 +251,13 @@ class Renderer:
         values = literal(known.tolist())
         return Expression(f"ops.array({values}, dtype={dtype_source(known.dtype)})")
 
-    def array(self, symbol: Symbol) -> Expression:
+    def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
         """A tensor of known integers and dimensions, made on the spot."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(symbol.known.tolist())
-        dtype = dtype_source(symbol.type.dtype)
-        return Expression(f"ops.array({values.text}, dtype={dtype})")
+        kind = dtype_source(dtype or symbol.type.dtype)
+        return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def host(self, arg: Any) -> Expression:
         """An operand that may be Python numbers: axes, sizes, bounds."""
@@ -282,12 +294,23 @@ class Renderer:
         return atom(text)
 
 
-def _negated(comparison: Expression) -> Expression:
-    """``not`` of a comparison of numbers."""
-    if comparison.text.count(" == ") == 1:
-        text = comparison.text.replace(" == ", " != ")
-        return Expression(text, comparison.precedence, comparison.symbols)
-    return comparison.prefixed("not ", 5)
+def negated(condition: Expression, ordered: bool = False) -> Expression:
+    """``not`` of a condition; ``ordered`` if it compares no NaN."""
+    opposite = (ORDERED | EXACT) if ordered else EXACT
+    for one, other in opposite.items():
+        if condition.precedence == COMPARISON and condition.text.count(one) == 1:
+            text = condition.text.replace(one, other)
+            return Expression(text, COMPARISON, condition.symbols)
+    return condition.prefixed("not ", 5)
+
+
+def _is_made(arg: Any, render: Renderer) -> bool:
+    """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+    if not isinstance(arg, Tensor) or arg.data.constant:
+        return False
+    known = arg.data.known
+    unnamed = arg.data not in render.names and arg.data not in render.pending
+    return unnamed and known is not None and known.dtype == object
 
 
 def _is_number(arg: Any) -> bool:

@@ -64,14 +64,15 @@ class Writer:
         self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        #: What each name is a name of, in the whole function.
+        self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
         #: Names that results of branches must have.
         self.forced: dict[Symbol, str] = {}
         #: Names that values would rather have, if they are free by then.
         self.preferred: dict[Symbol, str] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
-            self.render.names[symbol] = name
-            self.live[name] = symbol
+            self.claim(symbol, name)
 
     def write(self) -> list[str]:
         """The lines of the body, indented by two levels."""
@@ -132,8 +133,6 @@ class Writer:
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and _several(statement) else ""
-        if expression.text == "[]":
-            names[0] += f": {python_type(statement.targets[0].type)}"
         text = f"{', '.join(names)}{comma} = {expression.text}"
         self.line(text, indent, self.comment(statement.targets, expression))
         for target in statement.targets:
@@ -143,6 +142,8 @@ class Writer:
         once = self.remaining.get(target, 0) == 1
         if once and self.ends_with(target):
             return target not in self.extents.reads
+        if expression.text == "[]":
+            return True
         short = len(expression.text) <= INLINE_WIDTH
         whole = expression.precedence > 1
         return once and short and whole and target not in self.extents.reads
@@ -171,11 +172,17 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.free(self.wanted(symbol, statement, expression))
+            name = self.free(self.wanted(symbol, statement, expression), symbol)
         self.claim(symbol, name)
         return name
 
+    def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
+        """``name`` where it is assigned; with its type where a checker asks for it."""
+        fresh = start.text in ("[]", "None") and name not in self.kinds
+        return f"{name}: {python_type(symbol.type)}" if fresh else name
+
     def claim(self, symbol: Symbol, name: str) -> None:
+        self.kinds.setdefault(name, python_type(symbol.type))
         self.live[name] = symbol
         self.render.names[symbol] = name
 
@@ -199,9 +206,11 @@ class Writer:
             return hint
         return next((s for s in STREAMS if s not in self.live), "y")
 
-    def free(self, name: str) -> str:
+    def free(self, name: str, symbol: Symbol) -> str:
+        """``name`` or one with a number: free, and never used for another kind."""
         base, number = name, 1
-        while name in self.live:
+        kind = python_type(symbol.type)
+        while name in self.live or self.kinds.get(name, kind) != kind:
             number += 1
             name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
         return name
@@ -216,7 +225,8 @@ class Writer:
         self.spend(condition)
         names = []
         for target in choice.targets:
-            name = self.free(self.outputs.get(target) or role(target, choice) or "y")
+            wish = self.outputs.get(target) or role(target, choice) or "y"
+            name = self.free(wish, target)
             names.append(name)
             self.claim(target, name)
         for head, block in (
@@ -231,7 +241,8 @@ class Writer:
                 result = self.result(value)
                 self.spend(result)
                 if result.text != name:
-                    self.line(f"{name} = {result.text}", indent + 1)
+                    place = self.declared(name, value.data, result)
+                    self.line(f"{place} = {result.text}", indent + 1)
             if len(self.lines) == start:
                 self.line("pass", indent + 1)
             self.live = {
@@ -286,10 +297,11 @@ class Writer:
         (target,) = loop.targets
         name = start.text if start.text.isidentifier() else ""
         if not name or name in self.live:
-            name = self.free(next((s for s in STREAMS if s not in self.live), "y"))
+            stream = next((s for s in STREAMS if s not in self.live), "y")
+            name = self.free(stream, target)
             self.line(f"{name} = {start.text}", indent)
         self.claim(target, name)
-        item = self.free(_item(loop.path[-1]))
+        item = self.free(_item(loop.path[-1]), target)
         inner = ", ".join(
             name if place == loop.carried else arg.text
             for place, arg in enumerate(args)

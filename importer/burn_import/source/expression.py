@@ -11,6 +11,7 @@ from burn_import.source.trace import Symbol
 ATOM = 20
 UNARY = 14
 POWER = 15
+COMPARISON = 6
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Expression:
         left, right = precedence, precedence + 1
         if precedence == POWER:
             left, right = precedence + 1, precedence
-        elif precedence == 6:  # a comparison beside another would chain
+        elif precedence == COMPARISON:  # a comparison beside another would chain
             left = precedence + 1
         text = f"{self.inside(left)} {operator} {other.inside(right)}"
         return Expression(text, precedence, self.symbols + other.symbols)

@@ -84,7 +84,7 @@ class Extents:
             self._bind_all(dims_in(operand), available)
         state: list[Symbol] = []
         if isinstance(statement, Repetition):
-            state = statement.state
+            state = [*statement.state, *(item for item, _ in statement.items)]
             self.locals[statement.counter] = self.names.unique("i")
         for block in blocks_of(statement):
             self._plan_block(block, [*available, *state])
