@@ -13,7 +13,14 @@ from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
-from burn_import.source.expression import ATOM, COMPARISON, Expression, atom, merge
+from burn_import.source.expression import (
+    ATOM,
+    COMPARISON,
+    Expression,
+    atom,
+    merge,
+    negated,
+)
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
 from burn_import.source.trace import Apply, ModuleCall, Symbol
@@ -28,12 +35,10 @@ WEAK = frozenset(
 )
 #: Primitives whose array operands may be a Python list of integers.
 LISTS = frozenset({"concat", "take"})
+#: Primitives that keep tensors as they are, so that they may leave the model.
+KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
-#: What stands in place of a comparison that is negated, and of one without NaN.
-EXACT = {" == ": " != ", " != ": " == ", " is None": " is not None"}
-EXACT |= {" is not None": " is None"}
-ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 #: At most this many numbers stand in the source; more go to the record.
 INLINE_LIMIT = 8
 #: A tensor of more strings is refused: source is no place for a vocabulary.
@@ -104,7 +109,7 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             if spelling.kind == "argument":
-                return self.data(call.args[0])
+                return self.items(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
@@ -200,6 +205,8 @@ class Renderer:
             )
             if weak:
                 result.append(self.weak(arg, call))
+            elif call.primitive.name in KEEPS and isinstance(arg, Tensor):
+                result.append(self.value(arg))
             elif annotation in (Array, list[Array]):
                 result.append(self.data(arg, call.primitive.name in LISTS))
             else:
@@ -240,6 +247,20 @@ class Renderer:
         if symbol.constant:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
+
+    def value(self, arg: Any) -> Expression:
+        """A tensor that is kept as such: of a parameter, its value."""
+        expression = self.data(arg)
+        stored = arg.data.constant and arg.data not in self.names
+        if stored and expression.text.startswith("self."):
+            return Expression(f"{expression.text}.value")
+        return expression
+
+    def items(self, values: list[Any]) -> Expression:
+        """A list of tensors."""
+        items = [self.value(item) for item in values]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"[{text}]", ATOM, merge(items))
 
     def strings(self, known: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
@@ -292,16 +313,6 @@ class Renderer:
         if "math." in text:
             self.modules.add("math")
         return atom(text)
-
-
-def negated(condition: Expression, ordered: bool = False) -> Expression:
-    """``not`` of a condition; ``ordered`` if it compares no NaN."""
-    opposite = (ORDERED | EXACT) if ordered else EXACT
-    for one, other in opposite.items():
-        if condition.precedence == COMPARISON and condition.text.count(one) == 1:
-            text = condition.text.replace(one, other)
-            return Expression(text, COMPARISON, condition.symbols)
-    return condition.prefixed("not ", 5)
 
 
 def _is_made(arg: Any, render: Renderer) -> bool:

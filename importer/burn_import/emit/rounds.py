@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burn_import.emit.naming import role
-from burn_import.emit.render import negated
-from burn_import.source.expression import Expression
+from burn_import.source.expression import Expression, negated
 from burn_import.source.names import singular
 from burn_import.source.trace import Repetition, Symbol
 from burn_import.source.walk import held, mentions

@@ -12,6 +12,10 @@ ATOM = 20
 UNARY = 14
 POWER = 15
 COMPARISON = 6
+#: What stands in place of a comparison that is negated, and of one without NaN.
+EXACT = {" == ": " != ", " != ": " == ", " is None": " is not None"}
+EXACT |= {" is not None": " is None"}
+ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 
 
 @dataclass(frozen=True)
@@ -51,3 +55,13 @@ def atom(text: str, *symbols: Symbol) -> Expression:
 def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
     """The symbols of several expressions."""
     return tuple(symbol for e in expressions for symbol in e.symbols)
+
+
+def negated(condition: Expression, ordered: bool = False) -> Expression:
+    """``not`` of a condition; ``ordered`` if it compares no NaN."""
+    opposite = (ORDERED | EXACT) if ordered else EXACT
+    for one, other in opposite.items():
+        if condition.precedence == COMPARISON and condition.text.count(one) == 1:
+            text = condition.text.replace(one, other)
+            return Expression(text, COMPARISON, condition.symbols)
+    return condition.prefixed("not ", 5)

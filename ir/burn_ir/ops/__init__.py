@@ -2,6 +2,7 @@
 
 from burn_ir.ops import (
     activation,
+    batch_scan,
     bits,
     cast,
     control,
@@ -27,6 +28,7 @@ from burn_ir.ops import (
 
 __all__ = [
     "activation",
+    "batch_scan",
     "bits",
     "cast",
     "control",

@@ -12,7 +12,7 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn.methods import SPELLINGS, Spelling
 from burn.ops.creation import array, full
-from burn.ops.padding import stack
+from burn.ops.padding import pad, stack
 from burn.ops.shape import split as split_sizes
 from burn.primitive import composite
 
@@ -94,6 +94,12 @@ def stack_rows(
         return stack(rows, axis)
     place = axis % (len(shape) + 1)
     return full((*shape[:place], 0, *shape[place:]), 0, dtype=dtype)
+
+
+@composite
+def fill_rows(rows: Any, length: Any) -> Any:
+    """``rows`` and as many rows of 0 after them as it takes to make ``length``."""
+    return pad(rows, [0, int(length) - rows.shape[0]], axes=[0])
 
 
 @composite
