@@ -8,14 +8,14 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.importer import test_loops, test_scans, test_sequences
+from tests.importer import test_loop_bodies, test_loops, test_scans, test_sequences
 from tests.importer.looped import parsed
 from tests.modules import generate
 
 ROOT = Path(__file__).parents[2]
 TEXTS = {
-    f"{module.__name__.rpartition('_')[2]}_{name.lower()}": text
-    for module in (test_loops, test_scans, test_sequences)
+    f"{module.__name__.rpartition('.test_')[2]}_{name.lower()}": text
+    for module in (test_loop_bodies, test_loops, test_scans, test_sequences)
     for name, text in vars(module).items()
     if name.isupper() and isinstance(text, str) and name not in ("LAYERS", "OUTSIDE")
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,12 @@ from burn import Tensor
 from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
-from burn.primitive import Composite, Primitive
+from burn_import.emit.parameters import (
+    default,
+    last_tensor,
+    parameters,
+    same_default,
+)
 from burn_import.source.expression import (
     ATOM,
     COMPARISON,
@@ -82,21 +86,9 @@ class Renderer:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""
         name = call.primitive.name
         spelling = SPELLINGS.get(name)
-        if call.targets[0] in self.conditions and name == "logical_not":
-            (operand,) = call.args
-            if operand.data in self.python:
-                self.python.add(call.targets[0])
-                return negated(self.data(operand), ordered=True)
-        if name == "absent":
-            return atom("None")
-        if name == "has_element" and call.targets[0] in self.conditions:
-            self.python.add(call.targets[0])
-            value = self.data(call.args[0])
-            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
-        if name == "cast" and _is_made(call.args[0], self):
-            dtype = call.static["dtype"]
-            if is_float(dtype):
-                return self.array(call.args[0].data, dtype)
+        special = self.special(call, name)
+        if special is not None:
+            return special
         if spelling is not None and isinstance(
             call.args[0], Tensor | int | float | list
         ):
@@ -114,6 +106,31 @@ class Renderer:
             if spelling.kind == "method":
                 return self.method(call, receiver)
         return self.function(call)
+
+    def special(self, call: Apply, name: str) -> Expression | None:
+        """What Python says better than a call of ours does."""
+        deciding = call.targets[0] in self.conditions
+        first = call.args[0] if call.args else None
+        if name == "absent":
+            return atom("None")
+        if deciding and name == "logical_not" and first.data in self.python:
+            self.python.add(call.targets[0])
+            return negated(self.data(first), ordered=True)
+        if deciding and name == "has_element":
+            self.python.add(call.targets[0])
+            value = self.data(first)
+            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+        if name == "cast" and is_float(call.static["dtype"]) and self.is_made(first):
+            return self.array(first.data, call.static["dtype"])
+        return None
+
+    def is_made(self, arg: Any) -> bool:
+        """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+        if not isinstance(arg, Tensor) or arg.data.constant:
+            return False
+        known = arg.data.known
+        unnamed = arg.data not in self.names and arg.data not in self.pending
+        return unnamed and known is not None and known.dtype == object
 
     def index(self, call: Apply) -> Expression:
         """``x[key]``."""
@@ -167,21 +184,21 @@ class Renderer:
         positional: bool = False,
     ) -> Expression:
         """The call with its arguments, those at their defaults left out."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         first = len(before or [])
         texts = []
         keyword = False
-        last = _last_tensor(call)
+        last = last_tensor(call)
         for position, arg in enumerate(args, first):
-            if position > last and arg.text == _default(parameters, position):
+            if position > last and arg.text == default(declared, position):
                 keyword = True
                 continue
             plain = isinstance(call.args[position], int | None) and position > last
             keyword = keyword or (plain and not positional)
-            name = parameters[position].name if position < len(parameters) else ""
+            name = declared[position].name if position < len(declared) else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
-            if not _same_default(parameters, name, value):
+            if not same_default(declared, name, value):
                 text = self.static(value).text
                 bare = positional and name == "dtype"  # x.cast(burn.float32)
                 texts.append(text if bare else f"{name}={text}")
@@ -190,7 +207,7 @@ class Renderer:
 
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         weak = call.primitive.name in WEAK
         if weak and all(_is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
@@ -201,7 +218,7 @@ class Renderer:
         result = []
         for position, arg in enumerate(call.args[skip:], skip):
             annotation = (
-                parameters[position].annotation if position < len(parameters) else None
+                declared[position].annotation if position < len(declared) else None
             )
             if weak:
                 result.append(self.weak(arg, call))
@@ -256,7 +273,7 @@ class Renderer:
             return Expression(f"{expression.text}.value")
         return expression
 
-    def items(self, values: list[Any]) -> Expression:
+    def items(self, values: Any) -> Expression:
         """A list of tensors."""
         items = [self.value(item) for item in values]
         text = ", ".join(item.text for item in items)
@@ -315,15 +332,6 @@ class Renderer:
         return atom(text)
 
 
-def _is_made(arg: Any, render: Renderer) -> bool:
-    """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
-    if not isinstance(arg, Tensor) or arg.data.constant:
-        return False
-    known = arg.data.known
-    unnamed = arg.data not in render.names and arg.data not in render.pending
-    return unnamed and known is not None and known.dtype == object
-
-
 def _is_number(arg: Any) -> bool:
     if isinstance(arg, Tensor):
         return _number(arg.data) is not None
@@ -375,30 +383,3 @@ def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
         and len(t.type.shape) >= known.ndim
         for t in tensors
     )
-
-
-def _last_tensor(call: Apply) -> int:
-    """The last position that must be positional: a primitive's tensors are."""
-    if isinstance(call.primitive, Composite):
-        return 0
-    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
-    return max(places, default=0)
-
-
-def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
-    return list(signature(primitive.kernel).parameters.values())
-
-
-def _default(parameters: list[Parameter], position: int) -> str | None:
-    if position >= len(parameters):
-        return None
-    default = parameters[position].default
-    return None if default is Parameter.empty else literal(default)
-
-
-def _same_default(parameters: list[Parameter], name: str, value: Any) -> bool:
-    for parameter in parameters:
-        if parameter.name == name and parameter.default is not Parameter.empty:
-            default = parameter.default
-            return type(default) is type(value) and bool(default == value)
-    return False

@@ -99,6 +99,9 @@ class Writer:
         text = ", ".join(result.text for result in results)
         if self.wrap:
             text = f"{self.wrap}({text})"
+        made = f"{'    ' * indent}{text} = "
+        if self.lines and text.isidentifier() and self.lines[-1].startswith(made):
+            text = self.lines.pop().removeprefix(made)
         self.line(f"return {text}", indent)
 
     def result(self, value: Tensor) -> Expression:
@@ -218,7 +221,7 @@ class Writer:
             return
         condition = self.render.data(choice.condition)
         self.spend(condition)
-        names = []
+        begin, names = len(self.lines), []
         for target in choice.targets:
             wish = self.outputs.get(target) or role(target, choice) or "y"
             name = self.free(wish, target)
@@ -245,8 +248,22 @@ class Writer:
                 for name, symbol in live.items()
                 if symbol is None or self.remaining.get(symbol, 0) > 0
             }
+        self.collapse(begin, indent)
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def collapse(self, begin: int, indent: int) -> None:
+        """Make one line of an ``if`` that assigns one short value on either side."""
+        if len(self.lines) - begin != 4:
+            return
+        head, then, _, orelse = (line.strip() for line in self.lines[begin:])
+        name, _, value = then.partition(" = ")
+        other, _, default = orelse.partition(" = ")
+        condition = head.removeprefix("if ").removesuffix(":")
+        text = f"{name} = {value} if {condition} else {default}"
+        if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
+            del self.lines[begin:]
+            self.line(text, indent)
 
     def made_here(self, block: Block, names: list[str]) -> dict[Symbol, str]:
         """The results that a branch computes itself, with the names they go out by."""
