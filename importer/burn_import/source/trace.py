@@ -104,7 +104,9 @@ class Repetition:
     results are their next values, then a piece for each list, then, if ``check`` is
     "after", whether there is another round. If it is "before", the first carried value
     says so. ``targets`` are the carried values in the end, then the lists. ``trips`` is
-    a tensor or a dimension, None without limit; ``counter`` the round's number.
+    a tensor or a dimension, None without limit; ``counter`` the round's number. If
+    there are ``items``, each symbol is an item of the value beside it in turn, and they
+    say how many rounds there are.
     """
 
     trips: Any
@@ -114,6 +116,7 @@ class Repetition:
     body: Block
     check: str
     targets: list[Symbol]
+    items: list[tuple[Symbol, Any]] = field(default_factory=list)
 
 
 @dataclass

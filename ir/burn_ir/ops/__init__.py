@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     attention,
+    batch_scan,
     bits,
     cast,
     control,
@@ -45,6 +46,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "attention",
+    "batch_scan",
     "bits",
     "cast",
     "control",

@@ -238,6 +238,7 @@ from burn.ops.selection import (
 from burn.ops.sequence import (
     absent as absent,
     element as element,
+    fill_rows as fill_rows,
     has_element as has_element,
     sequence as sequence,
     sequence_at as sequence_at,
