@@ -16,6 +16,7 @@ OPSETS: Mapping[str, int] = {
     "ai.onnx.preview": 1,
     "ai.onnx.preview.training": 1,
     "com.microsoft": 1,
+    "com.microsoft.nchwc": 1,
 }
 
 #: Constants are stored when the graph is built, so there is no operator to declare.
