@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from burn_ir.blame import FAULTS, told
 from burn_ir.blocked import unblocked
+from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
@@ -78,9 +79,10 @@ class _Builder:
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
+        raw = with_functions(raw)
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
-        for node in sort_nodes(raw, self.problems):
+        for node in sort_nodes(raw, self.report):
             self.add(scope, node)
         outputs = tuple(self.output(scope, raw, name) for name in raw.outputs)
         return Graph(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
@@ -99,7 +102,8 @@ class ClassWriter:
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
         made = self.containers.entries.values()
-        return {name for name in ("ops", "math") for t in made if f"{name}." in t}
+        modules = ("ops", "math", "burn")
+        return {name for name in modules for t in made if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
@@ -184,8 +188,12 @@ def sequence_text(part: Part) -> str:
 def layer_text(layer: Layer) -> str:
     """``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
-    args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
+    args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
+
+
+def _argument(value: Any) -> str:
+    return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
 def parameter_names(part: Part) -> list[str]:

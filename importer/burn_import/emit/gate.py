@@ -73,6 +73,7 @@ class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
         self.known = GIVEN.union(*(_binds(node) for node in nodes))
+        self.known |= set(_inner_functions(nodes))
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
@@ -187,6 +188,21 @@ class _Gate:
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
+
+
+def _inner_functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names of functions inside functions, which are local ones.
+
+    Raises:
+        UnsafeSource: one of them means something already.
+    """
+    for node in nodes:
+        inside = list(ast.walk(node))[1:] if isinstance(node, ast.FunctionDef) else []
+        for inner in inside:
+            if isinstance(inner, ast.FunctionDef):
+                if inner.name in TAKEN or inner.name.startswith("_"):
+                    raise UnsafeSource(inner.lineno, f"a function {inner.name!r}")
+                yield inner.name
 
 
 def _binds(node: ast.AST) -> Iterator[str]:

@@ -97,8 +97,9 @@ def _module(
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
+    given = f"{', '.join(inputs)} -> " if inputs else ""
     for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
-        title = f"{class_name}: {', '.join(inputs)} -> {shown}."
+        title = f"{class_name}: {given}{shown}."
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."

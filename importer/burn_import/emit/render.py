@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
-from burn import Tensor
-from burn.dtypes import default_dtype, is_float, is_integer, string
+from burn import Tensor, dtypes
+from burn.dtypes import DType, default_dtype, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn.primitive import Composite, Primitive
@@ -26,8 +26,8 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
-#: Primitives whose array operands may be a Python list of integers.
-LISTS = frozenset({"concat", "take"})
+#: Operands that may be a Python list of integers, and those of which dtypes.
+LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: At most this many numbers stand in the source; more go to the record.
@@ -174,7 +174,8 @@ class Renderer:
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
         parameters = _parameters(call.primitive)
-        weak = call.primitive.name in WEAK
+        name = call.primitive.name
+        weak = name in WEAK
         if weak and all(_is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
@@ -189,7 +190,7 @@ class Renderer:
             if weak:
                 result.append(self.weak(arg, call))
             elif annotation in (Array, list[Array]):
-                result.append(self.data(arg, call.primitive.name in LISTS))
+                result.append(self.data(arg, LISTS.get((name, position), ())))
             else:
                 result.append(self.host(arg))
         return result
@@ -208,7 +209,7 @@ class Renderer:
         """An operand known to be one number."""
         return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
 
-    def data(self, arg: Any, lists: bool = False) -> Expression:
+    def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
         if isinstance(arg, list):
             items = [self.data(item, lists) for item in arg]
@@ -222,7 +223,7 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and known is not None and known.ndim == 1 and _listable(known):
+        if lists and _is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
@@ -302,6 +303,13 @@ def _is_sequence(value: Any) -> bool:
         known = value.data.known
         return known is not None and known.ndim == 1
     return isinstance(value, list | tuple)
+
+
+def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
+    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    known, kind = symbol.known, symbol.type
+    fits = kind is not None and kind.dtype in dtypes
+    return fits and known is not None and known.ndim == 1 and _listable(known)
 
 
 def _listable(known: np.ndarray[Any, Any]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
+from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.naming import role
 from burn_import.emit.render import Renderer
@@ -17,13 +18,14 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
     Repetition,
     Statement,
     Symbol,
 )
-from burn_import.source.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import conditions, count_uses, drop_dead, held
 from burn_ir.containers import python_type
 
 WIDTH = 88
@@ -117,6 +119,8 @@ class Writer:
                 self.loop(statement, indent)
             elif isinstance(statement, Repetition):
                 write_loop(self, statement, indent)
+            elif isinstance(statement, Derivation):
+                write_derivation(self, statement, indent)
             elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
@@ -297,6 +301,15 @@ class Writer:
         self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
         self.line(f"{name} = {item}({inner})", indent + 1)
         self.read_extents(target, indent)
+        for symbol in held(loop):
+            self.release(symbol)
+
+    def release(self, symbol: Symbol) -> None:
+        """Let go of what a loop has held: its name is free if nobody reads it."""
+        self.remaining[symbol] -= 1
+        name = self.render.names.get(symbol)
+        if not self.remaining[symbol] and name and self.live.get(name) is symbol:
+            del self.live[name]
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
         """Assign the extents that are read from ``symbol``, where it is available."""

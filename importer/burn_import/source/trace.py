@@ -116,14 +116,30 @@ class Repetition:
     targets: list[Symbol]
 
 
-Statement = Apply | ModuleCall | Choice | Loop | Repetition
+@dataclass
+class Derivation:
+    """``def name(*state): body`` and ``targets = ops.gradient(name, ...)``.
+
+    The derivatives are by the first of ``args``, as many as there are targets.
+    """
+
+    name: str
+    args: list[Any]
+    state: list[Symbol]
+    body: Block
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice | Loop | Repetition | Derivation
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     """The blocks inside a statement."""
     if isinstance(statement, Choice):
         return (statement.then, statement.orelse)
-    return (statement.body,) if isinstance(statement, Repetition) else ()
+    if isinstance(statement, Repetition | Derivation):
+        return (statement.body,)
+    return ()
 
 
 @dataclass

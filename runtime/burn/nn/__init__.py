@@ -22,20 +22,10 @@ from burn.nn.conv import (
     ConvTranspose2d as ConvTranspose2d,
     ConvTranspose3d as ConvTranspose3d,
 )
-from burn.nn.dropout import (
-    Dropout as Dropout,
-    RandomState as RandomState,
-)
-from burn.nn.embedding import (
-    Embedding as Embedding,
-)
-from burn.nn.init import (
-    buffer as buffer,
-    parameter as parameter,
-)
-from burn.nn.linear import (
-    Linear as Linear,
-)
+from burn.nn.dropout import Dropout as Dropout, DynamicDropout as DynamicDropout
+from burn.nn.embedding import Embedding as Embedding
+from burn.nn.init import buffer as buffer, parameter as parameter
+from burn.nn.linear import Linear as Linear
 from burn.nn.module import (
     Module as Module,
     ModuleList as ModuleList,
@@ -67,9 +57,14 @@ from burn.nn.pool import (
     MaxPool2d as MaxPool2d,
     MaxPool3d as MaxPool3d,
 )
-from burn.nn.rnn import (
-    GRU as GRU,
-    LSTM as LSTM,
-    RNN as RNN,
-    Recurrent as Recurrent,
+from burn.nn.random import (
+    Bernoulli as Bernoulli,
+    Multinomial as Multinomial,
+    RandomNormal as RandomNormal,
+    RandomNormalLike as RandomNormalLike,
+    RandomState as RandomState,
+    RandomUniform as RandomUniform,
+    RandomUniformLike as RandomUniformLike,
 )
+from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.trees import TreeEnsemble as TreeEnsemble

@@ -24,6 +24,15 @@ from burn.ops.activation import (
     tanh as tanh,
     thresholded_relu as thresholded_relu,
 )
+from burn.ops.attention import (
+    attention as attention,
+    attention_scores as attention_scores,
+    attention_weights as attention_weights,
+    masked_softmax as masked_softmax,
+    merge_heads as merge_heads,
+    split_heads as split_heads,
+    weighted_values as weighted_values,
+)
 from burn.ops.bits import (
     bitcast as bitcast,
     bitwise_and as bitwise_and,
@@ -49,6 +58,7 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from burn.ops.deform import deform_conv as deform_conv
 from burn.ops.elementwise import (
     abs as abs,
     add as add,
@@ -75,6 +85,10 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
+from burn.ops.gradient import gradient as gradient
+from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
+from burn.ops.images import decode_image as decode_image
 from burn.ops.indexing import (
     compress as compress,
     depth_to_space as depth_to_space,
@@ -100,6 +114,8 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
+from burn.ops.linalg import cofactor as cofactor, det as det
+from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,
     greater as greater,
@@ -115,11 +131,8 @@ from burn.ops.logic import (
     not_equal as not_equal,
     where as where,
 )
-from burn.ops.matmul import (
-    einsum as einsum,
-    linear as linear,
-    matmul as matmul,
-)
+from burn.ops.loss import cross_entropy as cross_entropy, nll_loss as nll_loss
+from burn.ops.matmul import einsum as einsum, linear as linear, matmul as matmul
 from burn.ops.norm import (
     batch_norm as batch_norm,
     batch_norm_grad as batch_norm_grad,
@@ -143,6 +156,7 @@ from burn.ops.packed import (
     unpack_bits as unpack_bits,
 )
 from burn.ops.padding import (
+    center_crop_pad as center_crop_pad,
     flip as flip,
     pad as pad,
     reverse_sequence as reverse_sequence,
@@ -173,6 +187,9 @@ from burn.ops.quantize import (
 from burn.ops.random import (
     bernoulli as bernoulli,
     dropout as dropout,
+    dropout_by_seed as dropout_by_seed,
+    dropout_with_mask as dropout_with_mask,
+    multinomial as multinomial,
     normal as normal,
     uniform as uniform,
 )
@@ -189,17 +206,23 @@ from burn.ops.reduction import (
     sum_to as sum_to,
     var as var,
 )
-from burn.ops.resize import (
-    resize as resize,
-)
-from burn.ops.rnn import (
-    gru as gru,
-    lstm as lstm,
-    rnn as rnn,
+from burn.ops.resize import resize as resize
+from burn.ops.rnn import gru as gru, lstm as lstm, rnn as rnn
+from burn.ops.roi import max_roi_pool as max_roi_pool, roi_align as roi_align
+from burn.ops.rotary import (
+    extend_cache as extend_cache,
+    rotary_embedding as rotary_embedding,
+    tensor_gather as tensor_gather,
+    tensor_scatter as tensor_scatter,
 )
 from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
+)
+from burn.ops.scores import probit as probit, softmax_zero as softmax_zero
+from burn.ops.selection import (
+    non_max_suppression as non_max_suppression,
+    unique as unique,
 )
 from burn.ops.sequence import (
     absent as absent,
@@ -229,11 +252,27 @@ from burn.ops.shape import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
+from burn.ops.signal import (
+    blackman_window as blackman_window,
+    dft as dft,
+    hamming_window as hamming_window,
+    hann_window as hann_window,
+    mel_weight_matrix as mel_weight_matrix,
+    stft as stft,
+)
 from burn.ops.softmax import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.taps import (
+    gather_dot as gather_dot,
+    gather_sum as gather_sum,
+    scatter_sum as scatter_sum,
+    tap_argmax as tap_argmax,
+)
+from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
+from burn.ops.trees import tree_ensemble as tree_ensemble
 from burn.ops.trigonometry import (
     acos as acos,
     acosh as acosh,

@@ -1,0 +1,232 @@
+"""Scaled dot-product attention.
+
+Heads are an axis of their own: ``[batch, heads, sequence, size]``. Keys and values may
+have fewer heads than queries; each then serves as many neighbouring heads.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import DType, bool_
+from burn.ops.activation import tanh
+from burn.ops.creation import arange
+from burn.ops.elementwise import cast
+from burn.ops.logic import greater_equal, less, less_equal, logical_and, where
+from burn.ops.matmul import matmul
+from burn.ops.padding import pad
+from burn.ops.reduction import sum
+from burn.ops.shape import reshape, transpose
+from burn.ops.support import Array, accumulate
+from burn.primitive import composite, primitive
+
+#: How many keys a query may see to its left and right; -1 is all of them.
+Window = tuple[int, int]
+EVERYWHERE: Window = (-1, -1)
+
+
+@composite
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any = None,
+    offset: Any = 0,
+    lengths: Any = None,
+    *,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    causal: bool = False,
+    window: Window = EVERYWHERE,
+    softmax_dtype: DType | None = None,
+) -> Any:
+    """``softmax(query @ key.mT * scale + mask) @ value``.
+
+    ``query`` is ``[batch, heads, rows, size]``, ``key`` ``[batch, groups, columns,
+    size]``, ``value`` ``[batch, groups, columns, out]`` and the result
+    ``[batch, heads, rows, out]``, of the dtype of ``query``. The other arguments are
+    those of :func:`attention_weights`.
+    """
+    weights = attention_weights(
+        query,
+        key,
+        mask,
+        offset,
+        lengths,
+        scale=scale,
+        softcap=softcap,
+        causal=causal,
+        window=window,
+        softmax_dtype=softmax_dtype,
+    )
+    return weighted_values(weights, value)
+
+
+@composite
+def attention_weights(
+    query: Any,
+    key: Any,
+    mask: Any = None,
+    offset: Any = 0,
+    lengths: Any = None,
+    *,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    causal: bool = False,
+    window: Window = EVERYWHERE,
+    softmax_dtype: DType | None = None,
+) -> Any:
+    """What each query takes of each value: ``[batch, heads, rows, columns]``.
+
+    The softmax of :func:`attention_scores`, taken in ``softmax_dtype`` if it is given;
+    a query that sees no key takes nothing.
+    """
+    scores = attention_scores(
+        query,
+        key,
+        mask,
+        offset,
+        lengths,
+        scale=scale,
+        softcap=softcap,
+        causal=causal,
+        window=window,
+    )
+    if softmax_dtype is None or softmax_dtype == query.dtype:
+        return masked_softmax(scores)
+    weights = masked_softmax(cast(scores, dtype=softmax_dtype))
+    return cast(weights, dtype=query.dtype)
+
+
+@composite
+def attention_scores(
+    query: Any,
+    key: Any,
+    mask: Any = None,
+    offset: Any = 0,
+    lengths: Any = None,
+    *,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    causal: bool = False,
+    window: Window = EVERYWHERE,
+) -> Any:
+    """How well each query fits each key: ``[batch, heads, rows, columns]``.
+
+    The products are multiplied by ``scale`` (1 / sqrt(size) if not given) and, with
+    ``softcap``, squeezed into plus and minus that. ``mask`` broadcasts to the result
+    (shorter in its last axis, it hides the keys behind): a bool says what is seen, a
+    float is added. Of the keys of a batch only the first ``lengths[batch]`` are seen.
+    Query ``i`` stands at ``i + offset`` among the keys (one number, or one a batch):
+    ``causal`` hides what comes after it, ``window`` what is further to its left and
+    right. The score of what is hidden is minus infinity.
+    """
+    # Both are scaled, by the root, so that products of half types do not overflow.
+    root = query.shape[-1] ** -0.25 if scale is None else float(np.sqrt(scale))
+    scores = _products(query * root, key * root)
+    if softcap > 0:
+        scores = tanh(scores / softcap) * softcap
+    rows, columns = query.shape[-2], key.shape[-2]
+    seen = _in_reach(rows, columns, offset, window, causal)
+    if lengths is not None:
+        seen = _both(seen, less(arange(columns), reshape(lengths, (-1, 1, 1, 1))))
+    if mask is not None:
+        mask = _covering(mask, columns)
+        if mask.dtype == bool_:
+            seen = _both(seen, mask)
+        else:
+            scores = scores + cast(mask, dtype=query.dtype)
+    return scores if seen is None else where(seen, scores, -np.inf)
+
+
+@composite
+def weighted_values(weights: Any, value: Any) -> Any:
+    """``weights @ value``: ``[batch, heads, rows, columns]`` of values to a group.
+
+    The result has the dtype of ``weights``.
+    """
+    batch, heads, rows, columns = weights.shape
+    groups, size = value.shape[1], value.shape[3]
+    if heads != groups:
+        weights = reshape(weights, (batch, groups, heads // groups * rows, columns))
+    out = matmul(weights, value)
+    if value.dtype != weights.dtype:
+        out = cast(out, dtype=weights.dtype)
+    return reshape(out, (batch, heads, rows, size)) if heads != groups else out
+
+
+def _products(query: Any, key: Any) -> Any:
+    """``query @ key.mT``; the queries that share a key are rows of one matrix."""
+    batch, heads, rows, size = query.shape
+    groups, columns = key.shape[1:3]
+    if heads == groups:
+        return matmul(query, key.mT)
+    rows_of_group = heads // groups * rows
+    products = matmul(reshape(query, (batch, groups, rows_of_group, size)), key.mT)
+    return reshape(products, (batch, heads, rows, columns))
+
+
+def _in_reach(
+    rows: int, columns: int, offset: Any, window: Window, causal: bool
+) -> Any:
+    """Whether a query may look as far as a key; None if all may."""
+    left, right = window
+    if causal:
+        right = 0
+    if left < 0 and right < 0:
+        return None
+    if hasattr(offset, "shape"):
+        offset = reshape(offset, (-1, 1, 1, 1))
+    place = reshape(arange(rows), (rows, 1)) + offset
+    column, seen = arange(columns), None
+    if right >= 0:
+        seen = less_equal(column, place + right)
+    if left >= 0:
+        seen = _both(seen, greater_equal(column, place - left))
+    return seen
+
+
+def _both(seen: Any, other: Any) -> Any:
+    return other if seen is None else logical_and(seen, other)
+
+
+def _covering(mask: Any, columns: int) -> Any:
+    """``mask`` with ``columns`` keys: those that it does not reach are hidden."""
+    missing = columns - mask.shape[-1]
+    if missing <= 0:
+        return mask
+    hidden = False if mask.dtype == bool_ else -np.inf
+    return pad(mask, (0, missing), hidden, (-1,))
+
+
+@primitive
+def masked_softmax(x: Array) -> Array:
+    """The softmax over the last axis, where a row of minus infinity becomes 0."""
+    if not x.size:
+        return x.copy()
+    work = accumulate(x)
+    largest = np.max(work, axis=-1, keepdims=True)
+    largest = np.where(np.isfinite(largest), largest, work.dtype.type(0))
+    out = np.exp(work - largest)
+    total = np.sum(out, axis=-1, keepdims=True)
+    out /= np.where(total == 0, work.dtype.type(1), total)
+    return out.astype(x.dtype, copy=False)
+
+
+@masked_softmax.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return lambda: (grad - sum(grad * out, -1, keepdims=True)) * out
+
+
+@composite
+def split_heads(x: Any, heads: int) -> Any:
+    """``[batch, sequence, heads * size]`` as ``[batch, heads, sequence, size]``."""
+    batch, length, features = x.shape
+    return transpose(reshape(x, (batch, length, heads, features // heads)), 1, 2)
+
+
+@composite
+def merge_heads(x: Any) -> Any:
+    """``[batch, heads, sequence, size]`` as ``[batch, sequence, heads * size]``."""
+    batch, heads, length, size = x.shape
+    return reshape(transpose(x, 1, 2), (batch, length, heads * size))
