@@ -55,6 +55,14 @@ DISAGREES: dict[tuple[str, int], str] = {
     ("DFT", 17): "it transforms the input's length, not `dft_length`, back to a signal",
     ("DFT", 20): "it transforms the input's length, not `dft_length`, back to a signal",
     ("Dropout", 7): "the mask says what was kept, which in a test is everything",
+    **{
+        (
+            "CastLike",
+            version,
+        ): "`round_mode` `down` rounds towards zero; it expands to a "
+        "Cast without the attribute, which rounds up"
+        for version in (24, 25)
+    },
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
     **{
         ("Dropout", version): "a seed draws the numbers of ONNX's reference"
