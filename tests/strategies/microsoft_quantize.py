@@ -189,6 +189,29 @@ def matmul_to_float(draw: Draw, version: int) -> Example:
     return Example({}, operands, resizable=False, atol=1e-4)
 
 
+@case("QAttention", domain=DOMAIN)
+def attention(draw: Draw, version: int) -> Example:
+    second = draw(st.sampled_from(OCTETS))
+    batch, (rows, past, inner) = 2, extents(draw, 3, 3, most=4)
+    heads, size = extents(draw, 2, 2, most=3)
+    features = 3 * heads * size
+    total = rows + past
+    operands: list[Array | None] = [
+        octets(draw, (batch, rows, inner), dtypes.uint8),
+        octets(draw, (inner, features), second),
+        floats(draw, (features,)),
+        *(scales(draw, ()), scales(draw, ())),
+        integers(draw, (batch, total), 0, 1, np.int32),
+        *(zero_point(draw, dtypes.uint8), zero_point(draw, second)),
+        floats(draw, (2, batch, heads, past, size)),
+    ]
+    attrs: dict[str, Any] = {"num_heads": heads}
+    if draw(st.booleans()):
+        attrs["unidirectional"] = 1
+    names = {i: x.shape for i, x in enumerate(operands) if x is not None}
+    return Example(attrs, operands, 2, symbols=names, rtol=1e-3, atol=1e-4)
+
+
 @case("DynamicQuantizeMatMul", domain=DOMAIN)
 def dynamic_matmul(draw: Draw, version: int) -> Example:
     second = draw(st.sampled_from(OCTETS))
