@@ -15,6 +15,7 @@ from burn_ir.blocked import unblocked
 from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
+from burn_ir.exporters import as_meant
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer_op, settled
 from burn_ir.nodes import make_op, upgraded
@@ -35,6 +36,7 @@ def build(model: RawModel) -> Graph:
     """
     model = unblocked(model)
     check_operators(model)
+    model = as_meant(model)
     builder = _Builder(model.opsets)
     with counting_unnamed():
         graph = builder.main(model.graph)

@@ -24,8 +24,11 @@ WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
     + ("SequenceMap", "SplitToSequence"),
     "examples cannot hold sequences yet",
 ) | {
+    "CastMap": "examples cannot hold maps yet",
+    "DictVectorizer": "examples cannot hold maps yet",
     "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py",
-    "ReorderInput": "onnxruntime's result is in blocks: tests/ir/test_blocked.py",
+    "ReorderInput": "onnxruntime's result is in blocks; tests/ir/test_blocked.py",
+    "ZipMap": "examples cannot hold maps yet",
 }
 
 #: Operators whose results' rank may be unknown before they run, with the reason.
@@ -40,7 +43,6 @@ READS: dict[str, str] = {"If": "the condition chooses the branch"}
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
     "BitCast": "bits have no gradient",
-    "Mod": "the divisor's gradient jumps; the law of `%` is that of the primitive",
 }
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
@@ -72,6 +74,10 @@ DISAGREES: dict[tuple[str, int], str] = {
     ("MaxUnpool", 9): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 11): "indices count what was pooled, not output_shape",
     ("MaxUnpool", 22): "indices count what was pooled, not output_shape",
+    ("Resize", 11): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 13): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 18): "scaled extents are not rounded before corners are aligned",
+    ("Resize", 19): "scaled extents are not rounded before corners are aligned",
 }
 
 #: Operators whose values are drawn at random: `test_random.py` judges how often.

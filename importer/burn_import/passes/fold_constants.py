@@ -37,6 +37,11 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
+#: Formulas of a few numbers, which say more than what they make. A folded one would be
+#: taken for a weight, and trained.
+FORMULAS = frozenset(
+    {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -46,7 +51,7 @@ def fold_constants(graph: Graph) -> Graph:
     integers that shape arithmetic led to. What would hold too much memory stays a node,
     and so does a layer, which keeps its weights, what makes quantised weights larger
     numbers, and what cannot be computed: it fails when the model runs, if it ever comes
-    to it.
+    to it. Windows and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -110,6 +115,8 @@ class _Folding:
 
     def may_fold(self, node: Node, operands: list[str | None]) -> bool:
         if not node.op.deterministic or node.op.bodies():
+            return False
+        if node.op.onnx in FORMULAS:
             return False
         if self.is_layer(node, operands) or self.widens(node, operands):
             return False

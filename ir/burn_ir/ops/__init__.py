@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     attention,
+    batch_scan,
     bits,
     cast,
     control,
@@ -11,8 +12,8 @@ from burn_ir.ops import (
     dropout,
     elementwise,
     functions,
-    gradient,
     fused,
+    gradient,
     grid,
     indexing,
     linalg,
@@ -37,6 +38,7 @@ from burn_ir.ops import (
     sequence,
     shape,
     signal,
+    text,
     training,
     vision,
 )
@@ -44,6 +46,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "attention",
+    "batch_scan",
     "bits",
     "cast",
     "control",
@@ -52,8 +55,8 @@ __all__ = [
     "dropout",
     "elementwise",
     "functions",
-    "gradient",
     "fused",
+    "gradient",
     "grid",
     "indexing",
     "linalg",
@@ -78,6 +81,7 @@ __all__ = [
     "sequence",
     "shape",
     "signal",
+    "text",
     "training",
     "vision",
 ]

@@ -39,7 +39,7 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
         return data.with_shape(dims)
 
     def lower(self, data: Value, indices: Value) -> Value:
-        known = ints_of(indices)
+        known = dims_of(indices)
         key = self._key(data)
         if known is not None and shape_of(indices) == () and key is not None:
             return data[(*key, known[0])] if key else data[known[0]]
