@@ -63,7 +63,7 @@ def converted(draw: Draw, version: int) -> tuple[int, Array, dict[str, Any]]:
 
 
 def small(draw: Draw, version: int) -> tuple[int, Array, dict[str, Any], Array] | None:
-    """As :func:`converted`, to a small dtype, with the result; None if there is none."""
+    """As :func:`converted`, to a small dtype, with the result; None without one."""
     allowed = [n for n, (_, since) in SMALL.items() if since <= version]
     if not allowed or draw(st.booleans()):
         return None
