@@ -12,7 +12,7 @@ from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import image
 from burn_ir.ops.options import changed, shortest
-from burn_ir.types import is_unnamed
+from burn_ir.ops.support import differ
 from burn_ir.upgrade import Draft
 
 
@@ -24,8 +24,7 @@ def region_count(rois: Type, columns: int) -> Dim:
     """
     if rois.shape is None:
         return unnamed()
-    width = rois.dims[-1] if rois.rank == 2 else None
-    if width != columns and not (width is not None and is_unnamed(width)):
+    if rois.rank != 2 or differ(rois.dims[1], columns):
         raise InvalidOperand(f"expected rois of {columns} columns, got {rois.name}")
     return rois.dims[0]
 
