@@ -29,7 +29,7 @@ def test_powers_of_zero() -> None:
 
 def test_norms_of_zeros() -> None:
     found = np.array(gradients(lambda x: ops.reduce_l2(x, 1), [[0, 0], [3, 4]]))
-    np.testing.assert_allclose(found, [[[0, 0], [0.6, 0.8]]])
+    np.testing.assert_allclose(found, np.array([[[0, 0], [0.6, 0.8]]]))
     zeros = np.zeros((1, 1, 3))
     pooled = gradients(lambda x: ops.lp_pool(x, kernel_size=2, p=3.0), zeros)
     assert pooled == [[[[0, 0, 0]]]]
