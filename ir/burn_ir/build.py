@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_ir.blame import FAULTS, told
+from burn_ir.blocked import unblocked
 from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
@@ -33,6 +34,7 @@ def build(model: RawModel) -> Graph:
         UnsupportedModel: operators or versions are not supported; all are listed.
         InvalidModel: nodes contradict their operators; all are listed.
     """
+    model = unblocked(model)
     check_operators(model)
     model = as_meant(model)
     builder = _Builder(model.opsets)

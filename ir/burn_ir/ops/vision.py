@@ -159,7 +159,8 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
         if x.shape is None or weight.shape is None:
             return x.with_shape(None)
         kernel = self.kernel_shape or weight.dims[2:]
-        if weight.rank != x.rank or any(map(differ, kernel, weight.dims[2:])):
+        fits = weight.rank == x.rank == len(kernel) + 2
+        if not fits or any(map(differ, kernel, weight.dims[2:])):
             raise InvalidOperand(
                 f"expected a weight of rank {x.rank} and kernel_shape {kernel}, "
                 f"got {weight.name}"
