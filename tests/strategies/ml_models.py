@@ -76,10 +76,8 @@ def linear_classifier(draw: Draw, version: int) -> Example:
 @case("Scaler", domain=ML)
 def scaler(draw: Draw, version: int) -> Example:
     width = draw(st.integers(1, 4))
-    attrs = {
-        name: listed(draw, draw(st.sampled_from([1, width])))
-        for name in ("offset", "scale")
-    }
+    count = draw(st.sampled_from([1, width]))
+    attrs = {name: listed(draw, count) for name in ("offset", "scale")}
     return sized(attrs, features(draw, width), atol=1e-5)
 
 

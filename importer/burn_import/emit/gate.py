@@ -23,6 +23,7 @@ from burn_import.emit.allowed import (
     NODES,
     PHRASES,
     STRINGS,
+    TEXTS,
     TAKEN,
     TOP,
     WORD,
@@ -107,6 +108,9 @@ class _Gate:
             text = _spelt(node.func)
             if text in STRINGS:
                 self.strings(node.args[:1], STRINGS[text])
+            if text in TEXTS:
+                given = [*node.args, *(k.value for k in node.keywords)]
+                self.strings(given, STRINGS["ops.array"])
             if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
                 self.placed.add(id(node.args[0]))
 
