@@ -17,15 +17,21 @@ from tests.strategies import Example, cases, examples
 from tests.strategies.registry import Array, Key
 
 #: Operators whose examples are tested elsewhere, with the reason.
-WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
-    ("ConcatFromSequence", "ElementScan", "Loop", "Optional", "OptionalGetElement")
-    + ("OptionalHasElement", "Scan", "SequenceAt", "SequenceConstruct")
-    + ("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength")
-    + ("SequenceMap", "SplitToSequence"),
-    "examples cannot hold sequences yet",
-) | dict.fromkeys(
-    ("CastMap", "DictVectorizer", "ZipMap"), "examples cannot hold maps yet"
-) | {"Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py"}
+WITHOUT_STRATEGY: dict[str, str] = (
+    dict.fromkeys(
+        ("ConcatFromSequence", "ElementScan", "Loop", "Optional", "OptionalGetElement")
+        + ("OptionalHasElement", "Scan", "SequenceAt", "SequenceConstruct")
+        + ("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength")
+        + ("SequenceMap", "SplitToSequence"),
+        "examples cannot hold sequences yet",
+    )
+    | dict.fromkeys(
+        ("CastMap", "DictVectorizer", "ZipMap"), "examples cannot hold maps yet"
+    )
+    | {
+        "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py"
+    }
+)
 
 #: Operators whose results' rank may be unknown before they run, with the reason.
 HIDES_RANK: dict[str, str] = {

@@ -59,9 +59,7 @@ def feature_vectorizer(draw: Draw, version: int) -> Example:
     dtype = draw(st.sampled_from(["f4", "f8", "i4", "i8"]))
     rows = draw(st.integers(1, 4))
     widths = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 3)))]
-    inputs: list[Array | None] = [
-        floats(draw, (rows, w), dtype) * 4 for w in widths
-    ]
+    inputs: list[Array | None] = [floats(draw, (rows, w), dtype) * 4 for w in widths]
     inputs = [None if x is None else x.astype(dtype) for x in inputs]
     attrs = {"inputdimensions": tuple(widths)}
     return Example(attrs, inputs, resizable=False, stored=frozenset())
@@ -88,7 +86,8 @@ def one_hot_encoder(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         strict = draw(st.integers(0, 1))
         cats = _WORDS if strict else _WORDS[1:4]
-        return Example({"cats_strings": cats, "zeros": 1 - strict}, [words(draw, shape)])
+        named = {"cats_strings": cats, "zeros": 1 - strict}
+        return Example(named, [words(draw, shape)])
     cats = draw(st.permutations([0, 3, -2, 1, 7, 9, 11, 12, 13]))
     dtype = draw(st.sampled_from(["i8", "i4", "f4", "f8"]))
     attrs = {"cats_int64s": tuple(cats), "zeros": 1}
@@ -99,7 +98,7 @@ def one_hot_encoder(draw: Draw, version: int) -> Example:
 @case("CategoryMapper", domain=ML)
 def category_mapper(draw: Draw, version: int) -> Example:
     shape = extents(draw)
-    attrs = {"cats_strings": _WORDS[1:4], "cats_int64s": (7, -1, 3)}
+    attrs: dict[str, Any] = {"cats_strings": _WORDS[1:4], "cats_int64s": (7, -1, 3)}
     attrs |= {"default_int64": 9, "default_string": "none"}
     if draw(st.booleans()):
         return Example(attrs, [words(draw, shape)])

@@ -45,7 +45,7 @@ def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
         number = ids[0]
         ids[0] += 1
         place = len(lists.get("nodes_treeids", ()))
-        feature, mode, split, missing = node[:4] if node else (0, None, 0.0, 0)
+        feature, mode, split, missing = node[:4] if node else (0, 0, 0.0, 0)
         row = {
             "nodes_treeids": tree,
             "nodes_nodeids": number,
@@ -94,7 +94,9 @@ def finished(version: int, attrs: dict[str, Any], x: Array, outputs: int) -> Exa
     if x.dtype == np.float64:
         attrs = as_tensors(attrs, np.float64)
     newer = (3, attrs) if version == 5 else None
-    return Example(attrs, [x], outputs, smooth=False, newer=newer, atol=1e-5, symbols=SYMBOLS)
+    return Example(
+        attrs, [x], outputs, smooth=False, newer=newer, atol=1e-5, symbols=SYMBOLS
+    )
 
 
 def numbers(version: int) -> list[str]:
@@ -117,7 +119,9 @@ def regressor(draw: Draw, version: int) -> Example:
 
     attrs, entries = listed(trees, leaf)
     attrs |= entries_as("target", entries) | {"n_targets": targets}
-    attrs["aggregate_function"] = draw(st.sampled_from(["SUM", "AVERAGE", "MIN", "MAX"]))
+    attrs["aggregate_function"] = draw(
+        st.sampled_from(["SUM", "AVERAGE", "MIN", "MAX"])
+    )
     attrs["post_transform"] = draw(st.sampled_from(["NONE", "SOFTMAX", "LOGISTIC"]))
     if based:
         attrs["base_values"] = tuple(0.5 + t for t in range(targets))
@@ -179,8 +183,8 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
         node = tree or (0, 0, 0.0, 0, None, None)
         roots.append(add(node)[0])
     table = [tuple(column) for column in zip(*rows, strict=True)]
-    names = ("featureids", "modes", "missing_value_tracks_true", "falsenodeids")
-    names = (*names, "falseleafs", "truenodeids", "trueleafs")
+    names = ["featureids", "modes", "missing_value_tracks_true", "falsenodeids"]
+    names += ["falseleafs", "truenodeids", "trueleafs"]
     attrs: dict[str, Any] = {
         f"nodes_{n}": column for n, column in zip(names, table, strict=True)
     }

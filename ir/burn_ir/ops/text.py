@@ -106,7 +106,9 @@ class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
         return x.with_shape((*x.shape[:-1], kept))
 
     def lower(self, x: Value) -> Value:
-        options: dict[str, Any] = changed(case=(self.case_change_action.lower(), "none"))
+        options: dict[str, Any] = changed(
+            case=(self.case_change_action.lower(), "none")
+        )
         if self.stopwords:
             options["stopwords"] = tuple(self.stopwords)
             options |= changed(case_sensitive=(bool(self.is_case_sensitive), False))
@@ -224,6 +226,6 @@ class TfIdf(Op, onnx="TfIdf", versions=(1,), domain="burn"):
         return ops.tfidf(
             *operands,
             starts=tuple(self.starts),
-            lengths=tuple(self.lengths),
+            lengths=(self.lengths[0], self.lengths[1]),
             **changed(mode=(self.mode, "tf"), max_skip=(self.max_skip, 0)),
         )

@@ -273,6 +273,12 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.svm import (
+    pairwise_probabilities as pairwise_probabilities,
+    pairwise_votes as pairwise_votes,
+    squared_distance as squared_distance,
+    svm_kernel as svm_kernel,
+)
 from burn.ops.taps import (
     gather_dot as gather_dot,
     gather_sum as gather_sum,
@@ -288,12 +294,6 @@ from burn.ops.text import (
     tokenize as tokenize,
 )
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
-from burn.ops.svm import (
-    pairwise_probabilities as pairwise_probabilities,
-    pairwise_votes as pairwise_votes,
-    squared_distance as squared_distance,
-    svm_kernel as svm_kernel,
-)
 from burn.ops.trees import tree_ensemble as tree_ensemble
 from burn.ops.trigonometry import (
     acos as acos,

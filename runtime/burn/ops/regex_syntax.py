@@ -70,7 +70,7 @@ class Parser:
     def fault(self, what: str) -> ValueError:
         return ValueError(f"expected a regular expression of RE2, got {what}")
 
-    def add(self, state: _State) -> int:
+    def add(self, state: State) -> int:
         if len(self.states) >= _MOST_STATES:
             raise self.fault("one too large")
         self.states.append(state)
