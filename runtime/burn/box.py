@@ -76,6 +76,10 @@ class Box(Methods):
         return self._value.shape
 
     @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
     def dtype(self) -> "DType":
         return self._value.dtype
 

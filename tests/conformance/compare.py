@@ -1,4 +1,4 @@
-"""The suite's own comparison: structure, dtype, shape, and values within a tolerance."""
+"""The suite's own comparison: structure, dtype, shape, values within a tolerance."""
 
 from collections.abc import Sequence
 from typing import Any

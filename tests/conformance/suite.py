@@ -20,7 +20,7 @@ CONSTANT = "Constant"
 
 @dataclass(frozen=True)
 class DataSet:
-    """Arrays, lists of arrays or None, in the order of the graph's inputs and outputs."""
+    """Arrays, lists of arrays or None, in the order of the graph."""
 
     inputs: Sequence[Any]
     outputs: Sequence[Any]

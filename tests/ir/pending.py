@@ -1,3 +1,3 @@
 """Operators of ONNX that are not declared yet."""
 
-PENDING: tuple[str, ...] = ("ai.onnx.preview.training:Gradient",)
+PENDING: tuple[str, ...] = ()

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
 from burn import Tensor, dtypes
-from burn.dtypes import DType, default_dtype, is_float, is_integer, string
+from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
-from burn.primitive import Composite, Primitive
-from burn_import.source.expression import ATOM, Expression, atom, merge
+from burn_import.emit.numbers import fits, is_number, keeps_dtype, number_in
+from burn_import.emit.parameters import (
+    default,
+    last_tensor,
+    parameters,
+    same_default,
+)
+from burn_import.source.expression import (
+    ATOM,
+    COMPARISON,
+    Expression,
+    atom,
+    merge,
+    negated,
+)
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
 from burn_import.source.trace import Apply, ModuleCall, Symbol
@@ -26,8 +38,12 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
+#: How a primitive annotates tensors; a list of numbers would lose their dtype.
+TENSORS = (Array, Array | None, list[Array])
 #: Operands that may be a Python list of integers, and those of which dtypes.
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
+#: Primitives that keep tensors as they are, so that they may leave the model.
+KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: At most this many numbers stand in the source; more go to the record.
@@ -73,13 +89,9 @@ class Renderer:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""
         name = call.primitive.name
         spelling = SPELLINGS.get(name)
-        if call.targets[0] in self.conditions and name == "logical_not":
-            (operand,) = call.args
-            if operand.data in self.python:
-                self.python.add(call.targets[0])
-                return _negated(self.data(operand))
-        if name == "absent":
-            return atom("None")
+        special = self.special(call, name)
+        if special is not None:
+            return special
         if spelling is not None and isinstance(
             call.args[0], Tensor | int | float | list
         ):
@@ -92,11 +104,36 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             if spelling.kind == "argument":
-                return self.data(call.args[0])
+                return self.items(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
         return self.function(call)
+
+    def special(self, call: Apply, name: str) -> Expression | None:
+        """What Python says better than a call of ours does."""
+        deciding = call.targets[0] in self.conditions
+        first: Any = call.args[0] if call.args else None
+        if name == "absent":
+            return atom("None")
+        if deciding and name == "logical_not" and first.data in self.python:
+            self.python.add(call.targets[0])
+            return negated(self.data(first), ordered=True)
+        if deciding and name == "has_element":
+            self.python.add(call.targets[0])
+            value = self.data(first)
+            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+        if name == "cast" and is_float(call.static["dtype"]) and self.is_made(first):
+            return self.array(first.data, call.static["dtype"])
+        return None
+
+    def is_made(self, arg: Any) -> bool:
+        """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+        if not isinstance(arg, Tensor) or arg.data.constant:
+            return False
+        known = arg.data.known
+        unnamed = arg.data not in self.names and arg.data not in self.pending
+        return unnamed and known is not None and known.dtype == object
 
     def index(self, call: Apply) -> Expression:
         """``x[key]``."""
@@ -150,21 +187,21 @@ class Renderer:
         positional: bool = False,
     ) -> Expression:
         """The call with its arguments, those at their defaults left out."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         first = len(before or [])
         texts = []
         keyword = False
-        last = _last_tensor(call)
+        last = last_tensor(call)
         for position, arg in enumerate(args, first):
-            if position > last and arg.text == _default(parameters, position):
+            if position > last and arg.text == default(declared, position):
                 keyword = True
                 continue
             plain = isinstance(call.args[position], int | None) and position > last
             keyword = keyword or (plain and not positional)
-            name = parameters[position].name if position < len(parameters) else ""
+            name = declared[position].name if position < len(declared) else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
-            if not _same_default(parameters, name, value):
+            if not same_default(declared, name, value):
                 text = self.static(value).text
                 bare = positional and name == "dtype"  # x.cast(burn.float32)
                 texts.append(text if bare else f"{name}={text}")
@@ -173,10 +210,10 @@ class Renderer:
 
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         name = call.primitive.name
         weak = name in WEAK
-        if weak and all(_is_number(arg) for arg in call.args):
+        if weak and all(is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
                 return [self.number(arg) for arg in call.args]
@@ -185,11 +222,13 @@ class Renderer:
         result = []
         for position, arg in enumerate(call.args[skip:], skip):
             annotation = (
-                parameters[position].annotation if position < len(parameters) else None
+                declared[position].annotation if position < len(declared) else None
             )
             if weak:
                 result.append(self.weak(arg, call))
-            elif annotation in (Array, list[Array]):
+            elif name in KEEPS and isinstance(arg, Tensor):
+                result.append(self.value(arg))
+            elif annotation in TENSORS:
                 result.append(self.data(arg, LISTS.get((name, position), ())))
             else:
                 result.append(self.host(arg))
@@ -198,16 +237,16 @@ class Renderer:
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
-            number = _number(arg.data)
+            number = number_in(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            fits = number is not None and _fits(arg.data, others)
-            if fits and _keeps_dtype(arg, call):
+            plain = number is not None and fits(arg.data, others)
+            if plain and keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
         """An operand known to be one number."""
-        return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
+        return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
@@ -231,6 +270,20 @@ class Renderer:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
 
+    def value(self, arg: Any) -> Expression:
+        """A tensor that is kept as such: of a parameter, its value."""
+        expression = self.data(arg)
+        stored = arg.data.constant and arg.data not in self.names
+        if stored and expression.text.startswith("self."):
+            return Expression(f"{expression.text}.value")
+        return expression
+
+    def items(self, values: Any) -> Expression:
+        """A list of tensors."""
+        items = [self.value(item) for item in values]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"[{text}]", ATOM, merge(items))
+
     def strings(self, known: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
         if known.size > STRING_LIMIT:
@@ -241,13 +294,13 @@ class Renderer:
         values = literal(known.tolist())
         return Expression(f"ops.array({values}, dtype={dtype_source(known.dtype)})")
 
-    def array(self, symbol: Symbol) -> Expression:
+    def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
         """A tensor of known integers and dimensions, made on the spot."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(symbol.known.tolist())
-        dtype = dtype_source(symbol.type.dtype)
-        return Expression(f"ops.array({values.text}, dtype={dtype})")
+        kind = dtype_source(dtype or symbol.type.dtype)
+        return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def host(self, arg: Any) -> Expression:
         """An operand that may be Python numbers: axes, sizes, bounds."""
@@ -284,20 +337,6 @@ class Renderer:
         return atom(text)
 
 
-def _negated(comparison: Expression) -> Expression:
-    """``not`` of a comparison of numbers."""
-    if comparison.text.count(" == ") == 1:
-        text = comparison.text.replace(" == ", " != ")
-        return Expression(text, comparison.precedence, comparison.symbols)
-    return comparison.prefixed("not ", 5)
-
-
-def _is_number(arg: Any) -> bool:
-    if isinstance(arg, Tensor):
-        return _number(arg.data) is not None
-    return isinstance(arg, int | float | Poly)
-
-
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, Tensor):
         known = value.data.known
@@ -308,8 +347,8 @@ def _is_sequence(value: Any) -> bool:
 def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
     """Whether a vector of one of these dtypes can stand as a list of numbers."""
     known, kind = symbol.known, symbol.type
-    fits = kind is not None and kind.dtype in dtypes
-    return fits and known is not None and known.ndim == 1 and _listable(known)
+    right = kind is not None and kind.dtype in dtypes
+    return right and known is not None and known.ndim == 1 and _listable(known)
 
 
 def _listable(known: np.ndarray[Any, Any]) -> bool:
@@ -323,71 +362,3 @@ def is_text(known: np.ndarray[Any, Any]) -> bool:
     if known.dtype != string:
         return False
     return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
-
-
-def _number(symbol: Symbol) -> Any:
-    """The only element of a constant operand, or None."""
-    known = symbol.known
-    if known is None or known.size != 1:
-        return None
-    if known.dtype == object:
-        item = known.reshape(-1)[0]
-        return item if isinstance(item, Poly) else None
-    plain = known.dtype.kind in "biu" or is_float(known.dtype)
-    return known.reshape(-1)[0] if plain else None
-
-
-def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
-    """Whether a number has the effect of the constant: no axis or dtype is lost."""
-    known = symbol.known
-    assert known is not None
-    tensors = [other.data for other in others if _number(other.data) is None]
-    if known.ndim == 0:
-        return bool(tensors)
-    return any(
-        t.type is not None
-        and t.type.shape is not None
-        and len(t.type.shape) >= known.ndim
-        for t in tensors
-    )
-
-
-def _keeps_dtype(arg: Tensor, call: Apply) -> bool:
-    """Whether a number has the dtype of the constant that it stands for.
-
-    The condition of ``where`` has no part in the dtype: the number, if it is not of
-    Python's own dtype, needs another branch with one.
-    """
-    if call.primitive.name != "where":
-        return True
-    known = arg.data.known
-    branches = [a for a in call.args[1:] if a is not arg]
-    typed = any(isinstance(a, Tensor) and _number(a.data) is None for a in branches)
-    return typed or known.dtype in (object, default_dtype(known.item()))
-
-
-def _last_tensor(call: Apply) -> int:
-    """The last position that must be positional: a primitive's tensors are."""
-    if isinstance(call.primitive, Composite):
-        return 0
-    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
-    return max(places, default=0)
-
-
-def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
-    return list(signature(primitive.kernel).parameters.values())
-
-
-def _default(parameters: list[Parameter], position: int) -> str | None:
-    if position >= len(parameters):
-        return None
-    default = parameters[position].default
-    return None if default is Parameter.empty else literal(default)
-
-
-def _same_default(parameters: list[Parameter], name: str, value: Any) -> bool:
-    for parameter in parameters:
-        if parameter.name == name and parameter.default is not Parameter.empty:
-            default = parameter.default
-            return type(default) is type(value) and bool(default == value)
-    return False

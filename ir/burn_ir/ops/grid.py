@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
+from burn_ir.dim import Poly
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
@@ -37,7 +38,8 @@ class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
             raise InvalidOperand(f"expected mode nearest for strings, got {self.mode}")
         if x.shape is None or grid.shape is None:
             return x.with_shape(None)
-        if grid.rank != x.rank or grid.rank < 3 or grid.dims[-1] != x.rank - 2:
+        count = grid.dims[-1] if grid.rank == x.rank >= 3 else None
+        if count != x.rank - 2 and not isinstance(count, Poly):
             raise InvalidOperand(
                 f"expected a grid of {x.rank - 2} coordinates for {x.name}, "
                 f"got {grid.name}"

@@ -71,8 +71,7 @@ class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
         if decay is not None:
             decay = ops.split_heads(decay, groups)
         if beta is not None:
-            shared = extent_of(beta, 2) == 1
-            beta = ops.split_heads(beta, 1 if shared else groups)
+            beta = beta.transpose(1, 2).unsqueeze(3)
         out, kept = ops.linear_attention(
             ops.split_heads(query, self.q_num_heads),
             ops.split_heads(key, groups),

@@ -55,8 +55,11 @@ def check_pair(scale: Type, zero_point: Type | None) -> None:
         return
     shapes = [() if t.shape == (1,) else t.shape for t in (scale, zero_point)]
     numbers = [tuple(d for d in s or () if isinstance(d, int)) for s in shapes]
-    if len(shapes[0] or ()) != len(shapes[1] or ()) or (
-        numbers[0] != numbers[1] and shapes == numbers
+    ranks = {t.rank for t in (scale, zero_point)}
+    if (
+        len(shapes[0] or ()) != len(shapes[1] or ())
+        and ranks != {0, 1}
+        or (numbers[0] != numbers[1] and shapes == numbers)
     ):
         raise InvalidOperand(
             f"expected a zero point of the shape of the scale, got {zero_point.name} "

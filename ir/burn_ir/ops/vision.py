@@ -159,7 +159,10 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
         if x.shape is None or weight.shape is None:
             return x.with_shape(None)
         kernel = weight.dims[2:]
-        if weight.rank != x.rank or (self.kernel_shape or kernel) != kernel:
+        pairs = zip(self.kernel_shape or kernel, kernel, strict=False)
+        if weight.rank != x.rank or any(
+            isinstance(n, int) and n != k for k, n in pairs
+        ):
             raise InvalidOperand(
                 f"expected a weight of rank {x.rank} and kernel_shape "
                 f"{self.kernel_shape or kernel}, got {weight.name}"

@@ -85,10 +85,7 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
-from burn.ops.encoders import (
-    lookup as lookup,
-    one_hot_encode as one_hot_encode,
-)
+from burn.ops.encoders import lookup as lookup, one_hot_encode as one_hot_encode
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
 from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
@@ -118,7 +115,7 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
-from burn.ops.linalg import cofactor as cofactor, det as det
+from burn.ops.linalg import cofactor as cofactor, det as det, inverse as inverse
 from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,
@@ -158,6 +155,11 @@ from burn.ops.ordering import (
     cumsum as cumsum,
     sort as sort,
     topk as topk,
+)
+from burn.ops.packed import (
+    matmul_nbits as matmul_nbits,
+    take_quantized as take_quantized,
+    unpack_bits as unpack_bits,
 )
 from burn.ops.padding import (
     center_crop_pad as center_crop_pad,
@@ -200,6 +202,7 @@ from burn.ops.random import (
 from burn.ops.reduction import (
     all as all,
     any as any,
+    axes_or_all as axes_or_all,
     max as max,
     mean as mean,
     min as min,
@@ -235,6 +238,7 @@ from burn.ops.selection import (
 from burn.ops.sequence import (
     absent as absent,
     element as element,
+    fill_rows as fill_rows,
     has_element as has_element,
     sequence as sequence,
     sequence_at as sequence_at,

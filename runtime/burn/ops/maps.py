@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.creation import array
@@ -86,4 +84,4 @@ def _row(items: list[Any], dtype: DType) -> Any:
         item.numpy().reshape(-1)[0] if isinstance(item, Tensor) else item
         for item in items
     ]
-    return array(np.array([plain], dtype))
+    return array([plain], dtype=dtype)

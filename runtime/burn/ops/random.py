@@ -113,7 +113,7 @@ normal.no_gradient("a random number depends on nothing")
 
 
 @composite(outputs=2)
-def bernoulli(state: Any, p: Any, *, dtype: DType | None = None) -> Any:
+def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
     """1 with the probability that each element of ``p`` says, else 0; the next state.
 
     The result has the dtype of ``p`` unless another is given.
