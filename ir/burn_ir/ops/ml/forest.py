@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -224,7 +225,7 @@ def from_nodes(
     targets, weights = _leaves(entries, place, numbers)
     missing = np.array(nodes.missing, bool)
     return Forest(
-        numbers[_roots(nodes.trees, inner)],
+        numbers[_roots(nodes, inner, codes < 0)],
         np.array(nodes.features, np.int64)[branches],
         codes[branches].astype(np.uint8),
         nodes.splits[branches],
@@ -257,12 +258,18 @@ def _place(place: dict[tuple[int, int], int], tree: int, node: int) -> int:
     return found
 
 
-def _roots(trees: Sequence[int], inner: Array) -> Array:
-    """The first node of every tree that no other leads to."""
+def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
+    """The first node of every tree that no other leads to.
+
+    A leaf is one only where it is the whole tree.
+    """
+    sizes = Counter(nodes.trees)
     roots: dict[int, int] = {}
-    for i in np.flatnonzero(~inner).tolist():
-        roots.setdefault(trees[i], i)
-    if len(roots) < len(set(trees)):
+    for i in np.flatnonzero(~below).tolist():
+        tree = nodes.trees[i]
+        if not leaf[i] or sizes[tree] == 1:
+            roots.setdefault(tree, i)
+    if len(roots) < len(sizes):
         raise InvalidOperand("expected trees, got branches that go round in a circle")
     return np.array(list(roots.values()), np.int64)
 
