@@ -84,7 +84,8 @@ def test_zip_map_gives_a_dict_for_every_row(
 @pytest.mark.parametrize("key", ["int64_vocabulary", "string_vocabulary"])
 def test_dict_vectorizer_puts_values_at_their_places(key: str, tmp_path: Path) -> None:
     words: list[Any] = [4, 1, 9] if key.startswith("int") else ["b", "a", "z"]
-    node = helper.make_node("DictVectorizer", ["x"], ["y"], domain=ML, **{key: words})
+    attrs: Any = {key: words}
+    node = helper.make_node("DictVectorizer", ["x"], ["y"], domain=ML, **attrs)
     kind = TensorProto.INT64 if key.startswith("int") else TensorProto.STRING
     x = map_info("x", kind, TensorProto.FLOAT)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -103,7 +104,7 @@ def test_dict_vectorizer_puts_values_at_their_places(key: str, tmp_path: Path) -
 def test_cast_map_lists_the_values(
     form: str, cast_to: str, words: bool, tmp_path: Path
 ) -> None:
-    attrs = {"cast_to": cast_to, "map_form": form, "max_map": 6}
+    attrs: Any = {"cast_to": cast_to, "map_form": form, "max_map": 6}
     node = helper.make_node("CastMap", ["x"], ["y"], domain=ML, **attrs)
     x = map_info("x", TensorProto.INT64, TensorProto.STRING if words else 1)
     results = {"TO_FLOAT": 1, "TO_INT64": 7, "TO_STRING": 8}
