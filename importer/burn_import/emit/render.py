@@ -9,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor, dtypes
-from burn.dtypes import DType, default_dtype, is_float, is_integer, string
+from burn.dtypes import DType
 from burn.methods import SPELLINGS
-from burn.ops.support import Array
+from burn.ops.support import Array, Item
 from burn.primitive import Composite, Primitive
+from burn_import.emit.known import (
+    fits,
+    is_list,
+    is_number,
+    is_sequence,
+    is_text,
+    keeps_dtype,
+    listable,
+    only_number,
+)
 from burn_import.source.expression import ATOM, Expression, atom, merge
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
@@ -32,8 +42,6 @@ TENSORS = (Array, Array | None, list[Array])
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
-#: At most this many numbers stand in the source; more go to the record.
-INLINE_LIMIT = 8
 #: A tensor of more strings is refused: source is no place for a vocabulary.
 STRING_LIMIT = 4096
 
@@ -94,7 +102,7 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             if spelling.kind == "argument":
-                return self.data(call.args[0])
+                return self.kept(call.args[0])
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
@@ -127,7 +135,7 @@ class Renderer:
     def method(self, call: Apply, receiver: Expression) -> Expression:
         """``x.name(...)``."""
         args = self.arguments(call, skip=1)
-        if call.primitive.name in SPREAD and _is_sequence(call.args[1]):
+        if call.primitive.name in SPREAD and is_sequence(call.args[1]):
             inner = args[0].text[1:-1].rstrip(",")
             args[0] = Expression(inner, 0, args[0].symbols)
         return self.finish(
@@ -178,7 +186,7 @@ class Renderer:
         parameters = _parameters(call.primitive)
         name = call.primitive.name
         weak = name in WEAK
-        if weak and all(_is_number(arg) for arg in call.args):
+        if weak and all(is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
                 return [self.number(arg) for arg in call.args]
@@ -193,6 +201,8 @@ class Renderer:
                 result.append(self.weak(arg, call))
             elif annotation in TENSORS:
                 result.append(self.data(arg, LISTS.get((name, position), ())))
+            elif annotation is Item:
+                result.append(self.kept(arg))
             else:
                 result.append(self.host(arg))
         return result
@@ -200,23 +210,21 @@ class Renderer:
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
-            number = _number(arg.data)
+            number = only_number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            fits = number is not None and _fits(arg.data, others)
-            if fits and _keeps_dtype(arg, call):
+            alike = number is not None and fits(arg.data, others)
+            if alike and keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
         """An operand known to be one number."""
-        return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
+        return self.host(only_number(arg.data) if isinstance(arg, Tensor) else arg)
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
         if isinstance(arg, list):
-            items = [self.data(item, lists) for item in arg]
-            text = ", ".join(item.text for item in items)
-            return Expression(f"[{text}]", ATOM, merge(items))
+            return _listed([self.data(item, lists) for item in arg])
         if not isinstance(arg, Tensor):
             return self.host(arg)
         symbol: Symbol = arg.data
@@ -225,13 +233,23 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and _is_list(symbol, lists):
+        if lists and is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
         if symbol.constant:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
+
+    def kept(self, arg: Any) -> Expression:
+        """What is handed on, perhaps in a list: a tensor, no parameter."""
+        if isinstance(arg, list):
+            return _listed([self.kept(item) for item in arg])
+        expression = self.data(arg)
+        stored = arg.data.constant and arg.data not in self.names
+        if stored and expression.text.startswith("self."):
+            return Expression(f"{expression.text}.value")
+        return expression
 
     def strings(self, known: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
@@ -257,14 +275,14 @@ class Renderer:
             symbol: Symbol = arg.data
             known = symbol.known
             here = symbol in self.names or symbol in self.pending
-            if known is None or here or not _listable(known):
+            if known is None or here or not listable(known):
                 return self.data(arg)
             return self.host(known.tolist())
         if isinstance(arg, list | tuple):
             items = [self.host(item) for item in arg]
-            text = ", ".join(item.text for item in items)
             if isinstance(arg, list):
-                return Expression(f"[{text}]", ATOM, merge(items))
+                return _listed(items)
+            text = ", ".join(item.text for item in items)
             text += "," if len(items) == 1 else ""
             return Expression(f"({text})", ATOM, merge(items))
         if isinstance(arg, Poly):
@@ -286,86 +304,17 @@ class Renderer:
         return atom(text)
 
 
+def _listed(items: list[Expression]) -> Expression:
+    text = ", ".join(item.text for item in items)
+    return Expression(f"[{text}]", ATOM, merge(items))
+
+
 def _negated(comparison: Expression) -> Expression:
     """``not`` of a comparison of numbers."""
     if comparison.text.count(" == ") == 1:
         text = comparison.text.replace(" == ", " != ")
         return Expression(text, comparison.precedence, comparison.symbols)
     return comparison.prefixed("not ", 5)
-
-
-def _is_number(arg: Any) -> bool:
-    if isinstance(arg, Tensor):
-        return _number(arg.data) is not None
-    return isinstance(arg, int | float | Poly)
-
-
-def _is_sequence(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        known = value.data.known
-        return known is not None and known.ndim == 1
-    return isinstance(value, list | tuple)
-
-
-def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
-    """Whether a vector of one of these dtypes can stand as a list of numbers."""
-    known, kind = symbol.known, symbol.type
-    fits = kind is not None and kind.dtype in dtypes
-    return fits and known is not None and known.ndim == 1 and _listable(known)
-
-
-def _listable(known: np.ndarray[Any, Any]) -> bool:
-    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
-    whole = is_integer(known.dtype) or known.dtype == string
-    return small and whole and not is_text(known)
-
-
-def is_text(known: np.ndarray[Any, Any]) -> bool:
-    """Whether an array holds strings; dimensions are held as objects too."""
-    if known.dtype != string:
-        return False
-    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
-
-
-def _number(symbol: Symbol) -> Any:
-    """The only element of a constant operand, or None."""
-    known = symbol.known
-    if known is None or known.size != 1:
-        return None
-    if known.dtype == object:
-        item = known.reshape(-1)[0]
-        return item if isinstance(item, Poly) else None
-    plain = known.dtype.kind in "biu" or is_float(known.dtype)
-    return known.reshape(-1)[0] if plain else None
-
-
-def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
-    """Whether a number has the effect of the constant: no axis or dtype is lost."""
-    known = symbol.known
-    assert known is not None
-    tensors = [other.data for other in others if _number(other.data) is None]
-    if known.ndim == 0:
-        return bool(tensors)
-    return any(
-        t.type is not None
-        and t.type.shape is not None
-        and len(t.type.shape) >= known.ndim
-        for t in tensors
-    )
-
-
-def _keeps_dtype(arg: Tensor, call: Apply) -> bool:
-    """Whether a number has the dtype of the constant that it stands for.
-
-    The condition of ``where`` has no part in the dtype: the number, if it is not of
-    Python's own dtype, needs another branch with one.
-    """
-    if call.primitive.name != "where":
-        return True
-    known = arg.data.known
-    branches = [a for a in call.args[1:] if a is not arg]
-    typed = any(isinstance(a, Tensor) and _number(a.data) is None for a in branches)
-    return typed or known.dtype in (object, default_dtype(known.item()))
 
 
 def _last_tensor(call: Apply) -> int:
@@ -377,7 +326,7 @@ def _last_tensor(call: Apply) -> int:
 
 
 def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
-    return list(signature(primitive.kernel).parameters.values())
+    return list(signature(primitive.kernel, eval_str=True).parameters.values())
 
 
 def _default(parameters: list[Parameter], position: int) -> str | None:

@@ -104,12 +104,7 @@ class Writer:
 
     def result(self, value: Tensor) -> Expression:
         """A value that leaves the function or a branch: a tensor, no parameter."""
-        symbol: Symbol = value.data
-        expression = self.render.data(value)
-        stored = symbol.constant and symbol not in self.render.names
-        if stored and expression.text.startswith("self."):
-            return Expression(f"{expression.text}.value")
-        return expression
+        return self.render.kept(value)
 
     def block(self, block: Block, indent: int) -> None:
         for statement in block.statements:

@@ -14,6 +14,7 @@ from burn.methods import SPELLINGS, Spelling
 from burn.ops.creation import array, full
 from burn.ops.padding import stack
 from burn.ops.shape import split as split_sizes
+from burn.ops.support import Item
 from burn.primitive import composite
 
 
@@ -45,7 +46,7 @@ SPELLINGS["sequence_joined"] = Spelling("infix", "+", 12)
 
 
 @composite
-def sequence_insert(sequence: Any, item: Any, position: Any) -> Any:
+def sequence_insert(sequence: Any, item: Item, position: Any) -> Any:
     """A list with ``item`` in front of the one at ``position``.
 
     Raises:
@@ -125,7 +126,7 @@ def absent() -> Any:
 
 
 @composite
-def element(value: Any) -> Any:
+def element(value: Item) -> Any:
     """``value``, which is not None.
 
     Raises:
