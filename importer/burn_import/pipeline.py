@@ -40,10 +40,13 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     refuse_not_yet(path)
     from burn_import.compiler import compile_graph
     from burn_import.onnx import read
+    from burn_import.operators import load_operators, load_operators_for
     from burn_ir import build
 
-    raw = read(path)
     options = options or Options(stem=module_stem(path))
+    load_operators(options.operators)
+    raw = read(path)
+    load_operators_for(raw)
     options = replace(options, class_name=options.class_name or options.stem)
     module = compile_graph(build(raw), options, options.weights)
     versions = [f"opset {raw.opsets.get('', 1)}", raw.producer]

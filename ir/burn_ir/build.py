@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_ir.blame import FAULTS, told
+from burn_ir.blocked import unblocked
 from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
+from burn_ir.exporters import as_meant
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer_op, settled
 from burn_ir.nodes import make_op, upgraded
@@ -32,7 +34,9 @@ def build(model: RawModel) -> Graph:
         UnsupportedModel: operators or versions are not supported; all are listed.
         InvalidModel: nodes contradict their operators; all are listed.
     """
+    model = unblocked(model)
     check_operators(model)
+    model = as_meant(model)
     builder = _Builder(model.opsets)
     with counting_unnamed():
         graph = builder.main(model.graph)

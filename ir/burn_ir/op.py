@@ -39,7 +39,7 @@ _OPERATORS: dict[Key, type[Op]] = {}
 
 @dataclass(frozen=True)
 class Layer:
-    """A module of ``burn.nn`` that does what a node does with stored weights.
+    """A module of ``burn.nn`` that does what a node does, with weights or a state.
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,6 +149,9 @@ class Tensor(Methods):
         if not self.shape:
             raise TypeError("a tensor of rank 0 has no length")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
         body = np.array2string(

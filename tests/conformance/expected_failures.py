@@ -7,6 +7,8 @@ fail for that reason until the operator is declared.
 from collections.abc import Mapping
 
 _RANDOM = "draws at random: two programs do not agree in bits"
+_HALF = "the expected value was rounded to float16 after every step"
+_RESIZE = "align_corners with scales: the expected value uses the unrounded size"
 
 #: Cases that fail as they are, and so in every variant.
 FAILURES: Mapping[str, str] = {
@@ -16,8 +18,21 @@ FAILURES: Mapping[str, str] = {
     "test_bernoulli_expanded": _RANDOM,
     "test_bernoulli_seed": _RANDOM,
     "test_bernoulli_seed_expanded": _RANDOM,
-    "test_loop16_seq_none": "the expected value is that of another type",
+    "test_attention_4d_causal_fp16": _HALF,
+    "test_attention_4d_causal_fp16_expanded": _HALF,
+    "test_resize_downsample_scales_cubic_align_corners": _RESIZE,
+    "test_resize_downsample_scales_linear_align_corners": _RESIZE,
+}
+
+_PADDING = "padding that depends on extents is not written"
+_TRANSPOSED = {
+    "test_convtranspose_autopad_same": _PADDING,
+    "test_convtranspose_kernel_shape": _PADDING,
+    "test_convtranspose_output_shape": _PADDING,
 }
 
 #: Cases that fail in a variant only, by variant.
-VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {}
+VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {
+    "symbolic": _TRANSPOSED,
+    "symbolic_no_passes": _TRANSPOSED,
+}

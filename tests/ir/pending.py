@@ -1,26 +1,3 @@
 """Operators of ONNX that are not declared yet."""
 
-PENDING: tuple[str, ...] = (
-    "RegexFullMatch",
-    "StringConcat",
-    "StringNormalizer",
-    "StringSplit",
-    "TfIdfVectorizer",
-    "ai.onnx.ml:ArrayFeatureExtractor",
-    "ai.onnx.ml:Binarizer",
-    "ai.onnx.ml:CastMap",
-    "ai.onnx.ml:CategoryMapper",
-    "ai.onnx.ml:DictVectorizer",
-    "ai.onnx.ml:FeatureVectorizer",
-    "ai.onnx.ml:Imputer",
-    "ai.onnx.ml:LabelEncoder",
-    "ai.onnx.ml:LinearClassifier",
-    "ai.onnx.ml:LinearRegressor",
-    "ai.onnx.ml:Normalizer",
-    "ai.onnx.ml:OneHotEncoder",
-    "ai.onnx.ml:SVMClassifier",
-    "ai.onnx.ml:SVMRegressor",
-    "ai.onnx.ml:Scaler",
-    "ai.onnx.ml:ZipMap",
-    "ai.onnx.preview.training:Gradient",
-)
+PENDING: tuple[str, ...] = ()

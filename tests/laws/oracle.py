@@ -20,6 +20,13 @@ _NO_KERNEL = (
     "*guarantees* support for models stamped",
     "is not a registered function/op",
     "Unrecognized attribute",
+    "not implemented for CPU",
+)
+_REFUSALS = (
+    state.NotImplemented,
+    state.Fail,
+    state.InvalidGraph,
+    state.RuntimeException,
 )
 
 
@@ -55,11 +62,11 @@ def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Array] | None:
         session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-    except (state.NotImplemented, state.Fail, state.InvalidGraph) as error:
+        results = [np.asarray(y) for y in session.run(None, dict(feeds))]
+    except _REFUSALS as error:
         if not any(text in str(error) for text in _NO_KERNEL):
             raise
         return None
-    results = [np.asarray(y) for y in session.run(None, dict(feeds))]
     return [y.astype(narrow.get(i, y.dtype)) for i, y in enumerate(results)]
 
 

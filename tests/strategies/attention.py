@@ -1,5 +1,6 @@
 """Examples of attention, rotary embedding and caches."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from tests.strategies.registry import (
 )
 
 Names = dict[int, tuple[str | int, ...]]
+
+HIDING = {"is_causal", "left_window_size", "right_window_size"}
 
 
 def masks(draw: Draw, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -47,9 +50,67 @@ def packed(x: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(x, 1, 2)).reshape(*x.shape[::2][:2], -1)
 
 
+@dataclass
+class Sizes:
+    """The extents of an attention."""
+
+    batch: int
+    heads: int
+    groups: int
+    rows: int
+    columns: int
+    size: int
+    out: int
+    past: int = 0
+
+
+def operands(
+    draw: Draw, n: Sizes, dtype: Any, *, cached: str
+) -> tuple[list[Array | None], Names]:
+    """The operands, with heads apart, and what their axes are called."""
+    inputs: list[Array | None] = [
+        floats(draw, (n.batch, n.heads, n.rows, n.size), dtype),
+        floats(draw, (n.batch, n.groups, n.columns, n.size), dtype),
+        floats(draw, (n.batch, n.groups, n.columns, n.out), dtype),
+        None,
+    ]
+    batch = n.batch if cached == "lengths" else "batch"
+    names: Names = {
+        0: (batch, n.heads, "rows", n.size),
+        1: (batch, n.groups, "columns", n.size),
+        2: (batch, n.groups, "columns", n.out),
+    }
+    if draw(st.booleans()):
+        columns = n.columns + n.past
+        shape = mask_shape(draw, n.batch, n.heads, n.rows, columns)
+        inputs[3] = masks(draw, shape, dtype)
+        wide = (1,) * (4 - len(shape)) + shape
+        first = batch if wide[0] > 1 else 1
+        rows = "rows" if wide[2] > 1 else 1
+        names[3] = (first, wide[1], rows, wide[3])[4 - len(shape) :]
+    if cached == "past":
+        inputs.append(floats(draw, (n.batch, n.groups, n.past, n.size), dtype))
+        inputs.append(floats(draw, (n.batch, n.groups, n.past, n.out), dtype))
+        names[4] = ("batch", n.groups, "past", n.size)
+        names[5] = ("batch", n.groups, "past", n.out)
+    if cached == "lengths":
+        inputs += [None, None, integers(draw, (n.batch,), 0, n.columns)]
+        names[6] = (n.batch,)
+    return inputs, names
+
+
+def heads_inside(inputs: list[Array | None], names: Names) -> None:
+    """Put the heads of queries, keys and values among the features."""
+    for i in range(3):
+        x = inputs[i]
+        assert x is not None
+        inputs[i] = packed(x)
+        names[i] = (names[i][0], names[i][2], x.shape[1] * x.shape[3])
+
+
 @case("Attention")
 def attention(draw: Draw, version: int) -> Example:
-    batch, rows, columns, past = 2, *extents(draw, 3, 3, most=4)
+    rows, columns, past = extents(draw, 3, 3, most=4)
     groups, size, out = extents(draw, 3, 3, most=3)
     heads = groups * draw(st.sampled_from([1, 2, 3]))
     dtype = draw(st.sampled_from([np.float32, np.float32, np.float16]))
@@ -58,66 +119,26 @@ def attention(draw: Draw, version: int) -> Example:
         attrs |= attributes(draw, left_window_size=1, right_window_size=1)
     caches = ["", "past", "lengths"] if version > 23 else ["", "past"]
     cached = draw(st.sampled_from(caches))
-    if cached == "past":  # otherwise onnxruntime counts from the last key
-        columns = rows
-    total = columns + (past if cached == "past" else 0)
-    inputs: list[Array | None] = [
-        floats(draw, (batch, heads, rows, size), dtype),
-        floats(draw, (batch, groups, columns, size), dtype),
-        floats(draw, (batch, groups, columns, out), dtype),
-        None,
-    ]
-    names: Names = {
-        0: ("batch", heads, "rows", size),
-        1: ("batch", groups, "columns", size),
-        2: ("batch", groups, "columns", out),
-    }
-    if draw(st.booleans()):
-        shape = mask_shape(draw, batch, heads, rows, total)
-        inputs[3] = masks(draw, shape, dtype)
-        wide = (1,) * (4 - len(shape)) + shape
-        named = (
-            "batch" if wide[0] > 1 else 1,
-            wide[1],
-            "rows" if wide[2] > 1 else 1,
-            wide[3],
-        )
-        names[3] = named[4 - len(shape) :]
-    if cached == "past":
-        inputs.append(floats(draw, (batch, groups, past, size), dtype))
-        inputs.append(floats(draw, (batch, groups, past, out), dtype))
-        names[4] = ("batch", groups, "past", size)
-        names[5] = ("batch", groups, "past", out)
-    if cached == "lengths":
-        inputs += [None, None, integers(draw, (batch,), 0, columns)]
-        names = {i: (batch, *n[1:]) for i, n in names.items()}
-        names[6] = (batch,)
+    sizes = Sizes(2, heads, groups, rows, columns, size, out)
+    if cached == "past":  # with other keys, onnxruntime counts from the last of them
+        sizes.columns, sizes.past = rows, past
+    inputs, names = operands(draw, sizes, dtype, cached=cached)
     # A cache that is given is asked for, and one that is kept elsewhere is not.
-    outputs = {
-        "": st.integers(1, 4),
-        "past": st.integers(3, 4),
-        "lengths": st.just(1),
-    }[cached]
-    outputs = draw(outputs)
+    least, most = {"": (1, 4), "past": (3, 4), "lengths": (1, 1)}[cached]
+    outputs = draw(st.integers(least, most))
     if outputs == 4:
-        attrs["qk_matmul_output_mode"] = draw(st.integers(0, 3))
+        # For minus infinity, onnxruntime has the least number.
+        hides = inputs[3] is not None or {*attrs} & HIDING
+        modes = [0, 1, 3] if hides else [0, 1, 2, 3]
+        attrs["qk_matmul_output_mode"] = draw(st.sampled_from(modes))
     if draw(st.booleans()):
         attrs |= {"q_num_heads": heads, "kv_num_heads": groups}
-        for i, count in ((0, heads), (1, groups), (2, groups)):
-            x = inputs[i]
-            assert x is not None
-            inputs[i] = packed(x)
-            names[i] = (names[i][0], names[i][2], count * x.shape[3])
+        heads_inside(inputs, names)
+    # Infinite scores, and a softmax in float32, have no derivative in float64.
+    smooth = "softmax_precision" not in attrs and outputs < 4
+    atol = 2e-3 if dtype == np.float16 else 1e-5
     return Example(
-        attrs,
-        inputs,
-        outputs,
-        symbols=names,
-        # In float64, the softmax would still be taken in float32; a sum of infinite
-        # masks has no derivative.
-        smooth="softmax_precision" not in attrs and outputs < 4,
-        rtol=1e-4,
-        atol=2e-3 if dtype == np.float16 else 1e-5,
+        attrs, inputs, outputs, symbols=names, smooth=smooth, rtol=1e-4, atol=atol
     )
 
 

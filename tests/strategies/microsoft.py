@@ -189,3 +189,34 @@ def trilu(draw: Draw, version: int) -> Example:
     attrs = attributes(draw, upper=0)
     k = integers(draw, (), -2, 2)
     return Example(attrs, [floats(draw, extents(draw)), k])
+
+
+@case("Unique", domain=DOMAIN)
+def unique(draw: Draw, version: int) -> Example:
+    x = integers(draw, extents(draw, 1, 1, most=9), -2, 2, np.float32)
+    return Example({}, [x], 3, discrete=frozenset({0}))
+
+
+@case("Inverse", domain=DOMAIN)
+def inverse(draw: Draw, version: int) -> Example:
+    batch, size = extents(draw, 2, 2, most=4)
+    x = floats(draw, (batch, size, size)) + 4 * np.eye(size, dtype=np.float32)
+    names = {0: ("batch", size, size)}
+    return Example({}, [x], symbols=names, rtol=1e-4, atol=1e-5)
+
+
+@case("Rfft", domain=DOMAIN)
+def rfft(draw: Draw, version: int) -> Example:
+    x = floats(draw, (*extents(draw, 2, 2), 2 * draw(st.integers(1, 4))))
+    out = np.fft.rfft(x)
+    expected = np.stack([out.real, out.imag], -1).astype(np.float32)
+    names = {0: ("batch", "rows", x.shape[2])}
+    return Example({"signal_ndim": 1}, [x], expected=[expected], symbols=names)
+
+
+@case("Irfft", domain=DOMAIN)
+def irfft(draw: Draw, version: int) -> Example:
+    x = floats(draw, (*extents(draw, 2, 2), draw(st.integers(2, 5)), 2))
+    out = np.fft.irfft(x[..., 0] + 1j * x[..., 1]).astype(np.float32)
+    names = {0: ("batch", "rows", "half", 2)}
+    return Example({"signal_ndim": 1}, [x], expected=[out], symbols=names)

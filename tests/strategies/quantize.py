@@ -51,7 +51,8 @@ NUMBER = {
 def quantized_dtype(draw: Draw, version: int) -> DType:
     """A dtype to quantise to."""
     allowed = [d for since, new in SINCE.items() if since <= version for d in new]
-    return draw(st.sampled_from(allowed))
+    found: DType = draw(st.sampled_from(allowed))
+    return found
 
 
 def wide(array: Array) -> Array:
@@ -106,7 +107,8 @@ def unspread(values: Array, shape: tuple[int, ...], attrs: dict[str, Any]) -> Ar
     axis = attrs["axis"] % len(shape)
     if "block_size" in attrs:
         index = np.arange(shape[axis]) // attrs["block_size"]
-        return np.take(values, index, axis)
+        taken: Array = np.take(values, index, axis)
+        return taken
     places = [1] * len(shape)
     places[axis] = -1
     return np.broadcast_to(values.reshape(places), shape)

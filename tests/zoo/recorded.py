@@ -11,6 +11,7 @@ import numpy as np
 
 import burn
 from tests.modules import Array, generate, import_file
+from tests.zoo.known import LOWEST
 
 #: What goes in or comes out: an array, or a list or mapping of what does.
 Value = Any
@@ -95,6 +96,8 @@ class Case:
             return
         if b.dtype.kind in "fc" or not b.dtype.isbuiltin:
             a, b = (x.astype(complex if x.dtype.kind == "c" else float) for x in (a, b))
+            if self.name in LOWEST:
+                b = np.where(b == np.finfo(np.float32).min, -np.inf, b)
             rtol, atol = self.tolerance["rtol"], self.tolerance["atol"]
             np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=where)
         else:

@@ -38,7 +38,7 @@ CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that are read without being assigned in the module.
 GIVEN = frozenset(
     {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
-    | {"str", "tuple", "int", "bool", "list", "len", "dict"}
+    | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
 )
 #: Names that nothing in a module may mean anew.
 TAKEN = RESERVED | frozenset(dir(builtins))

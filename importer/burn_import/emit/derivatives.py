@@ -18,11 +18,13 @@ def write_derivation(writer: Writer, statement: Derivation, indent: int) -> None
     outside = held(statement)
     args = [writer.render.data(arg) for arg in statement.args]
     live = dict(writer.live)
-    name = writer.free(identifier(statement.name, "function"))
+    wish = identifier(statement.name, "function")
+    name = writer.free(wish, statement.targets[0], "function")
+    writer.kinds[name] = "function"
     writer.live[name] = None
     parameters = []
     for symbol in statement.state:
-        parameter = writer.free(identifier(symbol.name, "x"))
+        parameter = writer.free(identifier(symbol.name, "x"), symbol)
         writer.claim(symbol, parameter)
         parameters.append(parameter)
     shown = ", ".join(f"{parameter}: Tensor" for parameter in parameters)

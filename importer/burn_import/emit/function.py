@@ -226,7 +226,7 @@ class _Run:
     def repeat(self, loop: Repeat, node: Node, graph: Graph) -> None:
         """The rounds of a loop, and what is made of their pieces after them."""
         outer, extents = dict(self.values), set(self.extents)
-        counter, state, block = self.rounds(loop)
+        counter, state, items, block = self.rounds(loop)
         self.values, self.extents = outer, extents
         count = len(loop.carried)
         carried = [
@@ -241,21 +241,24 @@ class _Run:
         check, initial = "", list(loop.carried)
         if loop.counted:
             check = self.check(loop, block, state, initial, carried)
-        trips = self.trips(loop)
+        trips = None if items else self.trips(loop)
+        targets = carried + lists
         self.tracer.append(
-            Repetition(trips, counter, initial, state, block, check, carried + lists)
+            Repetition(trips, counter, initial, state, block, check, targets, items)
         )
+        some = not check and _positive(self.trips(loop) if loop.slices else trips)
         for name, rows, made in zip(
             node.outputs[count:], loop.rows, lists, strict=False
         ):
             if name is not None:
-                some = isinstance(trips, int) and trips > 0 and not check
                 with recording(self.tracer):
                     joined = joined_rows(Tensor(made, self.tracer), rows, some)
                 self.name(name, joined, graph)
 
-    def rounds(self, loop: Repeat) -> tuple[Poly, list[Symbol], Block]:
-        """The round's number, the carried values in a round, and what it computes."""
+    def rounds(
+        self, loop: Repeat
+    ) -> tuple[Poly, list[Symbol], list[tuple[Symbol, Any]], Block]:
+        """The round's number, the carried values, the items, and what it computes."""
         self.loops += 1
         body, names = loop.body, list(loop.body.inputs)
         block = Block()
@@ -268,17 +271,34 @@ class _Run:
         self.extents.add(counter)
         state = [self.define(name, body).data for name in names[: len(loop.carried)]]
         del names[: len(loop.carried)]
-        for one, name in zip(loop.slices, names, strict=False):
-            with recording(self.tracer):
-                taken = piece(one, counter)
-            self.values[name] = taken
-            if not one.whole:
-                taken.data.type, taken.data.name = body.types[name].forget(), name
-                self.note(taken.data.type)
+        items = self.pieces(loop, names, counter)
         captured = names[len(loop.slices) :]
         self.values.update(zip(captured, loop.captured, strict=True))
         self.fill(block, body)
-        return counter, state, block
+        return counter, state, items, block
+
+    def pieces(
+        self, loop: Repeat, names: Sequence[str], counter: Poly
+    ) -> list[tuple[Symbol, Any]]:
+        """Define what a round gets of the values that are taken apart.
+
+        These are returned if ``for`` takes all of them apart by itself.
+        """
+        apart = [one for one in loop.slices if not one.whole]
+        plain = not any(one.axis or one.reverse for one in apart)
+        items = []
+        for one, name in zip(loop.slices, names, strict=False):
+            if one.whole:
+                self.values[name] = one.value
+            elif plain:
+                items.append((self.define(name, loop.body).data, one.value))
+            else:
+                with recording(self.tracer):
+                    taken = piece(one, counter)
+                self.values[name] = taken
+                taken.data.type, taken.data.name = loop.body.types[name].forget(), name
+                self.note(taken.data.type)
+        return items
 
     def head(self, body: Graph, names: Sequence[str]) -> Poly:
         """Define the round's number, and that there is one; the number's symbol."""
@@ -360,6 +380,10 @@ class _Run:
 def _is_true(condition: Any) -> bool:
     known = condition.data.known
     return known is not None and bool(known.all())
+
+
+def _positive(trips: Any) -> bool:
+    return isinstance(trips, int) and trips > 0
 
 
 def _dims(known: Type) -> list[Dim]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 
 from burn import Tensor, dtypes
+<<<<<<< HEAD
 from burn.dtypes import DType
 from burn.methods import SPELLINGS
 from burn.ops.support import Array, Item
@@ -24,6 +24,26 @@ from burn_import.emit.known import (
     only_number,
 )
 from burn_import.source.expression import ATOM, Expression, atom, merge
+=======
+from burn.dtypes import DType, is_float, is_integer, string
+from burn.methods import SPELLINGS
+from burn.ops.support import Array
+from burn_import.emit.numbers import fits, is_number, keeps_dtype, number_in
+from burn_import.emit.parameters import (
+    default,
+    last_tensor,
+    parameters,
+    same_default,
+)
+from burn_import.source.expression import (
+    ATOM,
+    COMPARISON,
+    Expression,
+    atom,
+    merge,
+    negated,
+)
+>>>>>>> main
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
 from burn_import.source.trace import Apply, ModuleCall, Symbol
@@ -40,6 +60,8 @@ WEAK = frozenset(
 TENSORS = (Array, Array | None, list[Array])
 #: Operands that may be a Python list of integers, and those of which dtypes.
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
+#: Primitives that keep tensors as they are, so that they may leave the model.
+KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
 #: A tensor of more strings is refused: source is no place for a vocabulary.
@@ -83,13 +105,9 @@ class Renderer:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""
         name = call.primitive.name
         spelling = SPELLINGS.get(name)
-        if call.targets[0] in self.conditions and name == "logical_not":
-            (operand,) = call.args
-            if operand.data in self.python:
-                self.python.add(call.targets[0])
-                return _negated(self.data(operand))
-        if name == "absent":
-            return atom("None")
+        special = self.special(call, name)
+        if special is not None:
+            return special
         if spelling is not None and isinstance(
             call.args[0], Tensor | int | float | list
         ):
@@ -102,11 +120,40 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             if spelling.kind == "argument":
+<<<<<<< HEAD
                 return self.kept(call.args[0])
+=======
+                return self.items(call.args[0])
+>>>>>>> main
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
         return self.function(call)
+
+    def special(self, call: Apply, name: str) -> Expression | None:
+        """What Python says better than a call of ours does."""
+        deciding = call.targets[0] in self.conditions
+        first: Any = call.args[0] if call.args else None
+        if name == "absent":
+            return atom("None")
+        if deciding and name == "logical_not" and first.data in self.python:
+            self.python.add(call.targets[0])
+            return negated(self.data(first), ordered=True)
+        if deciding and name == "has_element":
+            self.python.add(call.targets[0])
+            value = self.data(first)
+            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+        if name == "cast" and is_float(call.static["dtype"]) and self.is_made(first):
+            return self.array(first.data, call.static["dtype"])
+        return None
+
+    def is_made(self, arg: Any) -> bool:
+        """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+        if not isinstance(arg, Tensor) or arg.data.constant:
+            return False
+        known = arg.data.known
+        unnamed = arg.data not in self.names and arg.data not in self.pending
+        return unnamed and known is not None and known.dtype == object
 
     def index(self, call: Apply) -> Expression:
         """``x[key]``."""
@@ -160,21 +207,21 @@ class Renderer:
         positional: bool = False,
     ) -> Expression:
         """The call with its arguments, those at their defaults left out."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         first = len(before or [])
         texts = []
         keyword = False
-        last = _last_tensor(call)
+        last = last_tensor(call)
         for position, arg in enumerate(args, first):
-            if position > last and arg.text == _default(parameters, position):
+            if position > last and arg.text == default(declared, position):
                 keyword = True
                 continue
             plain = isinstance(call.args[position], int | None) and position > last
             keyword = keyword or (plain and not positional)
-            name = parameters[position].name if position < len(parameters) else ""
+            name = declared[position].name if position < len(declared) else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
-            if not _same_default(parameters, name, value):
+            if not same_default(declared, name, value):
                 text = self.static(value).text
                 bare = positional and name == "dtype"  # x.cast(burn.float32)
                 texts.append(text if bare else f"{name}={text}")
@@ -183,7 +230,7 @@ class Renderer:
 
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
-        parameters = _parameters(call.primitive)
+        declared = parameters(call.primitive)
         name = call.primitive.name
         weak = name in WEAK
         if weak and all(is_number(arg) for arg in call.args):
@@ -195,10 +242,12 @@ class Renderer:
         result = []
         for position, arg in enumerate(call.args[skip:], skip):
             annotation = (
-                parameters[position].annotation if position < len(parameters) else None
+                declared[position].annotation if position < len(declared) else None
             )
             if weak:
                 result.append(self.weak(arg, call))
+            elif name in KEEPS and isinstance(arg, Tensor):
+                result.append(self.value(arg))
             elif annotation in TENSORS:
                 result.append(self.data(arg, LISTS.get((name, position), ())))
             elif annotation is Item:
@@ -210,16 +259,27 @@ class Renderer:
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
+<<<<<<< HEAD
             number = only_number(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
             alike = number is not None and fits(arg.data, others)
             if alike and keeps_dtype(arg, call):
+=======
+            number = number_in(arg.data)
+            others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
+            plain = number is not None and fits(arg.data, others)
+            if plain and keeps_dtype(arg, call):
+>>>>>>> main
                 return self.host(number)
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
         """An operand known to be one number."""
+<<<<<<< HEAD
         return self.host(only_number(arg.data) if isinstance(arg, Tensor) else arg)
+=======
+        return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
+>>>>>>> main
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
@@ -241,16 +301,30 @@ class Renderer:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
 
+<<<<<<< HEAD
     def kept(self, arg: Any) -> Expression:
         """What is handed on, perhaps in a list: a tensor, no parameter."""
         if isinstance(arg, list):
             return _listed([self.kept(item) for item in arg])
+=======
+    def value(self, arg: Any) -> Expression:
+        """A tensor that is kept as such: of a parameter, its value."""
+>>>>>>> main
         expression = self.data(arg)
         stored = arg.data.constant and arg.data not in self.names
         if stored and expression.text.startswith("self."):
             return Expression(f"{expression.text}.value")
         return expression
 
+<<<<<<< HEAD
+=======
+    def items(self, values: Any) -> Expression:
+        """A list of tensors."""
+        items = [self.value(item) for item in values]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"[{text}]", ATOM, merge(items))
+
+>>>>>>> main
     def strings(self, known: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
         if known.size > STRING_LIMIT:
@@ -261,13 +335,13 @@ class Renderer:
         values = literal(known.tolist())
         return Expression(f"ops.array({values}, dtype={dtype_source(known.dtype)})")
 
-    def array(self, symbol: Symbol) -> Expression:
+    def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
         """A tensor of known integers and dimensions, made on the spot."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(symbol.known.tolist())
-        dtype = dtype_source(symbol.type.dtype)
-        return Expression(f"ops.array({values.text}, dtype={dtype})")
+        kind = dtype_source(dtype or symbol.type.dtype)
+        return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def host(self, arg: Any) -> Expression:
         """An operand that may be Python numbers: axes, sizes, bounds."""
@@ -304,6 +378,7 @@ class Renderer:
         return atom(text)
 
 
+<<<<<<< HEAD
 def _listed(items: list[Expression]) -> Expression:
     text = ", ".join(item.text for item in items)
     return Expression(f"[{text}]", ATOM, merge(items))
@@ -342,3 +417,30 @@ def _same_default(parameters: list[Parameter], name: str, value: Any) -> bool:
             default = parameter.default
             return type(default) is type(value) and bool(default == value)
     return False
+=======
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        known = value.data.known
+        return known is not None and known.ndim == 1
+    return isinstance(value, list | tuple)
+
+
+def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
+    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    known, kind = symbol.known, symbol.type
+    right = kind is not None and kind.dtype in dtypes
+    return right and known is not None and known.ndim == 1 and _listable(known)
+
+
+def _listable(known: np.ndarray[Any, Any]) -> bool:
+    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
+    whole = is_integer(known.dtype) or known.dtype == string
+    return small and whole and not is_text(known)
+
+
+def is_text(known: np.ndarray[Any, Any]) -> bool:
+    """Whether an array holds strings; dimensions are held as objects too."""
+    if known.dtype != string:
+        return False
+    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
+>>>>>>> main

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from burn_import.emit.naming import role
-from burn_import.source.expression import Expression
+from burn_import.source.expression import Expression, negated
+from burn_import.source.names import singular
 from burn_import.source.trace import Repetition, Symbol
 from burn_import.source.walk import held, mentions
-from burn_ir.containers import python_type
 
 if TYPE_CHECKING:
     from burn_import.emit.writer import Writer
+
+EMPTY = Expression("[]")
 
 
 def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
@@ -24,9 +26,15 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
         writer.spend(trips)
     counter = writer.extents.locals[loop.counter]
     counted = mentions(loop.body, loop.counter)
-    _head(writer, loop, indent, trips, counter if counted else "_", names)
+    taken = [writer.result(source) for _, source in loop.items]
     live = dict(writer.live)
+    if taken:
+        _items(writer, loop, indent, taken)
+    else:
+        _head(writer, loop, indent, trips, counter if counted else "_", names)
     _round(writer, loop, indent + 1, names, lists)
+    for expression in taken:
+        writer.spend(expression)
     if trips is None and counted:
         writer.line(f"{counter} = {counter} + 1", indent + 1)
     for symbol in outside:
@@ -55,8 +63,7 @@ def _begin(writer: Writer, loop: Repetition, indent: int) -> list[str]:
         }
         name = _name(writer, loop, state, target, start, later)
         if name != start.text:
-            kind = f": {python_type(state.type)}" if start.text == "[]" else ""
-            writer.line(f"{name}{kind} = {start.text}", indent)
+            writer.line(f"{writer.declared(name, state, start)} = {start.text}", indent)
         writer.claim(state, name)
         names.append(name)
     return names
@@ -76,10 +83,10 @@ def _name(
         return text
     going = loop.check == "before" and state is loop.state[0]
     wish = writer.outputs.get(target) or role(state, loop) or role(target, loop)
-    name = writer.free(wish or ("going" if going else "state"))
+    name = writer.free(wish or ("going" if going else "state"), state)
     while name in later:  # read by an assignment that is still to come
         writer.live.setdefault(name, None)
-        name = writer.free(name)
+        name = writer.free(name, state)
     return name
 
 
@@ -91,11 +98,32 @@ def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
     """Begin the lists that the rounds append to; their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
-        name = writer.free(writer.outputs.get(target) or role(target, loop) or "rows")
-        writer.line(f"{name}: {python_type(target.type)} = []", indent)
+        wish = writer.outputs.get(target) or role(target, loop) or "rows"
+        name = writer.free(wish, target)
+        writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
         writer.claim(target, name)
         names.append(name)
     return names
+
+
+def _items(
+    writer: Writer, loop: Repetition, indent: int, taken: list[Expression]
+) -> None:
+    """``for x, y in zip(xs, ys, strict=True):``."""
+    names = []
+    for (item, _), source in zip(loop.items, taken, strict=True):
+        used = writer.remaining.get(item) or item in writer.extents.reads
+        plural = source.text if source.text.isidentifier() else "item"
+        word = role(item, loop) or singular(plural)
+        names.append(writer.free(word, item) if used else "_")
+        if used:
+            writer.claim(item, names[-1])
+    sources = ", ".join(source.text for source in taken)
+    if len(taken) > 1:
+        sources = f"zip({sources}, strict=True)"
+    writer.line(f"for {', '.join(names)} in {sources}:", indent)
+    for item, _ in loop.items:
+        writer.read_extents(item, indent + 1)
 
 
 def _head(
@@ -140,12 +168,13 @@ def _round(
         if expression is not None:
             writer.spend(expression)
     if going is not None and set(_names(writer, going)) & set(names):
-        text = writer.free("going")
+        text = writer.free("going", results[-1].data)
         writer.line(f"{text} = {going.text}", indent)
         going = Expression(text)
+    ordered = going is not None and results[-1].data in writer.render.python
     _carry(writer, names, following, indent)
     if going is not None:
-        writer.line(f"if not {going.inside(6)}:", indent)
+        writer.line(f"if {negated(going, ordered).text}:", indent)
         writer.line("break", indent + 1)
     if len(writer.lines) == start:
         writer.line("pass", indent)

@@ -66,14 +66,15 @@ class Writer:
         self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        #: What each name is a name of, in the whole function.
+        self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
         #: Names that results of branches must have.
         self.forced: dict[Symbol, str] = {}
         #: Names that values would rather have, if they are free by then.
         self.preferred: dict[Symbol, str] = {}
         for symbol, name in zip(trace.parameters, parameters, strict=True):
-            self.render.names[symbol] = name
-            self.live[name] = symbol
+            self.claim(symbol, name)
 
     def write(self) -> list[str]:
         """The lines of the body, indented by two levels."""
@@ -100,11 +101,18 @@ class Writer:
         text = ", ".join(result.text for result in results)
         if self.wrap:
             text = f"{self.wrap}({text})"
+        made = f"{'    ' * indent}{text} = "
+        if self.lines and text.isidentifier() and self.lines[-1].startswith(made):
+            text = self.lines.pop().removeprefix(made)
         self.line(f"return {text}", indent)
 
     def result(self, value: Tensor) -> Expression:
         """A value that leaves the function or a branch: a tensor, no parameter."""
+<<<<<<< HEAD
         return self.render.kept(value)
+=======
+        return self.render.value(value)
+>>>>>>> main
 
     def block(self, block: Block, indent: int) -> None:
         for statement in block.statements:
@@ -131,8 +139,6 @@ class Writer:
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and _several(statement) else ""
-        if expression.text == "[]":
-            names[0] += f": {python_type(statement.targets[0].type)}"
         text = f"{', '.join(names)}{comma} = {expression.text}"
         self.line(text, indent, self.comment(statement.targets, expression))
         for target in statement.targets:
@@ -142,6 +148,8 @@ class Writer:
         once = self.remaining.get(target, 0) == 1
         if once and self.ends_with(target):
             return target not in self.extents.reads
+        if expression.text == "[]":
+            return True
         short = len(expression.text) <= INLINE_WIDTH
         whole = expression.precedence > 1
         return once and short and whole and target not in self.extents.reads
@@ -170,11 +178,17 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.free(self.wanted(symbol, statement, expression))
+            name = self.free(self.wanted(symbol, statement, expression), symbol)
         self.claim(symbol, name)
         return name
 
+    def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
+        """``name`` where it is assigned; with its type where a checker asks for it."""
+        fresh = start.text in ("[]", "None") and name not in self.kinds
+        return f"{name}: {python_type(symbol.type)}" if fresh else name
+
     def claim(self, symbol: Symbol, name: str) -> None:
+        self.kinds.setdefault(name, python_type(symbol.type))
         self.live[name] = symbol
         self.render.names[symbol] = name
 
@@ -198,9 +212,11 @@ class Writer:
             return hint
         return next((s for s in STREAMS if s not in self.live), "y")
 
-    def free(self, name: str) -> str:
+    def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
+        """``name`` or one with a number: free, and never used for another kind."""
         base, number = name, 1
-        while name in self.live:
+        kind = kind or python_type(symbol.type)
+        while name in self.live or self.kinds.get(name, kind) != kind:
             number += 1
             name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
         return name
@@ -213,9 +229,10 @@ class Writer:
             return
         condition = self.render.data(choice.condition)
         self.spend(condition)
-        names = []
+        begin, names = len(self.lines), []
         for target in choice.targets:
-            name = self.free(self.outputs.get(target) or role(target, choice) or "y")
+            wish = self.outputs.get(target) or role(target, choice) or "y"
+            name = self.free(wish, target)
             names.append(name)
             self.claim(target, name)
         for head, block in (
@@ -230,7 +247,8 @@ class Writer:
                 result = self.result(value)
                 self.spend(result)
                 if result.text != name:
-                    self.line(f"{name} = {result.text}", indent + 1)
+                    place = self.declared(name, value.data, result)
+                    self.line(f"{place} = {result.text}", indent + 1)
             if len(self.lines) == start:
                 self.line("pass", indent + 1)
             self.live = {
@@ -238,8 +256,22 @@ class Writer:
                 for name, symbol in live.items()
                 if symbol is None or self.remaining.get(symbol, 0) > 0
             }
+        self.collapse(begin, indent)
         for target in choice.targets:
             self.read_extents(target, indent)
+
+    def collapse(self, begin: int, indent: int) -> None:
+        """Make one line of an ``if`` that assigns one short value on either side."""
+        if len(self.lines) - begin != 4:
+            return
+        head, then, _, orelse = (line.strip() for line in self.lines[begin:])
+        name, _, value = then.partition(" = ")
+        other, _, default = orelse.partition(" = ")
+        condition = head.removeprefix("if ").removesuffix(":")
+        text = f"{name} = {value} if {condition} else {default}"
+        if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
+            del self.lines[begin:]
+            self.line(text, indent)
 
     def made_here(self, block: Block, names: list[str]) -> dict[Symbol, str]:
         """The results that a branch computes itself, with the names they go out by."""
@@ -285,10 +317,11 @@ class Writer:
         (target,) = loop.targets
         name = start.text if start.text.isidentifier() else ""
         if not name or name in self.live:
-            name = self.free(next((s for s in STREAMS if s not in self.live), "y"))
+            stream = next((s for s in STREAMS if s not in self.live), "y")
+            name = self.free(stream, target)
             self.line(f"{name} = {start.text}", indent)
         self.claim(target, name)
-        item = self.free(_item(loop.path[-1]))
+        item = self.free(_item(loop.path[-1]), target)
         inner = ", ".join(
             name if place == loop.carried else arg.text
             for place, arg in enumerate(args)

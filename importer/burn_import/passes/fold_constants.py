@@ -19,8 +19,8 @@ from burn_ir.types import Array, Type
 #: The most memory that one folded value, and all that one run folds, may hold.
 VALUE_BYTES = 64 * 2**20
 TOTAL_BYTES = 2**30
-#: What makes numbers of quantised ones, which therefore stay small on disk, and how many
-#: numbers are not worth it.
+#: What makes numbers of quantised ones, which stay small on disk if it stays a node, and
+#: how many numbers are not worth that.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
 #: Results that are views of the operand, or one element seen many times.
@@ -37,6 +37,11 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
+#: Formulas of a few numbers, which say more than what they make. A folded one would be
+#: taken for a weight, and trained.
+FORMULAS = frozenset(
+    {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -44,9 +49,9 @@ def fold_constants(graph: Graph) -> Graph:
 
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
-    and so does a layer, which keeps its weights, what turns quantised weights into larger
+    and so does a layer, which keeps its weights, what makes quantised weights larger
     numbers, and what cannot be computed: it fails when the model runs, if it ever comes
-    to it.
+    to it. Windows and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -110,6 +115,8 @@ class _Folding:
 
     def may_fold(self, node: Node, operands: list[str | None]) -> bool:
         if not node.op.deterministic or node.op.bodies():
+            return False
+        if node.op.onnx in FORMULAS:
             return False
         if self.is_layer(node, operands) or self.widens(node, operands):
             return False

@@ -11,6 +11,11 @@ from burn_import.source.trace import Symbol
 ATOM = 20
 UNARY = 14
 POWER = 15
+COMPARISON = 6
+#: What stands in place of a comparison that is negated, and of one without NaN.
+EXACT = {" == ": " != ", " != ": " == ", " is None": " is not None"}
+EXACT |= {" is not None": " is None"}
+ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Expression:
         left, right = precedence, precedence + 1
         if precedence == POWER:
             left, right = precedence + 1, precedence
-        elif precedence == 6:  # a comparison beside another would chain
+        elif precedence == COMPARISON:  # a comparison beside another would chain
             left = precedence + 1
         text = f"{self.inside(left)} {operator} {other.inside(right)}"
         return Expression(text, precedence, self.symbols + other.symbols)
@@ -50,3 +55,13 @@ def atom(text: str, *symbols: Symbol) -> Expression:
 def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
     """The symbols of several expressions."""
     return tuple(symbol for e in expressions for symbol in e.symbols)
+
+
+def negated(condition: Expression, ordered: bool = False) -> Expression:
+    """``not`` of a condition; ``ordered`` if it compares no NaN."""
+    opposite = (ORDERED | EXACT) if ordered else EXACT
+    for one, other in opposite.items():
+        if condition.precedence == COMPARISON and condition.text.count(one) == 1:
+            text = condition.text.replace(one, other)
+            return Expression(text, COMPARISON, condition.symbols)
+    return condition.prefixed("not ", 5)

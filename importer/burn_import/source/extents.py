@@ -87,7 +87,7 @@ class Extents:
         if isinstance(statement, Derivation):
             state = statement.state
         elif isinstance(statement, Repetition):
-            state = statement.state
+            state = [*statement.state, *(item for item, _ in statement.items)]
             self.locals[statement.counter] = self.names.unique("i")
         for block in blocks_of(statement):
             self._plan_block(block, [*available, *state])

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from burn import Tensor
+from burn import Tensor, ops
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
 from burn_ir.dim import Dim, Poly
-from burn_ir.errors import Undecided
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
 
 
@@ -104,7 +104,9 @@ class Repetition:
     results are their next values, then a piece for each list, then, if ``check`` is
     "after", whether there is another round. If it is "before", the first carried value
     says so. ``targets`` are the carried values in the end, then the lists. ``trips`` is
-    a tensor or a dimension, None without limit; ``counter`` the round's number.
+    a tensor or a dimension, None without limit; ``counter`` the round's number. If
+    there are ``items``, each symbol is an item of the value beside it in turn, and they
+    say how many rounds there are.
     """
 
     trips: Any
@@ -114,6 +116,7 @@ class Repetition:
     body: Block
     check: str
     targets: list[Symbol]
+    items: list[tuple[Symbol, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -167,6 +170,11 @@ class Tracer(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
+        if getattr(ops, primitive.name, None) is not primitive:
+            raise InvalidOperand(
+                "expected operations of burn.ops, which can be written, got "
+                f"{primitive.name!r} of {primitive.__module__}"
+            )
         if primitive.outputs == 1:
             target = Symbol()
             self.append(Apply(primitive, args, static, [target]))

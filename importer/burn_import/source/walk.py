@@ -30,7 +30,8 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     if isinstance(statement, ModuleCall | Loop | Derivation):
         return tuple(statement.args)
     if isinstance(statement, Repetition):
-        return (statement.trips, *statement.initial)
+        taken = [source for _, source in statement.items]
+        return (statement.trips, *statement.initial, *taken)
     return (statement.condition,)
 
 
@@ -62,15 +63,22 @@ def held(loop: Repetition | Derivation | Loop) -> list[Symbol]:
     if isinstance(loop, Loop):
         args = [arg for i, arg in enumerate(loop.args) if i != loop.carried]
         return list(dict.fromkeys(symbols_in(args)))
-    made = {*loop.state, *_made(loop.body)}
+    made = {*_own(loop), *_made(loop.body)}
     return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
+
+
+def _own(loop: Repetition | Derivation) -> list[Symbol]:
+    """What a block has of its own in every round: what is carried, and items."""
+    if isinstance(loop, Derivation):
+        return loop.state
+    return [*loop.state, *(item for item, _ in loop.items)]
 
 
 def _made(block: Block) -> Iterator[Symbol]:
     for statement in _walk(block):
         yield from statement.targets
         if isinstance(statement, Repetition | Derivation):
-            yield from statement.state
+            yield from _own(statement)
 
 
 def mentions(block: Block, dim: Poly) -> bool:
@@ -101,6 +109,7 @@ def drop_dead(block: Block, sources: Sources) -> None:
             _drop_dead_choice(statement, live, sources)
         elif isinstance(statement, Repetition):
             _drop_dead_rows(statement, live)
+            _drop_dead_state(statement, live)
             drop_dead(statement.body, sources)
         elif isinstance(statement, Derivation):
             drop_dead(statement.body, sources)
@@ -125,6 +134,32 @@ def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
     lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
     for index in reversed(lists):
         del loop.targets[index], loop.body.results[index]
+
+
+def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
+    """Forget what is carried only to make its own next value."""
+    count = len(loop.state)
+    kept = {i for i in range(count) if loop.targets[i] in live}
+    kept |= {0} if loop.check == "before" else set()
+    wanted = {*kept, *range(count, len(loop.body.results))}
+    while True:
+        read = _reached(loop.body, [loop.body.results[i] for i in sorted(wanted)])
+        more = {i for i in range(count) if loop.state[i] in read} - wanted
+        if not more:
+            break
+        wanted |= more
+    for index in sorted(set(range(count)) - wanted, reverse=True):
+        del loop.state[index], loop.initial[index]
+        del loop.targets[index], loop.body.results[index]
+
+
+def _reached(block: Block, results: list[Any]) -> set[Symbol]:
+    """Every symbol that ``results`` are computed from inside ``block``."""
+    found = set(symbols_in(results))
+    for statement in reversed(block.statements):
+        if found.intersection(statement.targets):
+            found.update(reads(statement))
+    return found
 
 
 def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
@@ -154,6 +189,9 @@ def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
         if isinstance(statement, Choice):
             for symbol in symbols_in(statement.condition):
                 counts[symbol] = counts.get(symbol, 0) + 1
+        elif isinstance(statement, Repetition) and statement.check == "after":
+            symbol = statement.body.results[-1].data
+            counts[symbol] = counts.get(symbol, 0) + 1
         elif isinstance(statement, Apply) and statement.primitive.name == "logical_not":
             for symbol in symbols_in(statement.args):
                 negations[statement.targets[0]] = symbol

@@ -154,6 +154,10 @@ class _Placing:
         """Give ``node`` the path, numbered if other weights or a container have it."""
         # Layers without weights have a state: each is one of its own.
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
+        for n in range(1, len(path)):
+            if path[:n] in self.owners:  # a layer has no modules inside
+                path = (*path[: n - 1], "_".join(path[n - 1 :]))
+                break
         number, unique = 1, path
         while self.owners.get(unique, weights) != weights or self._clashes(unique):
             number += 1

@@ -3,6 +3,7 @@
 from burn_ir.ops import (
     activation,
     attention,
+    batch_scan,
     bits,
     cast,
     control,
@@ -12,6 +13,7 @@ from burn_ir.ops import (
     elementwise,
     functions,
     fused,
+    gradient,
     grid,
     indexing,
     linalg,
@@ -36,6 +38,7 @@ from burn_ir.ops import (
     sequence,
     shape,
     signal,
+    text,
     training,
     vision,
 )
@@ -43,6 +46,7 @@ from burn_ir.ops import (
 __all__ = [
     "activation",
     "attention",
+    "batch_scan",
     "bits",
     "cast",
     "control",
@@ -52,6 +56,7 @@ __all__ = [
     "elementwise",
     "functions",
     "fused",
+    "gradient",
     "grid",
     "indexing",
     "linalg",
@@ -76,6 +81,7 @@ __all__ = [
     "sequence",
     "shape",
     "signal",
+    "text",
     "training",
     "vision",
 ]

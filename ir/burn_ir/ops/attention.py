@@ -345,7 +345,8 @@ class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions
 
 def _precision(stash: int | None, query: Any) -> DType:
     if stash is not None:
-        return STASH[stash]
+        dtype: DType = STASH[stash]
+        return dtype
     return float64 if query.dtype == float64 else float32
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,7 @@ from burn_ir.dim import Dim, symbols, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
 from burn_ir.op import Branch, Flow, Op, Repeat, Rows, Slices, Type, Value, body
-from burn_ir.raw import RawGraph, RawNode
 from burn_ir.static import is_sequence, static_ints
-from burn_ir.upgrade import Draft
 
 #: A number of rounds that nobody means as one: "until the condition ends it".
 ENDLESS = 2**31 - 1
@@ -192,39 +190,6 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
         if len(numbers) > 1:
             raise InvalidOperand(f"expected equally long inputs, got {sorted(numbers)}")
         return next(iter([*numbers, *lengths]), None)
-
-
-@Scan.upgrade(8)
-def _(draft: Draft) -> Draft:
-    """Version 8 did the same for every element of a batch: a loop around the loop.
-
-    Its inputs begin with the number of slices of each element, all if omitted.
-    """
-    lengths, *operands = draft.node.inputs
-    if lengths is not None:
-        raise InvalidOperand("expected version 8 without sequence_lens, got some")
-    count = int(draft.attrs["num_scan_inputs"])
-    turned = draft.attrs.get("directions", (0,) * count)
-    body: RawGraph = draft.attrs["body"]
-    inner = {
-        "body": body,
-        "num_scan_inputs": count,
-        "scan_input_directions": turned,
-    }
-    own = f"{draft.node.name or draft.node.op_type}.element"
-    inputs = tuple(f"{own}.{place}" for place in range(len(operands)))
-    outputs = tuple(f"{own}.result.{place}" for place in range(len(body.outputs)))
-    element = RawNode("Scan", "burn", inner, inputs, outputs, draft.node.name)
-    types = {name: Type(int64, None) for name in inputs}
-    outer = RawGraph(f"{body.name}.elements", types, outputs, (element,), {})
-    node = replace(draft.node, inputs=tuple(operands))
-    batch = replace(draft, node=node, types=draft.types[1:])
-    return batch.with_attrs("directions", body=outer, num_scan_inputs=len(operands))
-
-
-@dataclass(frozen=True)
-class ElementScan(Scan, onnx="Scan", versions=(1,), domain="burn"):
-    """The scan of one element of a batch, which version 8 of ``Scan`` does for each."""
 
 
 @dataclass(frozen=True)

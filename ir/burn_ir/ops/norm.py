@@ -294,6 +294,7 @@ def weights_of_groups(draft: Draft) -> Draft:
             f"expected a fixed number of channels, got {draft.type(0).name}"
         )
     groups = int(draft.attrs["num_groups"])
+    check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)
     each = channels // groups
     for position, name in ((1, "scale"), (2, "bias")):
         known = draft.type(position).known

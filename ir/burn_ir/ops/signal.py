@@ -154,9 +154,11 @@ def check_complex(x: Type) -> Type:
         InvalidOperand: it does not.
     """
     expect_float(x)
-    if x.shape is not None:
-        if x.rank < 2 or (isinstance(x.shape[-1], int) and x.shape[-1] not in (1, 2)):
-            raise InvalidOperand(f"expected a signal [..., 1 or 2], got {x.name}")
+    if x.shape is None:
+        return x
+    parts = x.shape[-1] if x.rank > 1 else 0
+    if isinstance(parts, int) and parts not in (1, 2):
+        raise InvalidOperand(f"expected a signal [..., 1 or 2], got {x.name}")
     return x
 
 

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from burn import dtypes, ops
-from burn_ir.dim import Dim, Poly, unnamed
+from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float

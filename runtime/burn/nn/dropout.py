@@ -1,11 +1,16 @@
 """Dropout, with a random state of its own."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar, cast, overload
 
 from burn import ops
 from burn.nn.module import Module
 from burn.nn.random import random_state
 from burn.tensor import Tensor
+
+#: What a layer gives: its result, or the pair of it and the mask.
+R = TypeVar("R")
 
 
 class Dropout(Module):
@@ -37,7 +42,7 @@ class Dropout(Module):
         return f"p={self.p}"
 
 
-class DynamicDropout(Module):
+class DynamicDropout(Module, Generic[R]):
     """Makes elements 0 whatever the backend, if it is called to train.
 
     The mode and the probability are operands: ``layer(x, training, ratio)``. Without
@@ -46,6 +51,22 @@ class DynamicDropout(Module):
     without it they follow :func:`burn.nn.init.seed`.
     """
 
+    @overload
+    def __init__(
+        self: DynamicDropout[Tensor],
+        p: float = 0.5,
+        *,
+        mask: Literal[False] = False,
+        seed: int | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DynamicDropout[tuple[Tensor, Tensor]],
+        p: float = 0.5,
+        *,
+        mask: Literal[True],
+        seed: int | None = None,
+    ) -> None: ...
     def __init__(
         self, p: float = 0.5, *, mask: bool = False, seed: int | None = None
     ) -> None:
@@ -56,12 +77,12 @@ class DynamicDropout(Module):
 
     def __call__(
         self, x: Tensor, training: Tensor | bool = True, ratio: Tensor | None = None
-    ) -> Any:
+    ) -> R:
         """``x`` with elements dropped; with ``mask`` the pair of it and the mask."""
         p = self.p if ratio is None else ratio
         y, kept, after = ops.dropout_with_mask(x, self.random_state, p, training)
         self.random_state.set(after)
-        return (y, kept) if self.mask else y
+        return cast("R", (y, kept) if self.mask else y)
 
     def describe(self) -> str:
         return f"p={self.p}"

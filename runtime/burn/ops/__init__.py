@@ -85,6 +85,7 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.encoders import lookup as lookup, one_hot_encode as one_hot_encode
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
 from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
@@ -114,7 +115,7 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
-from burn.ops.linalg import cofactor as cofactor, det as det
+from burn.ops.linalg import cofactor as cofactor, det as det, inverse as inverse
 from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,
@@ -132,6 +133,11 @@ from burn.ops.logic import (
     where as where,
 )
 from burn.ops.loss import cross_entropy as cross_entropy, nll_loss as nll_loss
+from burn.ops.maps import (
+    cast_map as cast_map,
+    dict_vectorize as dict_vectorize,
+    zip_map as zip_map,
+)
 from burn.ops.matmul import einsum as einsum, linear as linear, matmul as matmul
 from burn.ops.norm import (
     batch_norm as batch_norm,
@@ -149,6 +155,11 @@ from burn.ops.ordering import (
     cumsum as cumsum,
     sort as sort,
     topk as topk,
+)
+from burn.ops.packed import (
+    matmul_nbits as matmul_nbits,
+    take_quantized as take_quantized,
+    unpack_bits as unpack_bits,
 )
 from burn.ops.padding import (
     center_crop_pad as center_crop_pad,
@@ -215,7 +226,11 @@ from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
 )
-from burn.ops.scores import probit as probit, softmax_zero as softmax_zero
+from burn.ops.scores import (
+    normalize as normalize,
+    probit as probit,
+    softmax_zero as softmax_zero,
+)
 from burn.ops.selection import (
     non_max_suppression as non_max_suppression,
     unique as unique,
@@ -223,6 +238,7 @@ from burn.ops.selection import (
 from burn.ops.sequence import (
     absent as absent,
     element as element,
+    fill_rows as fill_rows,
     has_element as has_element,
     sequence as sequence,
     sequence_at as sequence_at,
@@ -261,11 +277,25 @@ from burn.ops.softmax import (
     logsumexp as logsumexp,
     softmax as softmax,
 )
+from burn.ops.svm import (
+    pairwise_probabilities as pairwise_probabilities,
+    pairwise_votes as pairwise_votes,
+    squared_distance as squared_distance,
+    svm_kernel as svm_kernel,
+)
 from burn.ops.taps import (
     gather_dot as gather_dot,
     gather_sum as gather_sum,
     scatter_sum as scatter_sum,
     tap_argmax as tap_argmax,
+)
+from burn.ops.text import (
+    regex_full_match as regex_full_match,
+    string_concat as string_concat,
+    string_normalize as string_normalize,
+    string_split as string_split,
+    tfidf as tfidf,
+    tokenize as tokenize,
 )
 from burn.ops.training import adagrad as adagrad, adam as adam, momentum as momentum
 from burn.ops.trees import tree_ensemble as tree_ensemble

@@ -12,11 +12,12 @@ from burn.dtypes import DType, bool_
 from burn.ops.activation import tanh
 from burn.ops.creation import arange
 from burn.ops.elementwise import cast
+from burn.ops.indexing import getitem
 from burn.ops.logic import greater_equal, less, less_equal, logical_and, where
 from burn.ops.matmul import matmul
 from burn.ops.padding import pad
 from burn.ops.reduction import sum
-from burn.ops.shape import reshape, transpose
+from burn.ops.shape import concat, expand, reshape, transpose
 from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive
 
@@ -33,6 +34,7 @@ def attention(
     mask: Any = None,
     offset: Any = 0,
     lengths: Any = None,
+    sink: Any = None,
     *,
     scale: float | None = None,
     softcap: float = 0.0,
@@ -53,6 +55,7 @@ def attention(
         mask,
         offset,
         lengths,
+        sink,
         scale=scale,
         softcap=softcap,
         causal=causal,
@@ -69,6 +72,7 @@ def attention_weights(
     mask: Any = None,
     offset: Any = 0,
     lengths: Any = None,
+    sink: Any = None,
     *,
     scale: float | None = None,
     softcap: float = 0.0,
@@ -79,7 +83,8 @@ def attention_weights(
     """What each query takes of each value: ``[batch, heads, rows, columns]``.
 
     The softmax of :func:`attention_scores`, taken in ``softmax_dtype`` if it is given;
-    a query that sees no key takes nothing.
+    a query that sees no key takes nothing. ``sink`` is the score of a key without a
+    value, one number a head.
     """
     scores = attention_scores(
         query,
@@ -92,10 +97,15 @@ def attention_weights(
         causal=causal,
         window=window,
     )
+    if sink is not None:
+        column = cast(reshape(sink, (1, -1, 1, 1)), dtype=query.dtype)
+        scores = concat([scores, expand(column, (*scores.shape[:3], 1))], -1)
     if softmax_dtype is None or softmax_dtype == query.dtype:
-        return masked_softmax(scores)
-    weights = masked_softmax(cast(scores, dtype=softmax_dtype))
-    return cast(weights, dtype=query.dtype)
+        weights = masked_softmax(scores)
+    else:
+        weights = masked_softmax(cast(scores, dtype=softmax_dtype))
+        weights = cast(weights, dtype=query.dtype)
+    return weights if sink is None else getitem(weights, (..., slice(None, -1)))
 
 
 @composite

@@ -1,4 +1,4 @@
-"""Determinants."""
+"""Determinants and inverses."""
 
 from typing import Any
 
@@ -46,6 +46,22 @@ def _(grad: Any, out: Any, x: Any) -> Any:
         return div(along - across, scale)
 
     return share
+
+
+@primitive
+def inverse(x: Array) -> Array:
+    """The inverses of square matrices ``x`` [..., n, n].
+
+    Raises:
+        numpy.linalg.LinAlgError: one has none.
+    """
+    xp, work = namespace(x), accumulate(x)
+    return xp.linalg.inv(work).astype(x.dtype, copy=False)
+
+
+@inverse.vjp
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return lambda: -matmul(matmul(out.mT, grad), out.mT)
 
 
 def _others(values: Array) -> Array:

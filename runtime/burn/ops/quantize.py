@@ -1,8 +1,8 @@
 """Quantisation: numbers of few bits that stand for ``(x - zero_point) * scale``.
 
-A scale is one number, a vector along ``axis``, or has the rank of what it scales and one
-number for every ``block_size`` elements along ``axis``. A zero point has the scale's
-shape.
+A scale is one number, a vector along ``axis``, or has the rank of what it scales and
+one number for every ``block_size`` elements along ``axis``. A zero point has the
+scale's shape.
 """
 
 from typing import Any
@@ -36,9 +36,9 @@ def quantize(
 ) -> Array:
     """``x / scale + zero_point`` as ``dtype``.
 
-    The quotient, of ``precision``, is rounded to the nearest integer, halves to the even
-    one, and the sum kept in the range of the result; a NaN becomes its least number. A
-    result of float8 is rounded once, and is kept in range with ``saturate`` only.
+    The quotient, of ``precision``, is rounded to the nearest integer, halves to the
+    even one, and the sum kept in the range of the result; a NaN becomes its least
+    number. A float8 is rounded once, and kept in range with ``saturate`` only.
     """
     divisor = spread(scale, x, axis, block_size, precision)
     quotient = _widened(x.astype(precision) / divisor)
@@ -73,7 +73,7 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
 
 
 def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
-    """``values`` (scales, zero points) as ``dtype``, so that they broadcast to ``x``."""
+    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``."""
     values = namespace(x).asarray(values).astype(dtype)
     if values.size == 1:
         return values.reshape(())

@@ -7,6 +7,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops import elementwise
+from burn.ops.logic import where
 from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import composite, primitive
 
@@ -218,4 +219,12 @@ def reduce_l1(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
 @composite
 def reduce_l2(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The square root of the sum of squares over ``axis``, or over all axes."""
-    return elementwise.sqrt(sum(x * x, axis, keepdims=keepdims))
+    return root(sum(x * x, axis, keepdims=keepdims), 2)
+
+
+def root(total: Any, p: float) -> Any:
+    """The ``p``-th root of a sum of powers; the gradient of a sum of zeros is 0."""
+    nothing = total == 0
+    safe = where(nothing, 1, total)
+    found = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
+    return where(nothing, 0, found)

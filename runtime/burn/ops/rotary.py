@@ -3,9 +3,10 @@
 from typing import Any
 
 from burn.dtypes import HALVES, float32
-from burn.ops.creation import zeros_like
+from burn.ops.creation import arange, zeros_like
 from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem, take
+from burn.ops.logic import less, where
 from burn.ops.padding import pad, stack
 from burn.ops.shape import chunk, concat, reshape, unsqueeze
 from burn.ops.support import Array, namespace
@@ -79,11 +80,11 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    where: dict[str, Any] = {"axis": axis, "circular": circular}
+    place: dict[str, Any] = {"axis": axis, "circular": circular}
     count = update.shape[axis]
     return (
-        lambda: tensor_scatter(grad, zeros_like(update), starts, **where),
-        lambda: tensor_gather(grad, starts, count=count, **where),
+        lambda: tensor_scatter(grad, zeros_like(update), starts, **place),
+        lambda: tensor_gather(grad, starts, count=count, **place),
         None,
     )
 
@@ -115,8 +116,8 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    where: dict[str, Any] = {"axis": axis, "circular": circular}
-    return lambda: tensor_scatter(zeros_like(cache), grad, starts, **where)
+    place: dict[str, Any] = {"axis": axis, "circular": circular}
+    return lambda: tensor_scatter(zeros_like(cache), grad, starts, **place)
 
 
 def _key(
@@ -140,9 +141,12 @@ def _key(
 def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
     """``cache`` ``[batch, heads, sequence, size]`` with ``update`` from ``starts`` on.
 
-    ``starts`` is one integer a batch. The result has ``length`` entries, if those of
-    ``cache`` are fewer, the new ones zeros where ``update`` does not reach.
+    ``starts`` is one integer a batch; what ``cache`` has behind is dropped. The result
+    has ``length`` entries, or as many as ``cache`` if these are more, with zeros where
+    ``update`` does not reach.
     """
+    place = reshape(arange(cache.shape[2]), (-1, 1))
+    cache = where(less(place, reshape(starts, (-1, 1, 1, 1))), cache, 0)
     missing = int(length) - cache.shape[2]
     if missing > 0:
         cache = pad(cache, (0, missing), axes=(2,))

@@ -1,4 +1,4 @@
-"""What classifiers and regressors do with their scores."""
+"""What is done with the features and the scores of a sample as a whole."""
 
 import math
 from typing import Any
@@ -34,3 +34,18 @@ def probit(x: Array) -> Any:
     tail = log((1.0 - y) * (1.0 + y))
     v = tail * 0.5 + 2.0 / (math.pi * _WINITZKI)
     return sign(y) * sqrt(sqrt(v * v - tail / _WINITZKI) - v) * math.sqrt(2.0)
+
+
+@composite
+def normalize(x: Array, *, norm: str = "l2", axis: int = -1) -> Any:
+    """``x`` divided by its "l1" or "l2" norm, or its largest element ("max").
+
+    What has nothing but zeros to be divided by stays as it is.
+    """
+    if norm == "max":
+        length = max_(x, axis, keepdims=True)
+    elif norm == "l1":
+        length = sum_(abs_(x), axis, keepdims=True)
+    else:
+        length = sqrt(sum_(x * x, axis, keepdims=True))
+    return x / where(length == 0.0, 1.0, length)

@@ -13,7 +13,7 @@ from burn.primitive import primitive
 Floats = np.ndarray[Any, Any]
 
 # How many boxes are compared with all others at a time.
-_BLOCK = 256
+_BLOCK = 64
 
 
 @primitive
@@ -77,12 +77,17 @@ def _sides(boxes: Floats, center_point_box: bool) -> Floats:
 def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
     """Which boxes stay, at most ``limit``; they come in the order of their scores."""
     kept: list[int] = []
+    chosen = np.empty((5, len(sides)), sides.dtype)
+    every = np.stack([*sides.T, _areas(sides)])
     for start in range(0, len(sides) if limit > 0 else 0, _BLOCK):
-        block = sides[start : start + _BLOCK]
-        alive = ~_overlaps(block, sides[kept], overlap).any(1)
-        meets = _overlaps(block, block, overlap)
+        block = every[:, start : start + _BLOCK]
+        alive = np.ones(block.shape[1], bool)
+        alive[_meeting(block, chosen[:, : len(kept)], overlap)[0]] = False
+        meets = np.zeros((len(alive), len(alive)), bool)
+        meets[_meeting(block, block, overlap)] = True
         for number in np.flatnonzero(alive).tolist():
             if alive[number]:
+                chosen[:, len(kept)] = block[:, number]
                 kept.append(start + number)
                 if len(kept) == limit:
                     return kept
@@ -90,15 +95,20 @@ def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
     return kept
 
 
-def _overlaps(first: Floats, second: Floats, threshold: Any) -> Any:
-    """Whether each of ``first`` overlaps each of ``second`` by more than allowed."""
-    a, b = first[:, None], second[None]
-    size = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
-    common = np.where((size > 0).all(-1), size[..., 0] * size[..., 1], 0)
-    of_first, of_second = _areas(first)[:, None], _areas(second)[None]
-    union = of_first + of_second - common
-    valid = (common > 0) & (of_first > 0) & (of_second > 0) & (union > 0)
-    return valid & (common / np.where(valid, union, 1) > threshold)
+def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:
+    """The pairs of boxes, given by side and area, that overlap by more than allowed."""
+    common: Any = None
+    for low, high in ((0, 2), (1, 3)):
+        end = np.minimum.outer(first[high], second[high])
+        end -= np.maximum.outer(first[low], second[low])
+        np.maximum(end, 0, out=end)
+        common = end if common is None else np.multiply(common, end, out=common)
+    a, b = np.nonzero(common)
+    shared, of_first, of_second = common[a, b], first[4, a], second[4, b]
+    union = of_first + of_second - shared
+    found = (of_first > 0) & (of_second > 0) & (union > 0)
+    found &= shared / np.where(found, union, 1) > threshold
+    return a[found], b[found]
 
 
 def _areas(sides: Floats) -> Any:

@@ -12,14 +12,15 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn.methods import SPELLINGS, Spelling
 from burn.ops.creation import array, full
-from burn.ops.padding import stack
+from burn.ops.padding import pad, stack
 from burn.ops.shape import split as split_sizes
 from burn.ops.support import Item
 from burn.primitive import composite
+from burn.tensor import Tensor
 
 
 @composite
-def sequence(items: list[Any]) -> Any:
+def sequence(items: list[Any]) -> list[Any]:
     """A list of ``items``."""
     return list(items)
 
@@ -35,7 +36,7 @@ def sequence_at(sequence: Any, position: Any) -> Any:
 
 
 @composite
-def sequence_joined(sequence: Any, other: Any) -> Any:
+def sequence_joined(sequence: list[Any], other: list[Any]) -> list[Any]:
     """A list of the items of both."""
     return sequence + other
 
@@ -46,7 +47,7 @@ SPELLINGS["sequence_joined"] = Spelling("infix", "+", 12)
 
 
 @composite
-def sequence_insert(sequence: Any, item: Item, position: Any) -> Any:
+def sequence_insert(sequence: Any, item: Item, position: Any) -> list[Any]:
     """A list with ``item`` in front of the one at ``position``.
 
     Raises:
@@ -60,7 +61,7 @@ def sequence_insert(sequence: Any, item: Item, position: Any) -> Any:
 
 
 @composite
-def sequence_erase(sequence: Any, position: Any = -1) -> Any:
+def sequence_erase(sequence: Any, position: Any = -1) -> list[Any]:
     """A list without the item at ``position``.
 
     Raises:
@@ -72,13 +73,13 @@ def sequence_erase(sequence: Any, position: Any = -1) -> Any:
 
 
 @composite
-def sequence_length(sequence: Any) -> Any:
+def sequence_length(sequence: Any) -> Tensor:
     """The number of items, an int64 tensor of rank 0."""
     return array(len(sequence))
 
 
 @composite
-def sequence_reversed(sequence: Any) -> Any:
+def sequence_reversed(sequence: list[Any]) -> list[Any]:
     """A list of the items, the last one first."""
     return sequence[::-1]
 
@@ -86,7 +87,7 @@ def sequence_reversed(sequence: Any) -> Any:
 @composite
 def stack_rows(
     rows: Any, shape: Any, *, axis: int = 0, dtype: DType = dtypes.float32
-) -> Any:
+) -> Tensor:
     """``rows`` side by side along a new axis; what has no rows has ``shape`` there.
 
     ``shape`` and ``dtype`` are those of a row, with 0 for extents that only rows tell.
@@ -98,9 +99,15 @@ def stack_rows(
 
 
 @composite
+def fill_rows(rows: Any, length: Any) -> Tensor:
+    """``rows`` and as many rows of 0 after them as it takes to make ``length``."""
+    return pad(rows, [0, int(length) - rows.shape[0]], axes=[0])
+
+
+@composite
 def split_to_sequence(
     x: Any, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
-) -> Any:
+) -> list[Tensor]:
     """A list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size each.
 
     The last of equal pieces may be smaller. Without ``keepdims`` pieces of size 1 lose
@@ -138,6 +145,6 @@ def element(value: Item) -> Any:
 
 
 @composite
-def has_element(value: Any) -> Any:
+def has_element(value: Any) -> Tensor:
     """Whether ``value`` is not None, a bool tensor of rank 0."""
     return array(value is not None, dtype=dtypes.bool_)

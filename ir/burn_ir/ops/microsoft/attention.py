@@ -26,51 +26,44 @@ from burn_ir.ops.support import shape_of
 FILTER = -10000.0
 
 
-def padding_bias(mask: Value, rows: Any, past: Any, total: Any, filter: float) -> Value:
-    """What a mask of integers adds to the scores: ``filter`` where it hides a key.
+def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> Value:
+    """What is added to the scores: ``bias``, and ``filter`` where a key is hidden.
 
-    It has a flag for each key, ``[batch, keys]``, or for each query and key, ``[batch,
-    queries, keys]``, or for all positions that there are at most, ``[batch, 1,
-    positions, positions]``; as ``[batch]`` it is the number of keys, and as
-    ``[2 * batch]`` the ends and then the starts of them.
-
-    Raises:
-        InvalidOperand: it is none of these.
+    ``mask`` has a flag for each of ``total`` keys, ``[batch, keys]``, or for each
+    query and key, ``[batch, queries, keys]``. As ``[batch]`` it is the number of keys,
+    as ``[2 * batch]`` the ends and then the starts of them.
     """
-    rank = len(mask.shape)
-    if rank == 1:
-        raise InvalidOperand("expected a mask of rank 2 to 4, got lengths")
-    if rank == 4:
-        mask = mask[:, :, past : past + rows, :total]
-    elif rank == 3:
-        mask = mask.unsqueeze(1)
-    else:
-        mask = mask.unsqueeze((1, 2))
-    return ops.where(mask > 0, 0.0, filter)
-
-
-def lengths_bias(mask: Value, batch: Any, total: Any, filter: float) -> Value:
-    """What a vector of key counts, or of ends and starts, adds to the scores."""
-    place = ops.arange(total)
-    count = mask.shape[0]
-    if count == batch:
-        return ops.where(place < mask.reshape(-1, 1, 1, 1), 0.0, filter)
-    ends, starts = ops.chunk(mask.reshape(-1, 1, 1, 1), 2)
-    return ops.where((place < ends) & (place >= starts), 0.0, filter)
-
-
-def bias_of(
-    mask: Value, bias: Value, extents: tuple[Any, Any, Any, Any], filter: float
-) -> Value:
-    """All that is added to the scores; ``extents`` are batch, rows, past and total."""
-    batch, rows, past, total = extents
     if mask is None:
         return bias
     if len(mask.shape) == 1:
-        hidden = lengths_bias(mask, batch, total, filter)
+        seen = _counted(mask, batch, total)
     else:
-        hidden = padding_bias(mask, rows, past, total, filter)
+        seen = mask.unsqueeze(1 if len(mask.shape) == 3 else (1, 2)) > 0
+    hidden = ops.where(seen, 0.0, filter)
     return hidden if bias is None else bias + hidden
+
+
+def _counted(mask: Value, batch: Any, total: Any) -> Value:
+    """Whether a key is among those that a vector counts."""
+    place = ops.arange(total)
+    if mask.shape[0] == batch:
+        return place < mask.reshape(-1, 1, 1, 1)
+    ends, starts = ops.chunk(mask.reshape(-1, 1, 1, 1), 2)
+    return (place < ends) & (place >= starts)
+
+
+def check_mask(mask: Type | None) -> None:
+    """Return if a mask is of a kind that :func:`bias_of` takes.
+
+    Raises:
+        InvalidOperand: it is not.
+    """
+    if mask is None:
+        return
+    if not is_integer(mask.dtype) or mask.rank not in (1, 2, 3):
+        raise InvalidOperand(
+            f"expected a mask of integers, of rank 1 to 3, got {mask.name}"
+        )
 
 
 @dataclass(frozen=True)
@@ -98,8 +91,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         past_length: Type | None = None,
     ) -> tuple[Type, ...]:
         same_dtype(expect_float(x), weight)
-        if mask is not None and not is_integer(mask.dtype):
-            raise InvalidOperand(f"expected a mask of integers, got {mask.name}")
+        check_mask(mask)
         if past_length is not None:
             raise InvalidOperand("expected no past_sequence_length, got one")
         batch, length, inner = x.dims
@@ -138,8 +130,8 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
             key = ops.concat([past[0], key], 2)
             value = ops.concat([past[1], value], 2)
         batch, rows, _ = x.shape
-        extents = (batch, rows, before, before + rows)
-        added = bias_of(mask, attention_bias, extents, self.mask_filter_value)
+        filter = self.mask_filter_value
+        added = bias_of(mask, attention_bias, batch, before + rows, filter)
         offset = before if self.unidirectional else 0
         options = changed(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)
@@ -171,8 +163,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         past_value: Type | None = None,
     ) -> tuple[Type, ...]:
         expect_float(query)
-        if mask is not None and not is_integer(mask.dtype):
-            raise InvalidOperand(f"expected a mask of integers, got {mask.name}")
+        check_mask(mask)
         if (past_key is None) != (past_value is None):
             raise InvalidOperand("expected past_key and past_value, got one of them")
         heads = self.num_heads
@@ -204,7 +195,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         past_key: Value = None,
         past_value: Value = None,
     ) -> Value:
-        batch, rows = query.shape[:2]
+        batch = query.shape[0]
         total = self._columns(query, key, value)
         before: Any = 0
         query, key, value = self._apart(query, key, value, bias)
@@ -212,8 +203,8 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
             before = extent_of(past_key, 2)
             key = ops.concat([past_key, key], 2)
             value = ops.concat([past_value, value], 2)
-        extents = (batch, rows, before, before + total)
-        added = bias_of(mask, attention_bias, extents, self.mask_filter_value)
+        total, filter = before + total, self.mask_filter_value
+        added = bias_of(mask, attention_bias, batch, total, filter)
         offset = before if self.unidirectional else 0
         options = changed(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)

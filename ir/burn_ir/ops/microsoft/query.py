@@ -34,7 +34,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
     qk_output: Literal[0] = 0
     rotary_interleaved: Literal[0, 1] = 0
     scale: float = 0.0
-    smooth_softmax: Literal[-1, 0] = 0
+    smooth_softmax: Literal[-1, 0, 1] = 0
     softcap: float = 0.0
     v_quant_type: Literal["NONE"] = "NONE"
     results: int = 1
@@ -55,6 +55,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         sin: Type | None = None,
         positions: Type | None = None,
         bias: Type | None = None,
+        sink: Type | None = None,
     ) -> tuple[Type, ...]:
         expect_float(query)
         if not is_integer(lengths.dtype) or not is_integer(total.dtype):
@@ -96,6 +97,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         sin: Value = None,
         positions: Value = None,
         bias: Value = None,
+        sink: Value = None,
     ) -> Value:
         heads, groups = self.num_heads, self.kv_num_heads
         rows, features = query.shape[1:]
@@ -106,7 +108,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         query = ops.split_heads(query, heads)
         key, value = ops.split_heads(key, groups), ops.split_heads(value, groups)
         # The first call may be padded: then there are fewer keys than rows.
-        start = ops.maximum(lengths.reshape(-1) + (1 - rows), 0)
+        start = ops.maximum(lengths.reshape(-1) + 1 - rows, 0)
         if self.do_rotary:
             if positions is None:
                 positions = start.unsqueeze(1) + ops.arange(rows)
@@ -118,7 +120,9 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
             offset = start
             key = ops.extend_cache(past_key, key, start, total)
             value = ops.extend_cache(past_value, value, start, total)
-        extra = given(bias, offset)
+        if sink is None and self.smooth_softmax == 1:
+            sink = ops.zeros(heads)
+        extra = given(bias, offset, None, sink)
         out = ops.attention(query, key, value, *extra, **self._options())
         out = ops.merge_heads(out)
         return (out, key, value)[: self.results]

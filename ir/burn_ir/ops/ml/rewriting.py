@@ -51,11 +51,16 @@ def onnx(op_type: str, *operands: str | None, **attrs: Any) -> Step:
 def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
     """``draft`` as the last of ``steps``, the others in front; the first reads ``x``."""
     for step in steps[:-1]:
-        outputs = (f"{draft.node.outputs[0]}.{step.op_type.lower()}",)
-        x = draft.insert(replace(_node(draft, x, step), outputs=outputs))
+        x = inserted(draft, x, step)
     inputs = (x, *steps[-1].operands)
     types = tuple(None if name is None else draft.learn(name) for name in inputs)
     return replace(draft, node=_node(draft, x, steps[-1]), types=types)
+
+
+def inserted(draft: Draft, x: str | None, step: Step) -> str:
+    """The first output's name of ``step`` put in front of ``draft``."""
+    outputs = (f"{draft.node.outputs[0]}.{step.op_type.lower()}",)
+    return draft.insert(replace(_node(draft, x, step), outputs=outputs))
 
 
 def _node(draft: Draft, x: str | None, step: Step) -> Any:
@@ -123,4 +128,5 @@ def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
     """
     node = draft.node.name
     told = node and not node.lower().startswith(draft.node.op_type.lower()[:6])
-    return draft.store(f"{node if told else layer}.{name}", array)
+    stem = node.replace(".", "_") if told else layer
+    return draft.store(f"{stem}_{name}", array)

@@ -22,14 +22,12 @@ from burn_ir.ops.ml.forest import (
     same_length,
 )
 from burn_ir.ops.ml.rewriting import (
-    FLOAT32,
     POST_TRANSFORMS,
     Replaced,
     Step,
     chain,
     matrix,
     numbers,
-    onnx,
     own,
     stored,
     transformed,
@@ -44,10 +42,14 @@ Aggregate = Literal["sum", "average", "min", "max"]
 
 @dataclass(frozen=True)
 class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
-    """Scores [samples, targets] of trees given as arrays: ``ops.tree_ensemble``."""
+    """Scores [samples, targets] of trees given as arrays: ``ops.tree_ensemble``.
+
+    With ``narrow`` they are float32 in the end.
+    """
 
     targets: int = 1
     aggregate: Aggregate = "sum"
+    narrow: int = 0
 
     def infer(
         self,
@@ -62,8 +64,9 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         missing: Type | None = None,
         base_values: Type | None = None,
     ) -> Type:
+        dtype = float32 if self.narrow else leaf_weights.dtype
         if x.shape is None:
-            return Type(leaf_weights.dtype, (unnamed(), self.targets))
+            return Type(dtype, (unnamed(), self.targets))
         if len(x.shape) != 2:
             raise InvalidOperand(f"expected a matrix, got {x.name}")
         width, known = x.shape[1], features.known
@@ -75,13 +78,14 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
             raise InvalidOperand(
                 f"expected {int(known.max()) + 1} or more features, got {x.name}"
             )
-        return Type(leaf_weights.dtype, (x.shape[0], self.targets))
+        return Type(dtype, (x.shape[0], self.targets))
 
     def lower(self, x: Value, *arrays: Value) -> Value:
         options = {} if self.targets == 1 else {"targets": self.targets}
         if self.aggregate != "sum":
             options["aggregate"] = self.aggregate  # type: ignore[assignment]
-        return ops.tree_ensemble(x, *arrays, **options)
+        scores = ops.tree_ensemble(x, *arrays, **options)
+        return scores.cast(float32) if self.narrow else scores
 
     def layer(self, x: Type, *arrays: Type | None) -> Layer | None:
         known = [None if a is None else a.known for a in arrays]
@@ -117,9 +121,17 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
 
 
 def trees(
-    draft: Draft, forest: Forest, base: Array | None, targets: int, aggregate: str
+    draft: Draft,
+    forest: Forest,
+    base: Array | None,
+    targets: int,
+    aggregate: str,
+    single: bool = False,
 ) -> Step:
-    """The step that evaluates ``forest``, whose arrays are stored."""
+    """The step that evaluates ``forest``, whose arrays are stored.
+
+    With ``single`` the result is float32 whatever the weights are.
+    """
     arrays = {**checked(forest, targets).operands(), "base_values": base}
     names = [
         None if array is None else stored(draft, "trees", name, array)
@@ -127,7 +139,10 @@ def trees(
     ]
     while names[-1] is None:
         names.pop()
-    return own("Trees", *names, targets=targets, aggregate=aggregate.lower())
+    attrs = {"targets": targets, "aggregate": aggregate.lower()}
+    if single and forest.leaf_weights.dtype != float32:
+        attrs["narrow"] = 1
+    return own("Trees", *names, **attrs)
 
 
 @dataclass(frozen=True)
@@ -269,11 +284,6 @@ def computed(draft: Draft) -> DType:
     return float64 if draft.type(0).dtype == float64 else float32
 
 
-def narrowed(dtype: DType) -> list[Step]:
-    """The step to the float32 that the older operators return."""
-    return [] if dtype == float32 else [onnx("Cast", to=FLOAT32)]
-
-
 @dataclass(frozen=True)
 class TreeEnsembleRegressor(
     Nodes,
@@ -302,8 +312,8 @@ class TreeEnsembleRegressor(
         forest = self.nodes((*entries, filled), dtype)
         targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
         base = self.base(targets, dtype)
-        steps = [trees(draft, forest, base, targets, self.aggregate_function)]
-        steps += narrowed(dtype) + _transformed(self.post_transform, targets)
+        steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]
+        steps += _transformed(self.post_transform, targets)
         return chain(draft, matrix(draft), steps)
 
 
@@ -345,7 +355,7 @@ class TreeEnsembleClassifier(
             labels = [0, 1] if isinstance(labels[0], int) else ["0", "1"]
         base = self.base(targets, dtype)
         last = classified(draft, labels, self._transform(targets, pair), limit, pair)
-        steps = [trees(draft, forest, base, targets, "SUM"), *narrowed(dtype), last]
+        steps = [trees(draft, forest, base, targets, "SUM", True), last]
         return chain(draft, matrix(draft), steps)
 
     def _rule(self, classes: int, weights: Array) -> tuple[int, float | None, str]:

@@ -1,0 +1,94 @@
+"""Version 8 of Scan, which scanned every element of a batch by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from burn import ops
+from burn.dtypes import int64
+from burn_ir.dim import unnamed
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.control import Scan
+from burn_ir.ops.support import shape_of
+from burn_ir.raw import RawGraph, RawNode
+from burn_ir.upgrade import Draft
+
+
+@dataclass(frozen=True)
+class ElementScan(Scan, onnx="Scan", versions=(1,), domain="burn"):
+    """The scan of one element of a batch."""
+
+
+@dataclass(frozen=True)
+class FirstRows(Op, onnx="FirstRows", versions=(1,), domain="burn"):
+    """The first ``count`` rows of an element."""
+
+    def infer(self, x: Type, count: Type) -> Type:
+        return x.with_shape((unnamed(), *x.dims[1:]))
+
+    def lower(self, x: Value, count: Value) -> Value:
+        return x[:count]
+
+
+@dataclass(frozen=True)
+class FillRows(Op, onnx="FillRows", versions=(1,), domain="burn"):
+    """``rows``, and zeros after them: as many in all as ``whole`` has."""
+
+    def infer(self, rows: Type, whole: Type) -> Type:
+        return rows.with_shape((whole.dims[0], *rows.dims[1:]))
+
+    def lower(self, rows: Value, whole: Value) -> Value:
+        known = shape_of(whole)
+        length = ops.shape(whole)[0] if known is None else known[0]
+        return ops.fill_rows(rows, length)
+
+
+@Scan.upgrade(8)
+def _(draft: Draft) -> Draft:
+    """A loop around the loop, over elements.
+
+    The inputs began with the number of slices of each element: all if it is omitted.
+    What is behind them is 0 in the results.
+    """
+    lengths, *operands = draft.node.inputs
+    count = int(draft.attrs["num_scan_inputs"])
+    body = _element(draft, len(operands), count, lengths is not None)
+    given = list(operands) if lengths is None else [lengths, *operands]
+    types = draft.types[1:] if lengths is None else draft.types
+    node = replace(draft.node, inputs=tuple(given))
+    batch = replace(draft, node=node, types=types)
+    return batch.with_attrs("directions", body=body, num_scan_inputs=len(given))
+
+
+def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph:
+    """The body that scans one element."""
+    body: RawGraph = draft.attrs["body"]
+    own = f"{draft.node.name or draft.node.op_type}.element"
+    inputs = [f"{own}.{place}" for place in range(operands)]
+    outputs = [f"{own}.result.{place}" for place in range(len(body.outputs))]
+    attrs = {
+        "body": body,
+        "num_scan_inputs": count,
+        "scan_input_directions": draft.attrs.get("directions", (0,) * count),
+    }
+    states = operands - count
+    nodes: list[RawNode] = []
+    taken, made = list(inputs), list(outputs)
+    if limited:
+        taken[states:] = [f"{name}.first" for name in inputs[states:]]
+        made[states:] = [f"{name}.rows" for name in outputs[states:]]
+        for whole, first in zip(inputs[states:], taken[states:], strict=True):
+            nodes.append(_node("FirstRows", (whole, f"{own}.length"), first))
+    scan = RawNode("Scan", "burn", attrs, tuple(taken), tuple(made), draft.node.name)
+    nodes.append(scan)
+    if limited:
+        for rows, filled in zip(made[states:], outputs[states:], strict=True):
+            nodes.append(_node("FillRows", (rows, inputs[-1]), filled))
+        inputs.insert(0, f"{own}.length")
+    types = {name: Type(int64, None) for name in inputs}  # what is passed in decides
+    return RawGraph(f"{body.name}.elements", types, tuple(outputs), tuple(nodes), {})
+
+
+def _node(operator: str, inputs: Sequence[str], output: str) -> RawNode:
+    return RawNode(operator, "burn", {}, tuple(inputs), (output,), output)
