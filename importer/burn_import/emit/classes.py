@@ -10,9 +10,9 @@ import numpy as np
 from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.function import FunctionTrace, trace_part
-from burn_import.emit.known import INLINE_LIMIT
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles, meaningful
+from burn_import.emit.render import INLINE_LIMIT
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
     Namespace,

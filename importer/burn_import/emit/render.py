@@ -8,23 +8,6 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor, dtypes
-<<<<<<< HEAD
-from burn.dtypes import DType
-from burn.methods import SPELLINGS
-from burn.ops.support import Array, Item
-from burn.primitive import Composite, Primitive
-from burn_import.emit.known import (
-    fits,
-    is_list,
-    is_number,
-    is_sequence,
-    is_text,
-    keeps_dtype,
-    listable,
-    only_number,
-)
-from burn_import.source.expression import ATOM, Expression, atom, merge
-=======
 from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
@@ -43,7 +26,6 @@ from burn_import.source.expression import (
     merge,
     negated,
 )
->>>>>>> main
 from burn_import.source.extents import Extents
 from burn_import.source.names import dtype_source, literal
 from burn_import.source.trace import Apply, ModuleCall, Symbol
@@ -64,6 +46,8 @@ LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int3
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
+#: At most this many numbers stand in the source; more go to the record.
+INLINE_LIMIT = 8
 #: A tensor of more strings is refused: source is no place for a vocabulary.
 STRING_LIMIT = 4096
 
@@ -120,11 +104,7 @@ class Renderer:
             if spelling.kind == "index":
                 return self.index(call)
             if spelling.kind == "argument":
-<<<<<<< HEAD
-                return self.kept(call.args[0])
-=======
                 return self.items(call.args[0])
->>>>>>> main
             receiver = self.data(call.args[0])
             if spelling.kind == "method":
                 return self.method(call, receiver)
@@ -182,7 +162,7 @@ class Renderer:
     def method(self, call: Apply, receiver: Expression) -> Expression:
         """``x.name(...)``."""
         args = self.arguments(call, skip=1)
-        if call.primitive.name in SPREAD and is_sequence(call.args[1]):
+        if call.primitive.name in SPREAD and _is_sequence(call.args[1]):
             inner = args[0].text[1:-1].rstrip(",")
             args[0] = Expression(inner, 0, args[0].symbols)
         return self.finish(
@@ -250,8 +230,6 @@ class Renderer:
                 result.append(self.value(arg))
             elif annotation in TENSORS:
                 result.append(self.data(arg, LISTS.get((name, position), ())))
-            elif annotation is Item:
-                result.append(self.kept(arg))
             else:
                 result.append(self.host(arg))
         return result
@@ -259,32 +237,23 @@ class Renderer:
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
-<<<<<<< HEAD
-            number = only_number(arg.data)
-            others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            alike = number is not None and fits(arg.data, others)
-            if alike and keeps_dtype(arg, call):
-=======
             number = number_in(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
             plain = number is not None and fits(arg.data, others)
             if plain and keeps_dtype(arg, call):
->>>>>>> main
                 return self.host(number)
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
         """An operand known to be one number."""
-<<<<<<< HEAD
-        return self.host(only_number(arg.data) if isinstance(arg, Tensor) else arg)
-=======
         return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
->>>>>>> main
 
     def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
         if isinstance(arg, list):
-            return _listed([self.data(item, lists) for item in arg])
+            items = [self.data(item, lists) for item in arg]
+            text = ", ".join(item.text for item in items)
+            return Expression(f"[{text}]", ATOM, merge(items))
         if not isinstance(arg, Tensor):
             return self.host(arg)
         symbol: Symbol = arg.data
@@ -293,7 +262,7 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and is_list(symbol, lists):
+        if lists and _is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
@@ -301,30 +270,20 @@ class Renderer:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
 
-<<<<<<< HEAD
-    def kept(self, arg: Any) -> Expression:
-        """What is handed on, perhaps in a list: a tensor, no parameter."""
-        if isinstance(arg, list):
-            return _listed([self.kept(item) for item in arg])
-=======
     def value(self, arg: Any) -> Expression:
         """A tensor that is kept as such: of a parameter, its value."""
->>>>>>> main
         expression = self.data(arg)
         stored = arg.data.constant and arg.data not in self.names
         if stored and expression.text.startswith("self."):
             return Expression(f"{expression.text}.value")
         return expression
 
-<<<<<<< HEAD
-=======
     def items(self, values: Any) -> Expression:
         """A list of tensors."""
         items = [self.value(item) for item in values]
         text = ", ".join(item.text for item in items)
         return Expression(f"[{text}]", ATOM, merge(items))
 
->>>>>>> main
     def strings(self, known: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
         if known.size > STRING_LIMIT:
@@ -349,14 +308,14 @@ class Renderer:
             symbol: Symbol = arg.data
             known = symbol.known
             here = symbol in self.names or symbol in self.pending
-            if known is None or here or not listable(known):
+            if known is None or here or not _listable(known):
                 return self.data(arg)
             return self.host(known.tolist())
         if isinstance(arg, list | tuple):
             items = [self.host(item) for item in arg]
-            if isinstance(arg, list):
-                return _listed(items)
             text = ", ".join(item.text for item in items)
+            if isinstance(arg, list):
+                return Expression(f"[{text}]", ATOM, merge(items))
             text += "," if len(items) == 1 else ""
             return Expression(f"({text})", ATOM, merge(items))
         if isinstance(arg, Poly):
@@ -378,46 +337,6 @@ class Renderer:
         return atom(text)
 
 
-<<<<<<< HEAD
-def _listed(items: list[Expression]) -> Expression:
-    text = ", ".join(item.text for item in items)
-    return Expression(f"[{text}]", ATOM, merge(items))
-
-
-def _negated(comparison: Expression) -> Expression:
-    """``not`` of a comparison of numbers."""
-    if comparison.text.count(" == ") == 1:
-        text = comparison.text.replace(" == ", " != ")
-        return Expression(text, comparison.precedence, comparison.symbols)
-    return comparison.prefixed("not ", 5)
-
-
-def _last_tensor(call: Apply) -> int:
-    """The last position that must be positional: a primitive's tensors are."""
-    if isinstance(call.primitive, Composite):
-        return 0
-    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
-    return max(places, default=0)
-
-
-def _parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
-    return list(signature(primitive.kernel, eval_str=True).parameters.values())
-
-
-def _default(parameters: list[Parameter], position: int) -> str | None:
-    if position >= len(parameters):
-        return None
-    default = parameters[position].default
-    return None if default is Parameter.empty else literal(default)
-
-
-def _same_default(parameters: list[Parameter], name: str, value: Any) -> bool:
-    for parameter in parameters:
-        if parameter.name == name and parameter.default is not Parameter.empty:
-            default = parameter.default
-            return type(default) is type(value) and bool(default == value)
-    return False
-=======
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, Tensor):
         known = value.data.known
@@ -443,4 +362,3 @@ def is_text(known: np.ndarray[Any, Any]) -> bool:
     if known.dtype != string:
         return False
     return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
->>>>>>> main

@@ -108,11 +108,7 @@ class Writer:
 
     def result(self, value: Tensor) -> Expression:
         """A value that leaves the function or a branch: a tensor, no parameter."""
-<<<<<<< HEAD
-        return self.render.kept(value)
-=======
         return self.render.value(value)
->>>>>>> main
 
     def block(self, block: Block, indent: int) -> None:
         for statement in block.statements:

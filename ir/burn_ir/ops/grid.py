@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
-from burn_ir.dim import Poly
+from burn_ir.dim import Dim, Poly
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
@@ -16,6 +16,13 @@ from burn_ir.upgrade import Draft
 
 PADDINGS = ("zeros", "border", "reflection")
 MODES = ("linear", "nearest", "cubic")
+
+
+def _differ(shape: tuple[Dim, ...], expected: tuple[int, ...]) -> bool:
+    pairs = zip(shape, expected, strict=False)
+    return len(shape) != len(expected) or any(
+        isinstance(n, int) and n != m for n, m in pairs
+    )
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
         if len(known) not in (4, 5):
             raise InvalidOperand(f"expected a size of 4 or 5, got {len(known)}")
         rank = len(known) - 2
-        if theta.shape is not None and theta.shape[1:] != (rank, rank + 1):
+        if theta.shape is not None and _differ(theta.shape[1:], (rank, rank + 1)):
             raise InvalidOperand(
                 f"expected theta of {rank} x {rank + 1} for a size of {len(known)}, "
                 f"got {theta.name}"

@@ -14,7 +14,6 @@ from burn.methods import SPELLINGS, Spelling
 from burn.ops.creation import array, full
 from burn.ops.padding import pad, stack
 from burn.ops.shape import split as split_sizes
-from burn.ops.support import Item
 from burn.primitive import composite
 from burn.tensor import Tensor
 
@@ -47,7 +46,7 @@ SPELLINGS["sequence_joined"] = Spelling("infix", "+", 12)
 
 
 @composite
-def sequence_insert(sequence: Any, item: Item, position: Any) -> list[Any]:
+def sequence_insert(sequence: Any, item: Any, position: Any) -> list[Any]:
     """A list with ``item`` in front of the one at ``position``.
 
     Raises:
@@ -133,7 +132,7 @@ def absent() -> Any:
 
 
 @composite
-def element(value: Item) -> Any:
+def element(value: Any) -> Any:
     """``value``, which is not None.
 
     Raises:

@@ -9,8 +9,6 @@ from burn import dtypes
 #: An array of NumPy or CuPy inside a kernel; a tensor, a parameter, a NumPy array or a
 #: Python number to a caller.
 Array: TypeAlias = Annotated[Any, "array"]
-#: A tensor that a function hands on as it is, in a list or alone.
-Item: TypeAlias = Annotated[Any, "item"]
 Axes: TypeAlias = Any  # None, an integer, a tuple of them, or an integer tensor
 
 # A union costs isinstance three times as much as a tuple does.
