@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 _RANDOM = "draws at random: two programs do not agree in bits"
 _HALF = "the expected value was rounded to float16 after every step"
-_RESIZE = "align_corners with scales: the expected value uses the unrounded size"
 
 #: Cases that fail as they are, and so in every variant.
 FAILURES: Mapping[str, str] = {
@@ -20,8 +19,6 @@ FAILURES: Mapping[str, str] = {
     "test_bernoulli_seed_expanded": _RANDOM,
     "test_attention_4d_causal_fp16": _HALF,
     "test_attention_4d_causal_fp16_expanded": _HALF,
-    "test_resize_downsample_scales_cubic_align_corners": _RESIZE,
-    "test_resize_downsample_scales_linear_align_corners": _RESIZE,
 }
 
 _PADDING = "padding that depends on extents is not written"

@@ -54,6 +54,9 @@ PHRASES = frozenset(
     {"super().__init__", "cls().load_weights", "Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
+#: Keywords that hold a model's own text: it is matched or searched for, never run.
+TEXTS = {("ops.regex_full_match", "pattern"), ("ops.string_split", "delimiter")}
+ANY = re.compile(r".*", re.DOTALL)
 #: Which strings the first argument of a call may hold.
 STRINGS = {
     "float": re.compile("nan"),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from burn_import.emit.allowed import (
+    ANY,
     BASES,
     CONSTANTS,
     COOKIE,
@@ -24,6 +25,7 @@ from burn_import.emit.allowed import (
     PHRASES,
     STRINGS,
     TAKEN,
+    TEXTS,
     TOP,
     WORD,
     public,
@@ -107,6 +109,8 @@ class _Gate:
             text = _spelt(node.func)
             if text in STRINGS:
                 self.strings(node.args[:1], STRINGS[text])
+            texts = [k.value for k in node.keywords if (text, k.arg) in TEXTS]
+            self.strings(texts, ANY)
             if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
                 self.placed.add(id(node.args[0]))
 
