@@ -54,9 +54,11 @@ PHRASES = frozenset(
     {"super().__init__", "cls().load_weights", "Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
-#: Keywords that hold a model's own text: it is matched or searched for, never run.
-TEXTS = {("ops.regex_full_match", "pattern"), ("ops.string_split", "delimiter")}
-ANY = re.compile(r".*", re.DOTALL)
+#: Functions to which every string is data: they look it up, match it or return it.
+TEXTS = frozenset(
+    {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
+    | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
+)
 #: Which strings the first argument of a call may hold.
 STRINGS = {
     "float": re.compile("nan"),
