@@ -1,6 +1,5 @@
 """Reading ONNX files: graphs, attributes, functions, names."""
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from burn_import.onnx import read
 from burn_import.onnx.dims import DimNames
 from burn_import.onnx.functions import MAX_NODES
 from burn_import.onnx.scopes import scope_of
-from burn_import.pipeline import import_model
 from burn_ir import (
     InvalidModel,
     ModelError,
@@ -388,21 +386,3 @@ def test_damaged_files_raise_only_errors_of_models(
     except ModelError:
         return
     assert all(isinstance(name, str) for name in raw.graph.outputs)
-
-
-@pytest.mark.parametrize("enabled", [False, True])
-def test_an_import_leaves_the_collector_as_it_was(
-    tmp_path: Path, enabled: bool
-) -> None:
-    good = saved(tmp_path / "good.onnx", model(graph([RELU])))
-    bad = saved(tmp_path / "bad.onnx", model(graph([RELU], {})))
-    before = gc.isenabled()
-    try:
-        gc.enable() if enabled else gc.disable()
-        import_model(good)
-        assert gc.isenabled() == enabled
-        with pytest.raises(InvalidModel):
-            import_model(bad)
-        assert gc.isenabled() == enabled
-    finally:
-        gc.enable() if before else gc.disable()
