@@ -4,6 +4,7 @@ from tests.strategies import (
     activation,
     bits,
     cast,
+    control,
     conv,
     creation,
     elementwise,
@@ -17,6 +18,7 @@ from tests.strategies import (
     pool,
     reduction,
     rnn,
+    sequence,
     shape,
 )
 from tests.strategies.registry import Example, case, cases, examples
@@ -28,6 +30,7 @@ __all__ = [
     "case",
     "cases",
     "cast",
+    "control",
     "conv",
     "creation",
     "elementwise",
@@ -42,5 +45,6 @@ __all__ = [
     "pool",
     "reduction",
     "rnn",
+    "sequence",
     "shape",
 ]

@@ -110,7 +110,7 @@ class Renderer:
     def special(self, call: Apply, name: str) -> Expression | None:
         """What Python says better than a call of ours does."""
         deciding = call.targets[0] in self.conditions
-        first = call.args[0] if call.args else None
+        first: Any = call.args[0] if call.args else None
         if name == "absent":
             return atom("None")
         if deciding and name == "logical_not" and first.data in self.python:
