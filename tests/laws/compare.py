@@ -7,7 +7,7 @@ import numpy as np
 
 from burn import dtypes
 from burn_ir import Type
-from burn_ir.containers import OptionalType, SequenceType
+from burn_ir.containers import OptionalType, SequenceType, kind_of
 from burn_ir.dim import Dim, bind, symbols as symbols_of
 from burn_ir.types import is_unnamed
 from tests.strategies.registry import Example
@@ -49,23 +49,17 @@ def assert_same(got: Sequence[Any], expected: Sequence[Any]) -> None:
 
 
 def assert_type(
-    inferred: Type, array: Any, symbols: dict[str, int], hides_rank: bool
+    inferred: Any, array: Any, symbols: dict[str, int], hides_rank: bool
 ) -> None:
     """Fail unless ``array`` is of the inferred type; symbols stand for their values.
 
     A symbol that no input carries takes the extent where it is first met; items of
     one list may differ in it.
     """
-    if isinstance(inferred, OptionalType):
-        if array is not None:
-            assert_type(inferred.element, array, symbols, hides_rank)
-        return
-    if isinstance(inferred, SequenceType):
-        assert isinstance(array, list)
-        for item in array:
+    if kind_of(inferred) != "tensor":
+        for item in inside(inferred, array):
             assert_type(inferred.element, item, dict(symbols), hides_rank)
         return
-    assert not isinstance(array, list)
     assert inferred.dtype == array.dtype
     if inferred.shape is None:
         assert hides_rank, "expected a known rank"
@@ -83,6 +77,14 @@ def assert_type(
         np.testing.assert_array_equal(
             np.array(items, array.dtype).reshape(array.shape), array
         )
+
+
+def inside(inferred: Type, value: Any) -> list[Any]:
+    """What a list holds, or an optional value; fail if it is something else."""
+    if isinstance(inferred, OptionalType):
+        return [] if value is None else [value]
+    assert isinstance(inferred, SequenceType) and isinstance(value, list)
+    return value
 
 
 def _unnamed(dim: Dim) -> list[str]:

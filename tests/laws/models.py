@@ -14,6 +14,9 @@ from burn_ir.containers import OptionalType, SequenceType, optional_of, sequence
 from burn_ir.dim import Dim, symbol
 from tests.strategies.registry import Array, Example, Key, Maybe, Operand
 
+#: Bodies of operators of other domains are written at this version of ONNX's own.
+OPSET = 21
+
 
 def input_names(example: Example) -> list[str | None]:
     """What each operand of the node is called."""
@@ -54,7 +57,7 @@ def raw_model(
         if isinstance(x := example.inputs[i], np.ndarray)
     }
     graph = RawGraph("main", inputs, tuple(outputs), (node,), constants)
-    return RawModel(graph, {domain: version} | ({"": version} if not domain else {}))
+    return RawModel(graph, {"": OPSET, domain: version})
 
 
 def built(
@@ -102,7 +105,7 @@ def plain_type(value: Array | list[Array], name: str) -> Type:
         return Type(value.dtype, value.shape)
     shapes = zip(*(item.shape for item in value), strict=True)
     dims: list[Dim] = [
-        sizes[0] if len(set(sizes)) == 1 else symbol(f"{name}_{axis}")
+        sizes[0] if len(set(sizes)) == 1 else symbol(f"?{name}_{axis}")
         for axis, sizes in enumerate(shapes)
     ]
     return sequence_of(Type(value[0].dtype, tuple(dims)))
@@ -128,7 +131,9 @@ def onnx_model(
     """The example as an ONNX file would have it."""
     domain, name = key
     names = [n or "" for n in input_names(example)]
-    attrs = {k: onnx_attribute(v) for k, v in example.attrs.items()}
+    graph = built(key, version, example, stored)
+    bodies = graph.nodes[0].op.bodies() if graph.nodes else {}
+    attrs = {k: onnx_attribute(v, bodies.get(k)) for k, v in example.attrs.items()}
     outputs = output_names(example)
     node = helper.make_node(name, names, outputs, "node", domain=domain, **attrs)
     constants = example.constants(stored)
@@ -141,17 +146,16 @@ def onnx_model(
         for i in sorted(constants)
         if isinstance(x := example.inputs[i], np.ndarray)
     ]
-    types = built(key, version, example, stored).types
-    results = [value_info(n, shapeless(types[n])) for n in outputs]
-    graph = helper.make_graph([node], "main", inputs, results, initializers)
-    return with_opset(graph, domain, version)
+    results = [value_info(n, shapeless(graph.types[n])) for n in outputs]
+    made = helper.make_graph([node], "main", inputs, results, initializers)
+    return with_opset(made, domain, version)
 
 
 def with_opset(graph: onnx.GraphProto, domain: str, version: int) -> onnx.ModelProto:
     """A model of ``graph`` at an opset."""
     opsets = [helper.make_opsetid(domain, version)]
     if domain:
-        opsets.append(helper.make_opsetid("", 21))
+        opsets.append(helper.make_opsetid("", OPSET))
     ir_version = 10 if version < 22 else 11
     return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
 
@@ -185,10 +189,10 @@ def _extent(dim: Dim) -> int | str:
     return dim if isinstance(dim, int) else str(dim)
 
 
-def onnx_attribute(value: Any) -> Any:
-    """An attribute's value as ``onnx.helper`` wants it."""
+def onnx_attribute(value: Any, typed: Graph | None = None) -> Any:
+    """An attribute's value as ``onnx.helper`` wants it; a body, with its types."""
     if isinstance(value, RawGraph):
-        return onnx_body(value)
+        return onnx_body(value, typed)
     if isinstance(value, np.ndarray):
         return numpy_helper.from_array(value)
     if isinstance(value, Type):
@@ -196,8 +200,15 @@ def onnx_attribute(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def onnx_body(graph: RawGraph) -> onnx.GraphProto:
-    """A body in ONNX's terms; the results' types are left to be inferred."""
+def onnx_body(graph: RawGraph, typed: Graph | None = None) -> onnx.GraphProto:
+    """A body in ONNX's terms; its results have the dtypes of those of ``typed``."""
+    known: list[Type | None] = [None] * len(graph.outputs)
+    if typed is not None:
+        known = [typed.type(name) for name in typed.outputs]
+    results = [
+        onnx.ValueInfoProto(name=name) if t is None else value_info(name, shapeless(t))
+        for name, t in zip(graph.outputs, known, strict=True)
+    ]
     nodes = [
         helper.make_node(
             n.op_type,
@@ -213,7 +224,7 @@ def onnx_body(graph: RawGraph) -> onnx.GraphProto:
         nodes,
         graph.name,
         [value_info(name, declared) for name, declared in graph.inputs.items()],
-        [onnx.ValueInfoProto(name=name) for name in graph.outputs],
+        results,
         [numpy_helper.from_array(x, name) for name, x in graph.constants.items()],
     )
 
