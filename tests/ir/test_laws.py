@@ -41,6 +41,8 @@ NO_GRADIENT: dict[str, str] = {
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.
 DISAGREES: dict[tuple[str, int], str] = {
+    ("SplitToSequence", 11): "keepdims is ignored if split is specified",
+    ("SplitToSequence", 24): "keepdims is ignored if split is specified",
     ("Dropout", 10): "the mask says what was kept, which in a test is everything",
 }
 

@@ -63,9 +63,11 @@ def loop(draw: Draw, version: int) -> Example:
     if "limit" in constants:
         forms.append([None, going])
     head = draw(st.sampled_from(forms))
+    attrs = {"body": body(given, steps, made, constants)}
     return Example(
-        {"body": body(given, steps, made, constants)},
+        attrs,
         [*head, x, y, outer],
+        newer=(11, attrs) if version == 1 else None,
         outputs=3,
         captured=frozenset({4}),
         stored=draw(st.sampled_from([frozenset({0, 1}), frozenset({1, 4})])),

@@ -52,7 +52,7 @@ class Example:
     symbols: Mapping[int, tuple[str | int, ...]] = field(default_factory=dict)
     #: The results by the specification, where nothing else can run this version.
     expected: Sequence[Any] | None = None
-    #: A newer version, and its attributes, that is specified to compute the same.
+    #: Another version, and its attributes, that is specified to compute the same.
     newer: tuple[int, Mapping[str, Any]] | None = None
     rtol: float = 1e-5
     atol: float = 1e-6
