@@ -39,7 +39,7 @@ def drawn_elsewhere(name: str, inputs: list[Array], **attrs: Any) -> Array:
     model = models.onnx_model(("", name), 21, example, stored=False)
     found = oracle.by_onnxruntime(model, models.by_name(example, stored=False))
     assert found is not None
-    return found[0]
+    return np.asarray(found[0])
 
 
 def distance(sample: Array, distribution: Callable[[Array], Array]) -> float:

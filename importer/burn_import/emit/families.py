@@ -172,7 +172,7 @@ def _unite(texts: Sequence[ClassText], found: Families) -> None:
 def _code(text: ClassText) -> str:
     """What ``__call__`` does, whatever its local values are called."""
     lines = [f"    def __call__(self{text.signature}) -> {text.result}:", *text.body]
-    function = ast.parse(dedent("\n".join(lines))) if text.body else ast.Module([])
+    function = ast.parse(dedent("\n".join(lines)) if text.body else "")
     names: dict[str, str] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.arg):
