@@ -24,11 +24,13 @@ WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
     + ("SequenceMap", "SplitToSequence"),
     "examples cannot hold sequences yet",
 ) | {
-    "CastMap": "examples cannot hold maps yet",
-    "DictVectorizer": "examples cannot hold maps yet",
+    "CastMap": "examples cannot hold maps: tests/importer/test_maps.py",
+    "DictVectorizer": "examples cannot hold maps: tests/importer/test_maps.py",
     "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py",
     "ReorderInput": "onnxruntime's result is in blocks; tests/ir/test_blocked.py",
     "ZipMap": "examples cannot hold maps yet",
+    "ReorderInput": "onnxruntime's result is in blocks; see test_blocked.py",
+    "ZipMap": "examples cannot hold maps: tests/importer/test_maps.py",
 }
 
 #: Operators whose results' rank may be unknown before they run, with the reason.

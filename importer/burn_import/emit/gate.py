@@ -24,6 +24,7 @@ from burn_import.emit.allowed import (
     PHRASES,
     STRINGS,
     TAKEN,
+    TEXTS,
     TOP,
     WORD,
     public,
@@ -104,11 +105,17 @@ class _Gate:
         elif isinstance(node, ast.keyword):
             self.strings([node.value], WORD)
         elif isinstance(node, ast.Call):
-            text = _spelt(node.func)
-            if text in STRINGS:
-                self.strings(node.args[:1], STRINGS[text])
-            if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
-                self.placed.add(id(node.args[0]))
+            self.place_call(node)
+
+    def place_call(self, node: ast.Call) -> None:
+        text = _spelt(node.func)
+        if text in STRINGS:
+            self.strings(node.args[:1], STRINGS[text])
+        if text in TEXTS:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            self.strings(given, STRINGS["ops.array"])
+        if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
+            self.placed.add(id(node.args[0]))
 
     def strings(
         self, values: Iterable[ast.expr | None], pattern: re.Pattern[str]
