@@ -161,7 +161,8 @@ def where(draw: Draw, version: int) -> Example:
         *parameters(draw, dtype),
     ]
     # onnxruntime wants all of them stored.
-    return Example({}, operands, always_stored=frozenset([2, 3, 5, 6, 7, 8]))
+    stored = frozenset([2, 3, 5, 6, 7, 8])
+    return Example({}, operands, always_stored=stored, resizable=y.ndim > 1)
 
 
 @case("QLinearConcat", domain=DOMAIN)
@@ -277,7 +278,9 @@ def mul_integer(draw: Draw, version: int) -> Example:
     shifted = [(x, x_shift), (y, y_shift)]
     product = np.prod([a.astype(np.int32) - b for a, b in shifted[:1]], axis=0)
     expected = product * (y.astype(np.int32) - y_shift)
-    return Example({}, [x, x_shift, y, y_shift], expected=[expected.astype(np.int32)])
+    operands = [x, x_shift, y, y_shift]
+    wide = expected.astype(np.int32)
+    return Example({}, operands, expected=[wide], resizable=y.ndim > 1)
 
 
 @case("QGemm", domain=DOMAIN)

@@ -36,10 +36,10 @@ def dynamic_quantized_lstm(
 ) -> tuple[Array, ...]:
     """The results of :func:`lstm` with weights of 8 bits.
 
-    ``w`` is ``[directions, input, 4 hidden]``, ``r`` has ``hidden`` for ``input``; scales
-    and zero points are ``[directions]`` or ``[directions, 4 hidden]``. What the weights
-    meet is rounded to 8 bits of its own range first: ``x`` as a whole, and the outputs
-    of each step. All else is as there.
+    ``w`` is ``[directions, input, 4 hidden]``, ``r`` has ``hidden`` for ``input``; the
+    scales and zero points are ``[directions]`` or ``[directions, 4 hidden]``. What the
+    weights meet is rounded to 8 bits of its own range first: ``x`` as a whole, and the
+    outputs of each step. All else is as there.
     """
     m, given = ArrayMaths(x), Options(**options)
     hidden = r.shape[1]
