@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import onnx
@@ -44,7 +45,7 @@ class Draft:
         self.inputs: list[str] = ["x"]
         self.outputs: list[str] = []
 
-    def add(self, kind: str, *inputs: str, name: str = "", **attrs: object) -> str:
+    def add(self, kind: str, *inputs: str, name: str = "", **attrs: Any) -> str:
         """The output's name of a new node."""
         output = f"v{len(self.nodes)}"
         self.nodes.append(

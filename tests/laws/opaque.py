@@ -9,6 +9,7 @@ from burn.backend.base import Backend, map_structure
 from burn.backend.cpu import Cpu
 from burn.primitive import RECORDER
 from burn_ir import Undecided
+from tests.laws.models import mapped
 
 
 class Hidden:
@@ -61,14 +62,14 @@ class Opaque(Backend):
 OPAQUE = Opaque()
 
 
-def hide(tensor: Tensor) -> Tensor:
-    """``tensor`` as an operand that shows its type and nothing else."""
-    return Tensor(Hidden(tensor, True), OPAQUE)
+def hide(value: Any) -> Any:
+    """A tensor (or list) as an operand that shows its type and nothing else."""
+    return mapped(lambda tensor: Tensor(Hidden(tensor, True), OPAQUE), value)
 
 
-def reveal(tensor: Tensor) -> Any:
+def reveal(value: Any) -> Any:
     """What was computed."""
-    return _tensor(tensor) if isinstance(tensor, Tensor) else tensor
+    return mapped(_tensor, value)
 
 
 def _tensor(value: Any) -> Any:

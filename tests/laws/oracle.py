@@ -10,7 +10,8 @@ from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 from burn import dtypes
 from burn_ir.ops.cast import NARROW
-from tests.strategies.registry import Array, Example, Key
+from tests.laws.models import mapped
+from tests.strategies.registry import Example, Key
 
 #: Who judged each (domain, operator, version), for the report at the end.
 JUDGES: dict[tuple[str, str, int], set[str]] = {}
@@ -32,7 +33,7 @@ _REFUSALS = (
 
 def judged(
     key: Key, version: int, model: onnx.ModelProto, feeds: Any, example: Example
-) -> list[Array] | None:
+) -> list[Any] | None:
     """The results by onnxruntime, else the example itself, else ONNX's reference.
 
     None if nobody can run this version.
@@ -49,7 +50,7 @@ def judged(
     return results
 
 
-def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Array] | None:
+def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Any] | None:
     """The results of onnxruntime without optimisation; None if it has no kernel."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
@@ -68,6 +69,8 @@ def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Array] | None:
             raise
         return None
     return [y.astype(narrow.get(i, y.dtype)) for i, y in enumerate(results)]
+    results = [mapped(np.asarray, y) for y in session.run(None, dict(feeds))]
+    return [y.astype(narrow[i]) if i in narrow else y for i, y in enumerate(results)]
 
 
 def with_wide_outputs(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[int, Any]]:
@@ -80,6 +83,8 @@ def with_wide_outputs(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[int
     narrow = {}
     for i, output in enumerate(wide.graph.output):
         element = output.type.tensor_type.elem_type
+        if not element:  # no tensor
+            continue
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(element))
         if dtype not in (dtypes.bfloat16, *dtypes.FLOAT8, *NARROW):
             continue
@@ -95,10 +100,10 @@ def with_wide_outputs(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[int
     return wide, narrow
 
 
-def by_reference(model: onnx.ModelProto, feeds: Any) -> list[Array] | None:
+def by_reference(model: onnx.ModelProto, feeds: Any) -> list[Any] | None:
     """The results of ONNX's reference implementation; None if it has none."""
     try:
         evaluator = ReferenceEvaluator(model)
-        return [np.asarray(y) for y in evaluator.run(None, dict(feeds))]
+        return [mapped(np.asarray, y) for y in evaluator.run(None, dict(feeds))]
     except (NotImplementedError, RuntimeError, TypeError, AttributeError):
         return None  # an old version whose attributes it does not know

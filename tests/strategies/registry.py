@@ -14,17 +14,29 @@ Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
+class Maybe:
+    """An operand of an optional type: ``value``, or None where ``like`` might be."""
+
+    value: Array | list[Array] | None
+    like: Array | list[Array]
+
+
+#: An array, a sequence, an optional; None for an operand that is omitted.
+Operand: TypeAlias = Array | list[Array] | Maybe | None
+
+
+@dataclass(frozen=True)
 class Example:
     """A node with arrays for its operands.
 
     ``attrs`` are as a file of that version has them (a body is a ``RawGraph``), an
     omitted operand is None. The laws give the operands first as inputs of the graph,
     then those at ``stored`` (all but the first, where nothing is said) as constants;
-    those at ``always_stored`` are constants both times.
+    those at ``always_stored`` are constants both times. Sequences never are.
     """
 
     attrs: Mapping[str, Any]
-    inputs: Sequence[Array | None]
+    inputs: Sequence[Operand]
     outputs: int = 1
     stored: frozenset[int] | None = None
     always_stored: frozenset[int] = frozenset()
@@ -39,8 +51,8 @@ class Example:
     #: What each axis of each operand is called; made up from the extents if None.
     symbols: Mapping[int, tuple[str | int, ...]] = field(default_factory=dict)
     #: The results by the specification, where nothing else can run this version.
-    expected: Sequence[Array] | None = None
-    #: A newer version, and its attributes, that is specified to compute the same.
+    expected: Sequence[Any] | None = None
+    #: Another version, and its attributes, that is specified to compute the same.
     newer: tuple[int, Mapping[str, Any]] | None = None
     rtol: float = 1e-5
     atol: float = 1e-6
@@ -49,9 +61,13 @@ class Example:
         """The positions of the operands that are constants."""
         if not stored:
             return self.always_stored
-        if self.stored is None:
-            return frozenset(range(1, len(self.inputs)))
-        return self.stored | self.always_stored
+        if self.stored is not None:
+            return self.stored | self.always_stored
+        return frozenset(
+            i
+            for i, x in enumerate(self.inputs)
+            if i and not isinstance(x, list | Maybe)
+        )
 
 
 Maker: TypeAlias = Callable[[Draw, int], Example]

@@ -190,6 +190,7 @@ from burn.ops.quantize import (
     quantization_range as quantization_range,
     quantize as quantize,
 )
+from burn.ops.quantized_rnn import dynamic_quantized_lstm as dynamic_quantized_lstm
 from burn.ops.random import (
     bernoulli as bernoulli,
     dropout as dropout,

@@ -10,6 +10,7 @@ from burn_ir.ops.microsoft import (
     norm,
     quantize,
     query,
+    rnn,
     tensors,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "norm",
     "quantize",
     "query",
+    "rnn",
     "tensors",
 ]
