@@ -17,20 +17,13 @@ from tests.strategies import Example, cases, examples
 from tests.strategies.registry import Array, Key, Maybe, Operand
 
 #: Operators whose examples are tested elsewhere, with the reason.
-WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
-    ("ConcatFromSequence", "ElementScan", "Loop", "Optional", "OptionalGetElement")
-    + ("OptionalHasElement", "Scan", "SequenceAt", "SequenceConstruct")
-    + ("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength")
-    + ("SequenceMap", "SplitToSequence"),
-    "examples cannot hold sequences yet",
-) | {
+WITHOUT_STRATEGY: dict[str, str] = {
     "CastMap": "examples cannot hold maps: tests/importer/test_maps.py",
     "DictVectorizer": "examples cannot hold maps: tests/importer/test_maps.py",
     "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py",
     "ReorderInput": "onnxruntime's result is in blocks; tests/ir/test_blocked.py",
     "ZipMap": "examples cannot hold maps: tests/importer/test_maps.py",
 }
-WITHOUT_STRATEGY: dict[str, str] = {}
 
 #: Operators whose results' rank may be unknown before they run, with the reason.
 HIDES_RANK: dict[str, str] = {
