@@ -18,8 +18,17 @@ FAILURES: Mapping[str, str] = {
     "test_bernoulli_expanded": _RANDOM,
     "test_bernoulli_seed": _RANDOM,
     "test_bernoulli_seed_expanded": _RANDOM,
-    "test_loop16_seq_none": "the expected value is that of another type",
+}
+
+_PADDING = "padding that depends on extents is not written"
+_TRANSPOSED = {
+    "test_convtranspose_autopad_same": _PADDING,
+    "test_convtranspose_kernel_shape": _PADDING,
+    "test_convtranspose_output_shape": _PADDING,
 }
 
 #: Cases that fail in a variant only, by variant.
-VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {}
+VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {
+    "symbolic": _TRANSPOSED,
+    "symbolic_no_passes": _TRANSPOSED,
+}

@@ -57,6 +57,7 @@ def score(passed: Mapping[str, set[str]]) -> dict[str, Any]:
         "variants": {
             name: counted([c for c in every if variant.applies(c)], passed[name])
             for name, variant in VARIANTS.items()
+            if passed[name]  # with ``-k``, others were not run
         },
     }
 

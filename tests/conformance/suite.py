@@ -54,7 +54,9 @@ class Case:
 
     def model(self) -> onnx.ModelProto:
         """A copy of the model."""
-        return onnx.ModelProto.FromString(_file().read(f"{self.name}/model.onnx"))
+        model = onnx.ModelProto()
+        model.ParseFromString(_file().read(f"{self.name}/model.onnx"))
+        return model
 
     def data_sets(self, graph: onnx.GraphProto) -> list[DataSet]:
         """Inputs and expected outputs, of the types that ``graph`` declares."""

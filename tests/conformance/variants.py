@@ -54,7 +54,7 @@ class Variant:
 
     def _arrange(self, graph: onnx.GraphProto, inputs: list[Any]) -> list[Any]:
         """``graph`` rewritten in place, and the inputs that it still has."""
-        left = []
+        left: list[Any] = []
         for position, value in reversed(list(enumerate(inputs))):
             info = graph.input[position]
             if self.store and position >= self.first and _is_stored(info):

@@ -28,8 +28,6 @@ WITHOUT_STRATEGY: dict[str, str] = dict.fromkeys(
     "DictVectorizer": "examples cannot hold maps: tests/importer/test_maps.py",
     "Gradient": "it names values of a graph: tests/importer/test_gradient_operator.py",
     "ReorderInput": "onnxruntime's result is in blocks; tests/ir/test_blocked.py",
-    "ZipMap": "examples cannot hold maps yet",
-    "ReorderInput": "onnxruntime's result is in blocks; see test_blocked.py",
     "ZipMap": "examples cannot hold maps: tests/importer/test_maps.py",
 }
 
