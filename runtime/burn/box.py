@@ -91,6 +91,19 @@ class Box(Methods):
         """The contents as a NumPy array."""
         return self.value.numpy()
 
+    # A branch asks what is held: without these every box would count as true.
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __index__(self) -> int:
+        return self.value.__index__()
+
+    def __float__(self) -> float:
+        return float(self.value)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)})"
 

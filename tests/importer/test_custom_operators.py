@@ -14,6 +14,7 @@ from onnx import helper
 
 import burn
 from burn_import import load
+from burn_import.build.models import bring_up_to_date, configured
 from burn_import.cli.command import burn_import as command
 from burn_ir import ModelError, op as declarations, operators
 from tests.importer.onnx_files import saved
@@ -193,3 +194,16 @@ def test_a_kernel_of_ones_own_cannot_be_written(
     monkeypatch.setattr("burn.primitive._PRIMITIVES", {})
     with pytest.raises(ModelError, match="expected operations of burn.ops.*my_kernel"):
         load(net(folder, [unit("x", "y")]), operators=["example_operators"])
+
+
+def test_the_table_of_the_build_hook(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    net(folder, [unit("x", "y", slope=0.5)])
+    entry = {"input": "net.onnx", "output": "net.py"}
+    table = {"models": [{**entry, "operators": ["example_operators"]}]}
+    assert bring_up_to_date(*configured(table, folder)) == []
+    assert "ops.sigmoid(x * 0.5)" in (folder / "net.py").read_text()
+    with pytest.raises(ValueError, match="list of operators"):
+        configured({"models": [{**entry, "operators": "example_operators"}]}, folder)

@@ -189,6 +189,64 @@ def matmul_to_float(draw: Draw, version: int) -> Example:
     return Example({}, operands, resizable=False, atol=1e-4)
 
 
+@case("QAttention", domain=DOMAIN)
+def attention(draw: Draw, version: int) -> Example:
+    second = draw(st.sampled_from(OCTETS))
+    batch, (rows, past, inner) = 2, extents(draw, 3, 3, most=4)
+    heads, size = extents(draw, 2, 2, most=3)
+    features = 3 * heads * size
+    total = rows + past
+    operands: list[Array | None] = [
+        octets(draw, (batch, rows, inner), dtypes.uint8),
+        octets(draw, (inner, features), second),
+        floats(draw, (features,)),
+        *(scales(draw, ()), scales(draw, ())),
+        integers(draw, (batch, total), 0, 1, np.int32),
+        *(zero_point(draw, dtypes.uint8), zero_point(draw, second)),
+        floats(draw, (2, batch, heads, past, size)),
+    ]
+    attrs: dict[str, Any] = {"num_heads": heads}
+    if draw(st.booleans()):
+        attrs["unidirectional"] = 1
+    names = {i: x.shape for i, x in enumerate(operands) if x is not None}
+    return Example(attrs, operands, 2, symbols=names, rtol=1e-3, atol=1e-4)
+
+
+@case("DynamicQuantizeLSTM", domain=DOMAIN)
+def lstm(draw: Draw, version: int) -> Example:
+    second = draw(st.sampled_from(OCTETS))
+    direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
+    count = 2 if direction == "bidirectional" else 1
+    time, batch, inner, hidden = extents(draw, 4, 4, most=4)
+    each = (count, 4 * hidden) if draw(st.booleans()) else (count,)
+    shift = zero_point(draw, second, (count,))
+    if second == dtypes.int8:  # onnxruntime has no other
+        shift = np.zeros_like(shift)
+    shifts = shift if len(each) == 1 else np.repeat(shift[:, None], each[1], 1)
+    operands: list[Array | None] = [
+        floats(draw, (time, batch, inner)),
+        octets(draw, (count, inner, 4 * hidden), second),
+        octets(draw, (count, hidden, 4 * hidden), second),
+        floats(draw, (count, 8 * hidden)) if draw(st.booleans()) else None,
+        None,
+        *(floats(draw, (count, batch, hidden)), floats(draw, (count, batch, hidden))),
+        None,
+        *(
+            scales(draw, each, factor=0.1),
+            shifts,
+            scales(draw, each, factor=0.1),
+            shifts,
+        ),
+    ]
+    names = {i: x.shape for i, x in enumerate(operands) if x is not None}
+    attrs = {"direction": direction, "hidden_size": hidden}
+    stored = frozenset([1, 2, 8, 9, 10, 11])
+    # A rounding that falls to the other side moves a result by a step of 8 bits.
+    return Example(
+        attrs, operands, 3, stored, stored, symbols=names, smooth=False, atol=5e-3
+    )
+
+
 @case("DynamicQuantizeMatMul", domain=DOMAIN)
 def dynamic_matmul(draw: Draw, version: int) -> Example:
     second = draw(st.sampled_from(OCTETS))

@@ -45,13 +45,13 @@ def imputer(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         x = integers(draw, (4, width), -1, 1)
         attrs: Any = {"imputed_value_int64s": values, "replaced_value_int64": 1}
-        return Example(attrs, [x])
+        return Example(attrs, [x], symbols={0: ("rows", width)})
     x = integers(draw, (4, width), -1, 1, np.float32)
     replaced = draw(st.sampled_from([float("nan"), 1.0]))
     x[x == 1.0] = replaced
     imputed = tuple(v + 0.5 for v in values)
     attrs = {"imputed_value_floats": imputed, "replaced_value_float": replaced}
-    return Example(attrs, [x], smooth=False)
+    return Example(attrs, [x], smooth=False, symbols={0: ("rows", width)})
 
 
 @case("FeatureVectorizer", domain=ML)
@@ -86,9 +86,8 @@ def one_hot_encoder(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         strict = draw(st.integers(0, 1))
         cats = _WORDS if strict else _WORDS[1:4]
-        return Example(
-            {"cats_strings": cats, "zeros": 1 - strict}, [words(draw, shape)]
-        )
+        named = {"cats_strings": cats, "zeros": 1 - strict}
+        return Example(named, [words(draw, shape)])
     cats = draw(st.permutations([0, 3, -2, 1, 7, 9, 11, 12, 13]))
     dtype = draw(st.sampled_from(["i8", "i4", "f4", "f8"]))
     attrs = {"cats_int64s": tuple(cats), "zeros": 1}
@@ -99,7 +98,7 @@ def one_hot_encoder(draw: Draw, version: int) -> Example:
 @case("CategoryMapper", domain=ML)
 def category_mapper(draw: Draw, version: int) -> Example:
     shape = extents(draw)
-    attrs = {"cats_strings": _WORDS[1:4], "cats_int64s": (7, -1, 3)}
+    attrs: dict[str, Any] = {"cats_strings": _WORDS[1:4], "cats_int64s": (7, -1, 3)}
     attrs |= {"default_int64": 9, "default_string": "none"}
     if draw(st.booleans()):
         return Example(attrs, [words(draw, shape)])
@@ -140,7 +139,7 @@ def label_encoder(draw: Draw, version: int) -> Example:
     x = choices[place]
     if version == 4 and keys != "strings" and values != "strings" and keys == values:
         return with_tensors(draw, known, attrs[f"values_{values}"], x)
-    return Example(attrs, [x], smooth=False)
+    return Example(attrs, [x], discrete=frozenset({0}))
 
 
 def with_tensors(draw: Draw, keys: Any, values: Any, x: Array) -> Example:
@@ -151,7 +150,7 @@ def with_tensors(draw: Draw, keys: Any, values: Any, x: Array) -> Example:
         "values_tensor": np.array(values, dtype),
         "default_tensor": np.array([41], dtype),
     }
-    return Example(attrs, [x.astype(dtype)], smooth=False)
+    return Example(attrs, [x.astype(dtype)], discrete=frozenset({0}))
 
 
 @case("Impute", domain="burn")
@@ -159,7 +158,7 @@ def impute(draw: Draw, version: int) -> Example:
     x = integers(draw, (4, 3), -1, 1, np.float32)
     x[x == 1.0] = np.nan
     values = floats(draw, (3,))
-    attrs = {"replaced": float("nan")}
+    attrs = {"missing": float("nan")}
     return Example(attrs, [x, values], smooth=False, resizable=False)
 
 
@@ -169,7 +168,8 @@ def lookup(draw: Draw, version: int) -> Example:
     x[x == 6.0] = np.nan
     keys = np.array([3, 1, np.nan, 3, 5], np.float32)
     values = np.array([10, 20, 30, 40, 50])
-    return Example({"default": -1}, [x, keys, values], smooth=False, resizable=False)
+    fixed = frozenset({0, 1})
+    return Example({"default": -1}, [x, keys, values], discrete=fixed, resizable=False)
 
 
 @case("OneHotCategories", domain="burn")

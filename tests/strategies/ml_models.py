@@ -28,6 +28,11 @@ def features(draw: Draw, width: int) -> Array:
     return floats(draw, shape, dtype)
 
 
+def sized(attrs: dict[str, Any], x: Array, **more: Any) -> Example:
+    """The example of samples ``x``, whose features the weights fix."""
+    return Example(attrs, [x], symbols={0: ("rows", x.shape[1])}, **more)
+
+
 def listed(draw: Draw, count: int) -> tuple[float, ...]:
     """Numbers as an attribute holds them."""
     return tuple(float(v) for v in floats(draw, (count,)))
@@ -52,7 +57,7 @@ def linear_regressor(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         attrs["intercepts"] = listed(draw, targets)
     shape = (draw(st.integers(1, 5)), width)
-    return Example(attrs, [floats(draw, shape)], atol=1e-5)
+    return sized(attrs, floats(draw, shape), atol=1e-5)
 
 
 @case("LinearClassifier", domain=ML)
@@ -65,17 +70,15 @@ def linear_classifier(draw: Draw, version: int) -> Example:
         "post_transform": draw(st.sampled_from(_TRANSFORMS)),
     }
     attrs |= labels(draw, classes)
-    return Example(attrs, [features(draw, width)], 2, atol=1e-5)
+    return sized(attrs, features(draw, width), outputs=2, atol=1e-5)
 
 
 @case("Scaler", domain=ML)
 def scaler(draw: Draw, version: int) -> Example:
     width = draw(st.integers(1, 4))
-    attrs = {
-        name: listed(draw, draw(st.sampled_from([1, width])))
-        for name in ("offset", "scale")
-    }
-    return Example(attrs, [features(draw, width)], atol=1e-5)
+    count = draw(st.sampled_from([1, width]))
+    attrs = {name: listed(draw, count) for name in ("offset", "scale")}
+    return sized(attrs, features(draw, width), atol=1e-5)
 
 
 @case("Normalizer", domain=ML)
@@ -107,7 +110,7 @@ def svm_regressor(draw: Draw, version: int) -> Example:
         attrs["kernel_params"] = (0.0, 0.0, 0.0)
     attrs["one_class"] = draw(st.integers(0, 1))
     x = floats(draw, (draw(st.integers(1, 5)), width))
-    return Example(attrs, [x], smooth=not attrs["one_class"], rtol=1e-4, atol=1e-4)
+    return sized(attrs, x, smooth=not attrs["one_class"], rtol=1e-4, atol=1e-4)
 
 
 @case("SVMClassifier", domain=ML)
@@ -125,7 +128,7 @@ def svm_classifier(draw: Draw, version: int) -> Example:
         attrs["prob_b"] = listed(draw, pairs)
     attrs |= labels(draw, classes)
     x = features(draw, width)
-    return Example(attrs, [x], 2, smooth=not probable, rtol=1e-3, atol=1e-3)
+    return sized(attrs, x, outputs=2, smooth=not probable, rtol=1e-3, atol=1e-3)
 
 
 @case("PostTransform", domain="burn")

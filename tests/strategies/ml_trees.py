@@ -9,6 +9,7 @@ from tests.strategies.registry import Array, Draw, Example, case, generator
 
 ML = "ai.onnx.ml"
 FEATURES = 4
+SYMBOLS: Any = {0: ("rows", FEATURES)}
 _MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 
 
@@ -44,7 +45,7 @@ def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
         number = ids[0]
         ids[0] += 1
         place = len(lists.get("nodes_treeids", ()))
-        feature, mode, split, missing = node[:4] if node else (0, None, 0.0, 0)
+        feature, mode, split, missing = node[:4] if node else (0, 0, 0.0, 0)
         row = {
             "nodes_treeids": tree,
             "nodes_nodeids": number,
@@ -65,7 +66,7 @@ def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
         return number
 
     for tree, node in enumerate(trees):
-        add(tree, node, [3])
+        add(tree, node, [0])
     return {name: tuple(values) for name, values in lists.items()}, entries
 
 
@@ -93,7 +94,9 @@ def finished(version: int, attrs: dict[str, Any], x: Array, outputs: int) -> Exa
     if x.dtype == np.float64:
         attrs = as_tensors(attrs, np.float64)
     newer = (3, attrs) if version == 5 else None
-    return Example(attrs, [x], outputs, smooth=False, newer=newer, atol=1e-5)
+    return Example(
+        attrs, [x], outputs, smooth=False, newer=newer, atol=1e-5, symbols=SYMBOLS
+    )
 
 
 def numbers(version: int) -> list[str]:
@@ -105,10 +108,12 @@ def numbers(version: int) -> list[str]:
 def regressor(draw: Draw, version: int) -> Example:
     rng = generator(draw)
     targets = draw(st.integers(1, 3))
+    based = draw(st.booleans())
     trees = [grown(rng, 3) for _ in range(draw(st.integers(1, 4)))]
 
     def leaf() -> list[tuple[int, float]]:
-        count = 1 if targets == 1 else int(rng.integers(1, targets + 1))
+        # onnxruntime adds no base value where no leaf adds anything.
+        count = targets if based else int(rng.integers(1, targets + 1))
         chosen = rng.permutation(targets)[:count]
         return [(int(t), float(rng.integers(-8, 9)) / 4) for t in chosen]
 
@@ -118,9 +123,9 @@ def regressor(draw: Draw, version: int) -> Example:
         st.sampled_from(["SUM", "AVERAGE", "MIN", "MAX"])
     )
     attrs["post_transform"] = draw(st.sampled_from(["NONE", "SOFTMAX", "LOGISTIC"]))
-    if draw(st.booleans()) and attrs["aggregate_function"] in ("SUM", "AVERAGE"):
+    if based:
         attrs["base_values"] = tuple(0.5 + t for t in range(targets))
-    x = samples(draw, numbers(version))
+    x = samples(draw, ["f4"] + ["f8"] * (version >= 3))
     return finished(version, attrs, x, 1)
 
 
@@ -166,7 +171,8 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
         place = len(rows)
         if members and mode in (4, 5):
             mode = 6
-            sets.extend([split, split + 1.0, split - 0.5, np.nan])
+            # onnxruntime has sets of small positive integers alone.
+            sets.extend([1.0 + abs(round(split)), 4.0, 5.0, np.nan])
         rows.append([feature, mode, missing])
         splits.append(split)
         rows[place] += [*add(false), *add(true)]
@@ -177,8 +183,8 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
         node = tree or (0, 0, 0.0, 0, None, None)
         roots.append(add(node)[0])
     table = [tuple(column) for column in zip(*rows, strict=True)]
-    names = ("featureids", "modes", "missing_value_tracks_true", "falsenodeids")
-    names = (*names, "falseleafs", "truenodeids", "trueleafs")
+    names = ["featureids", "modes", "missing_value_tracks_true", "falsenodeids"]
+    names += ["falseleafs", "truenodeids", "trueleafs"]
     attrs: dict[str, Any] = {
         f"nodes_{n}": column for n, column in zip(names, table, strict=True)
     }
@@ -206,9 +212,11 @@ def tree_ensemble(draw: Draw, version: int) -> Example:
     for name in ("nodes_splits", "leaf_weights", "membership_values"):
         if name in attrs:
             attrs[name] = attrs[name].astype(x.dtype)
-    attrs |= {"n_targets": targets, "post_transform": draw(st.integers(0, 2))}
+    # onnxruntime takes 1 for the logistic function and 2 for softmax, which the
+    # specification has the other way round.
+    attrs |= {"n_targets": targets, "post_transform": draw(st.sampled_from([0, 3]))}
     attrs["aggregate_function"] = draw(st.integers(0, 3))
-    return Example(attrs, [x], smooth=False, atol=1e-5)
+    return Example(attrs, [x], smooth=False, atol=1e-5, symbols=SYMBOLS)
 
 
 @case("Trees", domain="burn")

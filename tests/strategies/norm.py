@@ -108,7 +108,11 @@ def layer(draw: Draw, version: int) -> Example:
     x = floats(draw, shape)
     # The statistics are float32 whatever the data are, too coarse to differentiate.
     smooth = outputs == 1
-    return Example(attrs, [x, *weights], outputs, smooth=smooth, rtol=1e-4, atol=1e-5)
+    newer = (17, attrs) if version == 1 else None
+    inputs = [x, *weights]
+    return Example(
+        attrs, inputs, outputs, smooth=smooth, newer=newer, rtol=1e-4, atol=1e-5
+    )
 
 
 @case("RMSNormalization")

@@ -50,7 +50,7 @@ def transform(draw: Draw, version: int) -> Example:
     shape[axis] = draw(st.integers(2, 9))
     if draw(st.booleans()):
         axis -= len(shape) + 1
-    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    dtype = draw(st.sampled_from([np.float32, np.float64, np.float16]))
     attrs = {"inverse": inverse, "onesided": onesided}
     operands: list[Array | None] = [floats(draw, (*shape, parts), dtype)]
     length = scalar(draw(st.integers(2, 11))) if draw(st.booleans()) else None
@@ -63,13 +63,9 @@ def transform(draw: Draw, version: int) -> Example:
     elif length is not None:
         operands.append(length)
     expected = None
-    if inverse and onesided and length is not None:
-        x = operands[0]
-        assert x is not None
-        spectrum = x[..., 0] + 1j * x[..., 1]
-        along = axis % (len(shape) + 1)
-        signal = np.fft.irfft(spectrum, int(length), along)[..., None]
-        expected = [signal.astype(dtype)]
+    if dtype is np.float16 or (inverse and onesided and length is not None):
+        size = None if length is None else int(length)
+        expected = [transformed(operands[0], size, axis, inverse, onesided)]
     return Example(
         attrs,
         operands,
@@ -78,6 +74,18 @@ def transform(draw: Draw, version: int) -> Example:
         rtol=1e-4,
         atol=1e-5,
     )
+
+
+def transformed(
+    x: Any, size: int | None, axis: int, inverse: int, onesided: int
+) -> Array:
+    """The transform by NumPy."""
+    work = x.astype(np.float32) if x.dtype == np.float16 else x
+    signal = work[..., 0] + 1j * work[..., 1] if x.shape[-1] == 2 else work[..., 0]
+    transform = getattr(np.fft, "i" * inverse + "r" * onesided + "fft")
+    y = transform(signal, size, axis % x.ndim)
+    parts = [y] if inverse and onesided else [y.real, y.imag]
+    return np.stack(parts, -1).astype(x.dtype)
 
 
 @case("STFT")

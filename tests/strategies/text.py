@@ -42,6 +42,8 @@ def string_split(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         attrs["maxsplit"] = draw(st.integers(1, 2))
     x = draw(st.sampled_from([texts(draw, (2, 3, 2)), texts(draw, (7,))]))
+    # onnxruntime finds nothing in an empty string where Python finds one empty part.
+    x[x == ""] = "none"
     return Example(attrs, [x], 2)
 
 
@@ -58,7 +60,7 @@ def string_normalizer(draw: Draw, version: int) -> Example:
     attrs: dict[str, Any] = {
         "case_change_action": draw(st.sampled_from(["NONE", "LOWER", "UPPER"])),
         "is_case_sensitive": draw(st.integers(0, 1)),
-        "locale": "en_US.UTF-8",
+        "locale": "C.UTF-8",
     }
     if draw(st.booleans()):
         attrs["stopwords"] = ("HAM", "egg", "Rye")

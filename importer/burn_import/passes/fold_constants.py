@@ -19,8 +19,8 @@ from burn_ir.types import Array, Type
 #: The most memory that one folded value, and all that one run folds, may hold.
 VALUE_BYTES = 64 * 2**20
 TOTAL_BYTES = 2**30
-#: What makes numbers of quantised ones, which stay small on disk if it stays a node, and
-#: how many numbers are not worth that.
+#: What makes numbers of quantised ones, which stay small on disk if it stays a node;
+#: and how many numbers are not worth that.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
 #: Results that are views of the operand, or one element seen many times.

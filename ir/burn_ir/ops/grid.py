@@ -6,23 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
-from burn_ir.dim import Dim, Poly
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import changed
-from burn_ir.ops.support import ints_of, known_dims, length, unnamed_dims
+from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
 from burn_ir.upgrade import Draft
 
 PADDINGS = ("zeros", "border", "reflection")
 MODES = ("linear", "nearest", "cubic")
-
-
-def _differ(shape: tuple[Dim, ...], expected: tuple[int, ...]) -> bool:
-    pairs = zip(shape, expected, strict=False)
-    return len(shape) != len(expected) or any(
-        isinstance(n, int) and n != m for n, m in pairs
-    )
 
 
 @dataclass(frozen=True)
@@ -45,8 +37,7 @@ class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
             raise InvalidOperand(f"expected mode nearest for strings, got {self.mode}")
         if x.shape is None or grid.shape is None:
             return x.with_shape(None)
-        count = grid.dims[-1] if grid.rank == x.rank >= 3 else None
-        if count != x.rank - 2 and not isinstance(count, Poly):
+        if grid.rank != x.rank or grid.rank < 3 or differ(grid.dims[-1], x.rank - 2):
             raise InvalidOperand(
                 f"expected a grid of {x.rank - 2} coordinates for {x.name}, "
                 f"got {grid.name}"
@@ -85,7 +76,8 @@ class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
         if len(known) not in (4, 5):
             raise InvalidOperand(f"expected a size of 4 or 5, got {len(known)}")
         rank = len(known) - 2
-        if theta.shape is not None and _differ(theta.shape[1:], (rank, rank + 1)):
+        matrix = (rank, rank + 1) if theta.shape is None else theta.shape[1:]
+        if len(matrix) != 2 or any(map(differ, matrix, (rank, rank + 1))):
             raise InvalidOperand(
                 f"expected theta of {rank} x {rank + 1} for a size of {len(known)}, "
                 f"got {theta.name}"

@@ -148,7 +148,9 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
 
 
 @dataclass(frozen=True)
-class LayerNormalization(Op, onnx="LayerNormalization", versions=(17,)):
+class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
+    """Version 1 is ONNX Runtime's, whose optimiser writes it at any opset."""
+
     axis: int = -1
     epsilon: float = 1e-5
     stash_type: int = 1

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burn import ops
-from burn_ir.dim import Dim, Poly, unnamed
+from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import image
 from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.support import differ
 from burn_ir.upgrade import Draft
 
 
@@ -23,8 +24,7 @@ def region_count(rois: Type, columns: int) -> Dim:
     """
     if rois.shape is None:
         return unnamed()
-    width = rois.dims[-1] if rois.rank == 2 else None
-    if width != columns and not isinstance(width, Poly):
+    if rois.rank != 2 or differ(rois.dims[1], columns):
         raise InvalidOperand(f"expected rois of {columns} columns, got {rois.name}")
     return rois.dims[0]
 

@@ -7,10 +7,11 @@ from math import prod
 from typing import Any, Literal
 
 from burn import dtypes, ops
-from burn_ir.dim import Dim, same, unnamed
+from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.support import differ
 from burn_ir.static import static
 
 
@@ -31,11 +32,11 @@ class NonMaxSuppression(Op, onnx="NonMaxSuppression", versions=(10, 11)):
                 raise InvalidOperand(f"expected floating {name}, got {operand.name}")
             if operand.shape is not None and operand.rank != 3:
                 raise InvalidOperand(f"expected {name} of rank 3, got {operand.name}")
-        if boxes.shape is not None and _differs(boxes.dims[2], 4):
+        if boxes.shape is not None and differ(boxes.dims[2], 4):
             raise InvalidOperand(f"expected boxes of 4 numbers, got {boxes.name}")
         if boxes.shape is not None and scores.shape is not None:
             pairs = (boxes.dims[0], scores.dims[0]), (boxes.dims[1], scores.dims[2])
-            if any(_differs(a, b) for a, b in pairs):
+            if any(differ(a, b) for a, b in pairs):
                 raise InvalidOperand(
                     f"expected a score for each box of {boxes.name}, got {scores.name}"
                 )
@@ -61,13 +62,6 @@ class NonMaxSuppression(Op, onnx="NonMaxSuppression", versions=(10, 11)):
             bounds.pop()
         options = changed(center_point_box=(bool(self.center_point_box), False))
         return ops.non_max_suppression(boxes, scores, *bounds, **options)
-
-
-def _differs(a: Dim, b: Dim) -> bool:
-    try:
-        return not same(a, b)
-    except Undecided:
-        return False
 
 
 def _number(operand: Value, default: Any) -> Any:

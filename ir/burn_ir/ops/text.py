@@ -226,6 +226,6 @@ class TfIdf(Op, onnx="TfIdf", versions=(1,), domain="burn"):
         return ops.tfidf(
             *operands,
             starts=tuple(self.starts),
-            lengths=tuple(self.lengths),
+            lengths=(self.lengths[0], self.lengths[1]),
             **changed(mode=(self.mode, "tf"), max_skip=(self.max_skip, 0)),
         )

@@ -13,7 +13,7 @@ from burn_ir.op import Op, Type, Value
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import check_integers
 from burn_ir.ops.options import changed, one
-from burn_ir.ops.support import ints_of, known_dims, length, unnamed_dims
+from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
 from burn_ir.ops.window import Geometry, Ints, geometry, written
 
 
@@ -158,14 +158,12 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
         expect_float(x)
         if x.shape is None or weight.shape is None:
             return x.with_shape(None)
-        kernel = weight.dims[2:]
-        pairs = zip(self.kernel_shape or kernel, kernel, strict=False)
-        if weight.rank != x.rank or any(
-            isinstance(n, int) and n != k for k, n in pairs
-        ):
+        kernel = self.kernel_shape or weight.dims[2:]
+        fits = weight.rank == x.rank == len(kernel) + 2
+        if not fits or any(map(differ, kernel, weight.dims[2:])):
             raise InvalidOperand(
-                f"expected a weight of rank {x.rank} and kernel_shape "
-                f"{self.kernel_shape or kernel}, got {weight.name}"
+                f"expected a weight of rank {x.rank} and kernel_shape {kernel}, "
+                f"got {weight.name}"
             )
         self._check(x, weight, offset)
         count = self._geometry(kernel).count(x.dims[2:])

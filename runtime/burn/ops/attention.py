@@ -4,11 +4,11 @@ Heads are an axis of their own: ``[batch, heads, sequence, size]``. Keys and val
 have fewer heads than queries; each then serves as many neighbouring heads.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.dtypes import DType, bool_
+from burn.dtypes import HALVES, DType, bool_, float32
 from burn.ops.activation import tanh
 from burn.ops.creation import arange
 from burn.ops.elementwise import cast
@@ -47,22 +47,12 @@ def attention(
     ``query`` is ``[batch, heads, rows, size]``, ``key`` ``[batch, groups, columns,
     size]``, ``value`` ``[batch, groups, columns, out]`` and the result
     ``[batch, heads, rows, out]``, of the dtype of ``query``. The other arguments are
-    those of :func:`attention_weights`.
+    those of :func:`attention_weights`. Half types are computed in float32.
     """
-    weights = attention_weights(
-        query,
-        key,
-        mask,
-        offset,
-        lengths,
-        sink,
-        scale=scale,
-        softcap=softcap,
-        causal=causal,
-        window=window,
-        softmax_dtype=softmax_dtype,
-    )
-    return weighted_values(weights, value)
+    options = _Options(scale, softcap, causal, window, softmax_dtype)
+    places = (mask, offset, lengths, sink)
+    weights = _weights(_wide(query), _wide(key), places, options)
+    return _as(_weighted(weights, _wide(value)), query.dtype)
 
 
 @composite
@@ -86,26 +76,9 @@ def attention_weights(
     a query that sees no key takes nothing. ``sink`` is the score of a key without a
     value, one number a head.
     """
-    scores = attention_scores(
-        query,
-        key,
-        mask,
-        offset,
-        lengths,
-        scale=scale,
-        softcap=softcap,
-        causal=causal,
-        window=window,
-    )
-    if sink is not None:
-        column = cast(reshape(sink, (1, -1, 1, 1)), dtype=query.dtype)
-        scores = concat([scores, expand(column, (*scores.shape[:3], 1))], -1)
-    if softmax_dtype is None or softmax_dtype == query.dtype:
-        weights = masked_softmax(scores)
-    else:
-        weights = masked_softmax(cast(scores, dtype=softmax_dtype))
-        weights = cast(weights, dtype=query.dtype)
-    return weights if sink is None else getitem(weights, (..., slice(None, -1)))
+    options = _Options(scale, softcap, causal, window, softmax_dtype)
+    places = (mask, offset, lengths, sink)
+    return _as(_weights(_wide(query), _wide(key), places, options), query.dtype)
 
 
 @composite
@@ -131,22 +104,9 @@ def attention_scores(
     ``causal`` hides what comes after it, ``window`` what is further to its left and
     right. The score of what is hidden is minus infinity.
     """
-    # Both are scaled, by the root, so that products of half types do not overflow.
-    root = query.shape[-1] ** -0.25 if scale is None else float(np.sqrt(scale))
-    scores = _products(query * root, key * root)
-    if softcap > 0:
-        scores = tanh(scores / softcap) * softcap
-    rows, columns = query.shape[-2], key.shape[-2]
-    seen = _in_reach(rows, columns, offset, window, causal)
-    if lengths is not None:
-        seen = _both(seen, less(arange(columns), reshape(lengths, (-1, 1, 1, 1))))
-    if mask is not None:
-        mask = _covering(mask, columns)
-        if mask.dtype == bool_:
-            seen = _both(seen, mask)
-        else:
-            scores = scores + cast(mask, dtype=query.dtype)
-    return scores if seen is None else where(seen, scores, -np.inf)
+    options = _Options(scale, softcap, causal, window)
+    places = (mask, offset, lengths)
+    return _as(_scores(_wide(query), _wide(key), places, options), query.dtype)
 
 
 @composite
@@ -155,14 +115,70 @@ def weighted_values(weights: Any, value: Any) -> Any:
 
     The result has the dtype of ``weights``.
     """
+    return _as(_weighted(_wide(weights), _wide(value)), weights.dtype)
+
+
+class _Options(NamedTuple):
+    """What :func:`attention` is told of how to score."""
+
+    scale: float | None
+    softcap: float
+    causal: bool
+    window: Window
+    softmax_dtype: DType | None = None
+
+
+def _weights(
+    query: Any, key: Any, places: tuple[Any, Any, Any, Any], options: _Options
+) -> Any:
+    *visible, sink = places
+    scores = _scores(query, key, tuple(visible), options)
+    if sink is not None:
+        column = _as(reshape(sink, (1, -1, 1, 1)), query.dtype)
+        scores = concat([scores, expand(column, (*scores.shape[:3], 1))], -1)
+    weights = masked_softmax(_as(scores, options.softmax_dtype or query.dtype))
+    weights = _as(weights, query.dtype)
+    return weights if sink is None else getitem(weights, (..., slice(None, -1)))
+
+
+def _scores(query: Any, key: Any, places: tuple[Any, ...], options: _Options) -> Any:
+    mask, offset, lengths = places
+    scale, softcap = options.scale, options.softcap
+    scores = _products(query, key) * (
+        query.shape[-1] ** -0.5 if scale is None else scale
+    )
+    if softcap > 0:
+        scores = tanh(scores / softcap) * softcap
+    rows, columns = query.shape[-2], key.shape[-2]
+    seen = _in_reach(rows, columns, offset, options.window, options.causal)
+    if lengths is not None:
+        seen = _both(seen, less(arange(columns), reshape(lengths, (-1, 1, 1, 1))))
+    if mask is not None:
+        mask = _covering(mask, columns)
+        if mask.dtype == bool_:
+            seen = _both(seen, mask)
+        else:
+            scores = scores + _as(mask, query.dtype)
+    return scores if seen is None else where(seen, scores, -np.inf)
+
+
+def _weighted(weights: Any, value: Any) -> Any:
     batch, heads, rows, columns = weights.shape
     groups, size = value.shape[1], value.shape[3]
-    if heads != groups:
-        weights = reshape(weights, (batch, groups, heads // groups * rows, columns))
-    out = matmul(weights, value)
-    if value.dtype != weights.dtype:
-        out = cast(out, dtype=weights.dtype)
-    return reshape(out, (batch, heads, rows, size)) if heads != groups else out
+    if heads == groups:
+        return matmul(weights, value)
+    rows_of_group = heads // groups * rows
+    out = matmul(reshape(weights, (batch, groups, rows_of_group, columns)), value)
+    return reshape(out, (batch, heads, rows, size))
+
+
+def _wide(x: Any) -> Any:
+    """``x`` in float32 if it is of a half type: it is rounded once, in the end."""
+    return cast(x, dtype=float32) if x.dtype in HALVES else x
+
+
+def _as(x: Any, dtype: DType) -> Any:
+    return x if x.dtype == dtype else cast(x, dtype=dtype)
 
 
 def _products(query: Any, key: Any) -> Any:

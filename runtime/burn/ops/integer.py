@@ -11,7 +11,7 @@ import numpy as np
 from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.conv import conv
-from burn.ops.quantize import saturated
+from burn.ops.quantize import Shift, saturated
 from burn.ops.support import Array, namespace
 from burn.ops.window import Extents, Padding
 from burn.primitive import primitive
@@ -24,8 +24,8 @@ _EXACT = 2.0**24
 def integer_matmul(
     x: Array,
     y: Array,
-    x_zero_point: Array | None = None,
-    y_zero_point: Array | None = None,
+    x_zero_point: Shift = None,
+    y_zero_point: Shift = None,
 ) -> Array:
     """``(x - x_zero_point) @ (y - y_zero_point)`` of integers, in int32.
 
@@ -41,8 +41,8 @@ def integer_matmul(
 def integer_conv(
     x: Array,
     weight: Array,
-    x_zero_point: Array | None = None,
-    weight_zero_point: Array | None = None,
+    x_zero_point: Shift = None,
+    weight_zero_point: Shift = None,
     *,
     stride: Extents = 1,
     padding: Padding = 0,
@@ -64,12 +64,12 @@ def integer_conv(
 def quantized_matmul(
     x: Array,
     x_scale: Array,
-    x_zero_point: Array,
+    x_zero_point: Shift,
     y: Array,
     y_scale: Array,
-    y_zero_point: Array,
+    y_zero_point: Shift,
     scale: Array,
-    zero_point: Array,
+    zero_point: Shift,
     *,
     dtype: DType = dtypes.uint8,
 ) -> Array:
@@ -89,12 +89,12 @@ def quantized_matmul(
 def quantized_conv(
     x: Array,
     x_scale: Array,
-    x_zero_point: Array | None,
+    x_zero_point: Shift,
     weight: Array,
     weight_scale: Array,
-    weight_zero_point: Array | None,
+    weight_zero_point: Shift,
     scale: Array,
-    zero_point: Array | None,
+    zero_point: Shift,
     bias: Array | None = None,
     *,
     stride: Extents = 1,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.creation import array
@@ -45,8 +43,8 @@ def dict_vectorize(
 def cast_map(x: Any, size: int | None = None, *, dtype: DType = dtypes.float32) -> Any:
     """The values of the dict ``x`` as [1, n], in the order of its integer keys.
 
-    With ``size`` every value stands at its key instead, and what has none is 0 or an
-    empty string. Strings are read as numbers, and numbers written as strings.
+    With ``size`` every value stands at its key instead, and what has none is 0, among
+    strings the text ``0.f``. Strings are read as numbers, numbers written as strings.
 
     Raises:
         ValueError: a key is negative or not below ``size``, or a string is no number.
@@ -54,7 +52,7 @@ def cast_map(x: Any, size: int | None = None, *, dtype: DType = dtypes.float32) 
     keys = sorted(x)
     if size is not None and keys and not 0 <= keys[0] <= keys[-1] < size:
         raise ValueError(f"expected keys in [0, {size}), got {keys[0]} to {keys[-1]}")
-    nothing = "" if dtype == dtypes.string else 0
+    nothing = "0.f" if dtype == dtypes.string else 0
     wanted = keys if size is None else range(size)
     items = [_converted(x[k], dtype) if k in x else nothing for k in wanted]
     return _row(items, dtype)
@@ -86,4 +84,4 @@ def _row(items: list[Any], dtype: DType) -> Any:
         item.numpy().reshape(-1)[0] if isinstance(item, Tensor) else item
         for item in items
     ]
-    return array(np.array([plain], dtype))
+    return array([plain], dtype=dtype)

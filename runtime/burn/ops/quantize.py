@@ -5,7 +5,7 @@ one number for every ``block_size`` elements along ``axis``. A zero point has th
 scale's shape.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -21,12 +21,14 @@ from burn.ops.shape import reshape
 from burn.ops.support import Array, like, namespace
 from burn.primitive import primitive
 
+Shift: TypeAlias = Any  # a zero point: None, an array, or integers
+
 
 @primitive
 def quantize(
     x: Array,
     scale: Array,
-    zero_point: Array | None = None,
+    zero_point: Shift = None,
     *,
     dtype: DType = dtypes.uint8,
     axis: int = 1,
@@ -92,7 +94,7 @@ def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> A
 def dequantize(
     x: Array,
     scale: Array,
-    zero_point: Array | None = None,
+    zero_point: Shift = None,
     *,
     dtype: DType = dtypes.float32,
     axis: int = 1,

@@ -10,6 +10,7 @@ from burn.ops import elementwise
 from burn.ops.logic import where
 from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import composite, primitive
+from burn.tensor import Tensor
 
 
 @primitive
@@ -222,7 +223,7 @@ def reduce_l2(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     return root(sum(x * x, axis, keepdims=keepdims), 2)
 
 
-def root(total: Any, p: float) -> Any:
+def root(total: Any, p: float) -> Tensor:
     """The ``p``-th root of a sum of powers; the gradient of a sum of zeros is 0."""
     nothing = total == 0
     safe = where(nothing, 1, total)

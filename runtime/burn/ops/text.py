@@ -110,10 +110,7 @@ def tokenize(
     if not any(rows):
         return np.full((*x.shape, 0), "", dtypes.string)
     if mark:
-        width = max(map(len, rows))
-        rows = [
-            [_MARKS[0], *row, *[pad] * (width - len(row)), _MARKS[1]] for row in rows
-        ]
+        rows = [[_MARKS[0], *row, _MARKS[1]] for row in rows]
     return _padded(rows, x.shape, pad)
 
 

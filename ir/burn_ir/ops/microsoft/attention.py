@@ -119,6 +119,17 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         past_length: Value = None,
     ) -> Value:
         joint = x @ weight if bias is None else x @ weight + bias
+        return self.attend(joint, x.shape, mask, past, attention_bias)
+
+    def attend(
+        self,
+        joint: Value,
+        shape: tuple[Any, ...],
+        mask: Value,
+        past: Value,
+        attention_bias: Value = None,
+    ) -> Value:
+        """The results, from projections of an operand [batch, rows, _] side by side."""
         if self.qkv_hidden_sizes:
             parts = ops.split(joint, self.qkv_hidden_sizes, -1)
         else:
@@ -129,7 +140,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
             before = past.shape[3]
             key = ops.concat([past[0], key], 2)
             value = ops.concat([past[1], value], 2)
-        batch, rows, _ = x.shape
+        batch, rows, _ = shape
         filter = self.mask_filter_value
         added = bias_of(mask, attention_bias, batch, before + rows, filter)
         offset = before if self.unidirectional else 0

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.op import Op, Type, Value
+from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import changed
 from burn_ir.ops.quantize import (
@@ -57,6 +58,61 @@ class MatMulIntegerToFloat(
             scale = x_scale.cast(work) * y_scale.cast(work)
             result = (total.cast(work) * scale).cast(x_scale.dtype)
         return result if bias is None else result + bias
+
+
+@dataclass(frozen=True)
+class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
+    """Attention whose projection of a quantised operand is one of integers."""
+
+    num_heads: int
+    do_rotary: Literal[0] = 0
+    mask_filter_value: float = FILTER
+    past_present_share_buffer: Literal[0] = 0
+    scale: float = 0.0
+    unidirectional: Literal[0, 1] = 0
+    results: int = 1
+
+    def infer(
+        self,
+        x: Type,
+        weight: Type,
+        bias: Type,
+        x_scale: Type,
+        weight_scale: Type,
+        mask: Type | None = None,
+        x_zero_point: Type | None = None,
+        weight_zero_point: Type | None = None,
+        past: Type | None = None,
+    ) -> tuple[Type, ...]:
+        product(x, weight, x_zero_point, weight_zero_point)
+        real = x.with_dtype(bias.dtype), weight.with_dtype(bias.dtype)
+        return self._real().infer(*real, bias, mask, past)
+
+    def lower(
+        self,
+        x: Value,
+        weight: Value,
+        bias: Value,
+        x_scale: Value,
+        weight_scale: Value,
+        mask: Value = None,
+        x_zero_point: Value = None,
+        weight_zero_point: Value = None,
+        past: Value = None,
+    ) -> Value:
+        operands = (x, weight, x_scale, weight_scale, x_zero_point, weight_zero_point)
+        joint = MatMulIntegerToFloat().lower(*operands, bias)
+        return self._real().attend(joint, x.shape, mask, past)
+
+    def _real(self) -> Attention:
+        """The attention of what is not quantised."""
+        return Attention(
+            num_heads=self.num_heads,
+            mask_filter_value=self.mask_filter_value,
+            scale=self.scale,
+            unidirectional=self.unidirectional,
+            results=self.results,
+        )
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,8 @@ class LabelEncoder(
     def _default(self, dtype: DType) -> int | float | str:
         given = self.default_tensor
         if given is not None and given.size:
-            return given.reshape(-1)[0].item() if dtype != string else given.ravel()[0]
+            found: int | float | str = given.ravel().tolist()[0]
+            return found
         if dtype == string:
             return self.default_string
         return self.default_float if dtypes.is_float(dtype) else self.default_int64

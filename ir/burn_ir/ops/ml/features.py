@@ -67,23 +67,23 @@ class Imputer(Replaced, Op, onnx="Imputer", versions=(1,), domain="ai.onnx.ml"):
         values = np.array(imputed, x.dtype)
         values = values[0] if len(values) == 1 else values
         name = draft.constant("imputed", np.asarray(values))
-        step = own("Impute", name, replaced=replaced)
+        step = own("Impute", name, missing=replaced)
         return chain(draft, draft.node.inputs[0], [step])
 
 
 @dataclass(frozen=True)
 class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
-    """``x`` with ``values`` where it is ``replaced``, which may be NaN."""
+    """``x`` with ``values`` where it is ``missing``, which may be NaN."""
 
-    replaced: int | float = 0.0
+    missing: int | float = 0.0
 
     def infer(self, x: Type, values: Type) -> Type:
         return x.forget()
 
     def lower(self, x: Value, values: Value) -> Value:
-        if isinstance(self.replaced, float) and math.isnan(self.replaced):
+        if isinstance(self.missing, float) and math.isnan(self.missing):
             return ops.where(ops.isnan(x), values, x)
-        return ops.where(ops.equal(x, self.replaced), values, x)
+        return ops.where(ops.equal(x, self.missing), values, x)
 
 
 @dataclass(frozen=True)

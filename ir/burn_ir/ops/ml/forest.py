@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -122,7 +123,8 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
         )
     sources, values, links = [], [], forest.links.copy()
     splits, modes = forest.splits.copy(), forest.modes.copy()
-    count, extra = len(modes), []
+    count = len(modes)
+    extra: list[list[int]] = []
     for place, items in zip(places.tolist(), sets, strict=True):
         otherwise, then = links[place]
         # Nothing is equal to NaN, so an empty set has no members.
@@ -168,54 +170,75 @@ def _sets(members: Array) -> list[Array]:
     return parts if len(parts[-1]) else parts[:-1]
 
 
-def from_nodes(
-    trees: Sequence[int],
-    nodes: Sequence[int],
-    features: Sequence[int],
-    modes: Sequence[str],
-    splits: Array,
-    below: tuple[Sequence[int], Sequence[int]],
-    entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
-    missing: Sequence[int],
-) -> Forest:
-    """Trees given as nodes with (tree, number) for a name, leaves among them.
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes, leaves among them, each named by its tree and a number."""
 
-    ``below`` are the numbers of the true and the false nodes, ``entries`` trees, nodes,
-    targets and weights of what leaves contribute.
+    trees: Sequence[int]
+    numbers: Sequence[int]
+    features: Sequence[int]
+    modes: Sequence[str]
+    splits: Array
+    true: Sequence[int]
+    false: Sequence[int]
+    missing: Sequence[int]
+
+    def places(self) -> dict[tuple[int, int], int]:
+        """The position of every node by its name.
+
+        Raises:
+            InvalidOperand: the lists differ in length, or two nodes have one name.
+        """
+        count = same_length(
+            nodes_treeids=self.trees,
+            nodes_nodeids=self.numbers,
+            nodes_featureids=self.features,
+            nodes_modes=self.modes,
+            nodes_values=self.splits,
+            nodes_truenodeids=self.true,
+            nodes_falsenodeids=self.false,
+        )
+        names = zip(self.trees, self.numbers, strict=True)
+        found = {name: i for i, name in enumerate(names)}
+        if len(found) < count:
+            raise InvalidOperand("expected every node of a tree once, got one twice")
+        return found
+
+
+def from_nodes(
+    nodes: Nodes, entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array]
+) -> Forest:
+    """Trees given as nodes; ``entries`` are what leaves contribute.
+
+    These are trees, nodes, targets and weights.
     """
-    count = same_length(
-        nodes_treeids=trees,
-        nodes_nodeids=nodes,
-        nodes_featureids=features,
-        nodes_modes=modes,
-        nodes_values=splits,
-        nodes_truenodeids=below[0],
-        nodes_falsenodeids=below[1],
-    )
-    place = {key: i for i, key in enumerate(zip(trees, nodes, strict=True))}
-    if len(place) < count:
-        raise InvalidOperand("expected every node of a tree once, got one twice")
-    codes = _codes(modes)
-    leaf = codes < 0
-    number = np.where(leaf, -np.cumsum(leaf), np.cumsum(~leaf) - 1)
-    branches = np.flatnonzero(~leaf)
-    links = np.empty((len(branches), 2), np.int64)
-    for column, ids in ((1, below[0]), (0, below[1])):
-        found = [_place(place, trees[i], ids[i]) for i in branches.tolist()]
-        links[:, column] = np.array(found, np.int64)
-    inner = np.zeros(count, bool)
-    inner[links.ravel()] = True
-    targets, weights = _leaves(entries, place, number)
+    place = nodes.places()
+    codes = _codes(nodes.modes)
+    branches = np.flatnonzero(codes >= 0)
+    numbers = np.where(codes < 0, _running(codes < 0) * -1, _running(codes >= 0) - 1)
+    below = np.empty((len(branches), 2), np.int64)
+    for column, ids in ((1, nodes.true), (0, nodes.false)):
+        found = [_place(place, nodes.trees[i], ids[i]) for i in branches.tolist()]
+        below[:, column] = np.array(found, np.int64)
+    inner = np.zeros(len(codes), bool)
+    inner[below.ravel()] = True
+    targets, weights = _leaves(entries, place, numbers)
+    missing = np.array(nodes.missing, bool)
     return Forest(
-        number[_roots(trees, inner)],
-        np.array(features, np.int64)[branches],
+        numbers[_roots(nodes, inner, codes < 0)],
+        np.array(nodes.features, np.int64)[branches],
         codes[branches].astype(np.uint8),
-        splits[branches],
-        number[links],
+        nodes.splits[branches],
+        numbers[below],
         targets,
         weights,
-        np.array(missing, bool)[branches] if len(missing) == count else None,
+        missing[branches] if len(missing) == len(codes) else None,
     )
+
+
+def _running(flags: Array) -> Array:
+    """How many flags are set up to each place."""
+    return np.cumsum(flags, dtype=np.int64)
 
 
 def _codes(modes: Sequence[str]) -> Array:
@@ -235,12 +258,18 @@ def _place(place: dict[tuple[int, int], int], tree: int, node: int) -> int:
     return found
 
 
-def _roots(trees: Sequence[int], inner: Array) -> Array:
-    """The first node of every tree that no other leads to."""
+def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
+    """The first node of every tree that no other leads to.
+
+    A leaf is one only where it is the whole tree.
+    """
+    sizes = Counter(nodes.trees)
     roots: dict[int, int] = {}
-    for i in np.flatnonzero(~inner).tolist():
-        roots.setdefault(trees[i], i)
-    if len(roots) < len(set(trees)):
+    for i in np.flatnonzero(~below).tolist():
+        tree = nodes.trees[i]
+        if not leaf[i] or sizes[tree] == 1:
+            roots.setdefault(tree, i)
+    if len(roots) < len(sizes):
         raise InvalidOperand("expected trees, got branches that go round in a circle")
     return np.array(list(roots.values()), np.int64)
 

@@ -56,8 +56,6 @@ class DictVectorizer(Op, onnx="DictVectorizer", versions=(1,), domain="ai.onnx.m
 
     def lower(self, x: Value) -> Value:
         words = labels_of(self.int64_vocabulary, self.string_vocabulary)
-        if x.dtype == float32:
-            return ops.dict_vectorize(x, list(words))
         return ops.dict_vectorize(x, list(words), dtype=x.dtype)
 
 
@@ -75,7 +73,6 @@ class CastMap(Op, onnx="CastMap", versions=(1,), domain="ai.onnx.ml"):
 
     def lower(self, x: Value) -> Value:
         dtype = _CASTS[self.cast_to]
-        options = {} if dtype == float32 else {"dtype": dtype}
         if self.map_form == "SPARSE":
-            return ops.cast_map(x, self.max_map, **options)
-        return ops.cast_map(x, **options)
+            return ops.cast_map(x, self.max_map, dtype=dtype)
+        return ops.cast_map(x, dtype=dtype)

@@ -49,7 +49,7 @@ def onnx(op_type: str, *operands: str | None, **attrs: Any) -> Step:
 
 
 def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
-    """``draft`` as the last of ``steps``, the others in front; the first reads ``x``."""
+    """``draft`` as the last of ``steps``, of which the first reads ``x``."""
     for step in steps[:-1]:
         x = inserted(draft, x, step)
     inputs = (x, *steps[-1].operands)

@@ -16,6 +16,7 @@ from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.ml.forest import (
     MODES,
     Forest,
+    Nodes,
     checked,
     from_branches,
     from_nodes,
@@ -33,6 +34,7 @@ from burn_ir.ops.ml.rewriting import (
     transformed,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
+from burn_ir.ops.options import changed
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -81,9 +83,7 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         return Type(dtype, (x.shape[0], self.targets))
 
     def lower(self, x: Value, *arrays: Value) -> Value:
-        options = {} if self.targets == 1 else {"targets": self.targets}
-        if self.aggregate != "sum":
-            options["aggregate"] = self.aggregate  # type: ignore[assignment]
+        options = changed(targets=(self.targets, 1), aggregate=(self.aggregate, "sum"))
         scores = ops.tree_ensemble(x, *arrays, **options)
         return scores.cast(float32) if self.narrow else scores
 
@@ -109,8 +109,8 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
             options["aggregate"] = self.aggregate
         options |= {"missing": True} if missing is not None else {}
         options |= {"base_values": True} if base is not None else {}
-        names = ("roots", "features", "modes", "splits", "links", "leaf_targets")
-        names = (*names, "leaf_weights", "missing", "base_values")
+        names = ["roots", "features", "modes", "splits", "links", "leaf_targets"]
+        names += ["leaf_weights", "missing", "base_values"]
         places = {
             name: i
             for i, (name, array) in enumerate(zip(names, known, strict=True), 1)
@@ -225,7 +225,7 @@ def _transformed(name: str, targets: int) -> list[Step]:
 
 
 @dataclass(frozen=True)
-class Nodes:
+class Listed:
     """The attributes that both older operators have, at their newest version."""
 
     nodes_treeids: tuple[int, ...] | None = None
@@ -254,16 +254,17 @@ class Nodes:
         values = numbers(
             self.nodes_values, self.nodes_values_as_tensor, "nodes_values", dtype
         )
-        return from_nodes(
+        nodes = Nodes(
             self.nodes_treeids or (),
             self.nodes_nodeids or (),
             self.nodes_featureids or (),
             self.nodes_modes or (),
             np.zeros(0, dtype) if values is None else values,
-            (self.nodes_truenodeids or (), self.nodes_falsenodeids or ()),
-            entries,
+            self.nodes_truenodeids or (),
+            self.nodes_falsenodeids or (),
             self.nodes_missing_value_tracks_true or (),
         )
+        return from_nodes(nodes, entries)
 
     def base(self, targets: int, dtype: DType) -> Array | None:
         """The base values, one for each target.
@@ -286,7 +287,7 @@ def computed(draft: Draft) -> DType:
 
 @dataclass(frozen=True)
 class TreeEnsembleRegressor(
-    Nodes,
+    Listed,
     Replaced,
     Op,
     onnx="TreeEnsembleRegressor",
@@ -319,7 +320,7 @@ class TreeEnsembleRegressor(
 
 @dataclass(frozen=True)
 class TreeEnsembleClassifier(
-    Nodes,
+    Listed,
     Replaced,
     Op,
     onnx="TreeEnsembleClassifier",
