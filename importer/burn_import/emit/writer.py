@@ -33,6 +33,8 @@ WIDTH = 88
 INLINE_WIDTH = 52
 #: An extent that is longer than this explains nothing: no comment.
 LONG_EXTENT = 24
+#: More names of one kind than this are not looked through one by one.
+CROWD = 64
 STREAMS = ("x", "y", "z")
 
 
@@ -66,6 +68,7 @@ class Writer:
         self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        self.numbers: dict[str, int] = {}  # the highest that a name was given
         #: What each name is a name of, in the whole function.
         self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
@@ -214,7 +217,10 @@ class Writer:
         kind = kind or python_type(symbol.type)
         while name in self.live or self.kinds.get(name, kind) != kind:
             number += 1
+            if number == CROWD:  # so many alive at once: go on where the last one was
+                number = max(number, self.numbers.get(base, 0) + 1)
             name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
+        self.numbers[base] = max(number, self.numbers.get(base, 0))
         return name
 
     def choice(self, choice: Choice, indent: int) -> None:
