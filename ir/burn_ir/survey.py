@@ -19,6 +19,9 @@ OPSETS: Mapping[str, int] = {
     "com.microsoft.nchwc": 1,
 }
 
+#: Operators of ONNX that cannot be imported, by (domain, name), with the reason.
+UNSUPPORTED: Mapping[tuple[str, str], str] = {}
+
 #: Constants are stored when the graph is built, so there is no operator to declare.
 _CONSTANT = ("", "Constant")
 
@@ -86,6 +89,9 @@ def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
 
 
 def _unknown(node: RawNode) -> str:
+    reason = UNSUPPORTED.get((node.domain, node.op_type))
+    if reason is not None:
+        return f"operator {node.op_type!r} cannot be imported: {reason}"
     domain = f" of domain {node.domain!r}" if node.domain else ""
     return f"operator {node.op_type!r}{domain} is not supported"
 

@@ -11,7 +11,6 @@ from zipfile import ZipFile
 
 import onnx
 
-from burn_ir import operators
 from tests.conformance.archive import INDEX, archive, decoded
 
 #: Stored when the graph is built: there is nothing to declare.
@@ -45,12 +44,6 @@ class Case:
             and "_expanded" not in self.name
             and len(self.operators) == 1
         )
-
-    @property
-    def undeclared(self) -> tuple[str, ...]:
-        """The operators of the case that have no declaration."""
-        known = {f"{d}:{name}" if d else name for d, name in operators()}
-        return tuple(n for n in self.operators if n not in known | {CONSTANT})
 
     def model(self) -> onnx.ModelProto:
         """A copy of the model."""

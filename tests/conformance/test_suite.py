@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from burn_ir import UnsupportedModel
 from tests.conformance.expected_failures import FAILURES, VARIANT_FAILURES
 from tests.conformance.suite import Case, cases
 from tests.conformance.variants import VARIANTS, Variant
-from tests.ir.pending import PENDING
 
 #: What the sample shows of a case.
 SAMPLED = ("plain", "stored", "symbolic_no_passes")
@@ -33,7 +31,7 @@ def chosen(every: bool) -> Iterator[tuple[Variant, Case]]:
         if not every and variant.name not in SAMPLED:
             continue
         for case in cases().values() if every else sample():
-            fails = case.name in FAILURES or bool(case.undeclared)
+            fails = case.name in FAILURES
             if variant.name == "plain" or (variant.applies(case) and not fails):
                 yield variant, case
 
@@ -41,14 +39,7 @@ def chosen(every: bool) -> Iterator[tuple[Variant, Case]]:
 def parameter(variant: Variant, case: Case) -> object:
     """One test, which is expected to fail if the tables say so."""
     marks = []
-    if case.undeclared:
-        marks.append(
-            pytest.mark.xfail(
-                reason=f"not declared: {', '.join(case.undeclared)}",
-                raises=UnsupportedModel,
-            )
-        )
-    elif case.name in FAILURES:
+    if case.name in FAILURES:
         marks.append(pytest.mark.xfail(reason=FAILURES[case.name]))
     elif case.name in VARIANT_FAILURES.get(variant.name, ()):
         reason = VARIANT_FAILURES[variant.name][case.name]
@@ -92,8 +83,3 @@ def test_the_tables_name_cases_that_are_run() -> None:
 
 def test_every_case_has_data() -> None:
     assert all(case.sets for case in cases().values())
-
-
-def test_what_is_not_declared_is_pending() -> None:
-    undeclared = {name for case in cases().values() for name in case.undeclared}
-    assert undeclared <= set(PENDING)

@@ -10,8 +10,7 @@ from onnx import helper
 
 from burn_ir import operators
 from burn_ir.op import COUNTS
-from burn_ir.survey import OPSETS
-from tests.ir.pending import PENDING
+from burn_ir.survey import OPSETS, UNSUPPORTED
 
 Key = tuple[str, str]
 
@@ -92,13 +91,9 @@ def equal(declared: Any, expected: Any) -> bool:
     return type(declared) is type(expected) and bool(declared == expected)
 
 
-def test_every_operator_of_onnx_is_declared_or_pending() -> None:
-    names = {f"{domain}:{name}" if domain else name for domain, name in HISTORY}
-    declared = {f"{d}:{name}" if d else name for d, name in DECLARED}
-    absent = {name for _, name in NOT_DECLARED}
-    assert len(set(PENDING)) == len(PENDING)
-    assert not set(PENDING) & declared, "declared, so no longer pending"
-    assert names - declared - absent == set(PENDING)
+def test_every_operator_of_onnx_is_declared_or_unsupported() -> None:
+    assert not UNSUPPORTED.keys() & set(DECLARED)
+    assert set(HISTORY) - set(DECLARED) - set(NOT_DECLARED) == UNSUPPORTED.keys()
 
 
 def test_every_upgrade_is_of_an_old_version() -> None:

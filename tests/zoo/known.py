@@ -1,11 +1,6 @@
 """What is known of files of other people: those that are wrong, those that fail."""
 
-import onnx
-
-from burn_import.onnx.graphs import domain_of
 from burn_ir import InvalidModel, ModelError
-from burn_ir.op import operators
-from tests.ir.pending import PENDING
 
 FIXTURES = "burn-onnx/crates/onnx-ir/tests/fixtures/"
 BURN = "burn-onnx/crates/onnx-tests/tests/"
@@ -17,9 +12,6 @@ FAILING: dict[str, str] = {}
 #: Files for which onnxruntime gives the lowest number where the specification has
 #: minus infinity: the scores of Attention that its mask takes out.
 LOWEST = (BURN + "attention/attention_qk_output_2",)
-
-#: Operators that onnxruntime has in the standard domain, which does not know them.
-UNLISTED = ("SimplifiedLayerNormalization",)
 
 #: Files of which nothing is recorded, here for the size of their inputs.
 UNRECORDED = (BURN + "where_op/where_shape_all_shapes",)
@@ -78,20 +70,3 @@ REFUSED: dict[str, tuple[type[ModelError], str]] = {
         r"\(Gemm, opset 17\): expected operands of one dtype, got float32 and float16",
     ),
 }
-
-
-def not_declared(graph: onnx.GraphProto) -> set[str]:
-    """Return the operators of a graph and its bodies that are still to be built."""
-    found = set()
-    for node in graph.node:
-        domain = domain_of(node.domain)
-        name = f"{domain}:{node.op_type}" if domain else node.op_type
-        contributed = domain == "com.microsoft" or name in UNLISTED
-        if (domain, node.op_type) not in operators() and (
-            contributed or name in PENDING
-        ):
-            found.add(node.op_type)
-        for attr in node.attribute:
-            for body in (attr.g, *attr.graphs):
-                found |= not_declared(body)
-    return found

@@ -12,15 +12,9 @@ from tests.importer.passes.cases import (
     listing,
     same_values,
 )
-from tests.ir.pending import PENDING
 
 NAMES = [apply.__name__ for apply in PASSES]
-CASES = [
-    case
-    for name in NAMES
-    for case in cases(name)
-    if not any(f"{pending}(" in case.model for pending in PENDING)
-]
+CASES = [case for name in NAMES for case in cases(name)]
 #: Passes that change how results are rounded, with the error allowed.
 ROUNDING = {"linear"}
 
