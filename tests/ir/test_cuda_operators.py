@@ -1,0 +1,99 @@
+"""Law 5: what an operator computes on a CUDA device is what it computes on the host."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import Tensor, dtypes
+from burn.backend.autodiff import Autodiff
+from burn_ir import evaluate, operators
+from tests.laws import models
+from tests.strategies import Example, cases, examples
+from tests.strategies.registry import Key
+
+pytestmark = pytest.mark.cuda
+
+#: Operators that are not compared, with the reason.
+LEFT_OUT = {
+    **dict.fromkeys(
+        ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike")
+        + ("RandomUniform", "RandomUniformLike"),
+        "draws at random",
+    ),
+    "ImageDecoder": "decodes on the host",
+}
+KEYS = [
+    pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
+    for key in sorted(cases())
+    if key in operators() and key[1] not in LEFT_OUT
+]
+#: Digits that sums in another order leave.
+TOLERANCE = {dtypes.float16: 1e-2, dtypes.bfloat16: 6e-2, dtypes.float64: 1e-9}
+
+
+@pytest.mark.parametrize("key", KEYS)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_the_device_agrees_with_the_host(key: Key, data: st.DataObject) -> None:
+    pytest.importorskip("cupy")
+    version = operators()[key].versions[-1]
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored=False)
+    if any(_is_text(x) for x in example.inputs):
+        pytest.skip("strings stay on the host")
+    found, expected = (
+        results(graph, example, device) for device in (burn.Cuda(0), burn.Cpu())
+    )
+    for part, value in zip(found, expected, strict=True):
+        assert (part.dtype, part.shape) == (value.dtype, value.shape)
+        if value.dtype == dtypes.string:
+            np.testing.assert_array_equal(part, value)
+            continue
+        tol = max(TOLERANCE.get(value.dtype, 1e-4), example.rtol)
+        if dtypes.is_float(value.dtype):
+            part, value = part.astype(np.float64), value.astype(np.float64)
+        np.testing.assert_allclose(part, value, rtol=tol, atol=10 * tol)
+
+
+def _is_text(operand: Any) -> bool:
+    return getattr(operand, "dtype", None) == dtypes.string
+
+
+def results(graph: Any, example: Example, device: Any) -> list[Any]:
+    """The results as arrays, then the gradients of their sum."""
+    tape = Autodiff(device)
+    operands = [
+        models.mapped(lambda t: tape_leaf(t, tape), x)
+        for x in models.operands(example, stored=False)
+    ]
+    values = leaves_of(evaluate(graph, operands))
+    arrays = [value.numpy() for value in values]
+    floats = [v for v in values if dtypes.is_float(v.dtype) and v.node is not None]
+    if not floats or not example.smooth:
+        return arrays
+    total: Any = 0.0
+    for value in floats:
+        total = total + (value.cast(dtypes.float32) * 0.5).sum()
+    grads = total.backward()
+    sources = leaves_of(operands)
+    return arrays + [grads[x].numpy() for x in sources if x in grads]
+
+
+def tape_leaf(tensor: Tensor, tape: Any) -> Tensor:
+    """``tensor`` on the device of ``tape``, a leaf if it has a gradient."""
+    moved = burn.from_numpy(np.array(tensor.numpy()), tape)
+    return moved.require_grad() if dtypes.is_float(moved.dtype) else moved
+
+
+def leaves_of(values: Any) -> list[Any]:
+    """The tensors in lists, maps and optional values."""
+    if isinstance(values, Tensor):
+        return [values]
+    if isinstance(values, dict):
+        values = list(values.values())
+    if isinstance(values, list | tuple):
+        return [leaf for value in values for leaf in leaves_of(value)]
+    return []
