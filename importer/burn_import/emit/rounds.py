@@ -24,14 +24,14 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
     lists = _lists(writer, loop, indent)
     if trips is not None:
         writer.spend(trips)
-    counter = writer.extents.locals[loop.counter]
     counted = mentions(loop.body, loop.counter)
+    counter = writer.extents.locals[loop.counter] if counted else "_"
     taken = [writer.result(source) for _, source in loop.items]
     live = dict(writer.live)
     if taken:
         _items(writer, loop, indent, taken)
     else:
-        _head(writer, loop, indent, trips, counter if counted else "_", names)
+        _head(writer, loop, indent, trips, counter, names)
     _round(writer, loop, indent + 1, names, lists)
     for expression in taken:
         writer.spend(expression)
@@ -167,7 +167,8 @@ def _round(
     for expression in (*following, going):
         if expression is not None:
             writer.spend(expression)
-    if going is not None and set(_names(writer, going)) & set(names):
+    moving = {n for n, value in zip(names, following, strict=True) if n != value.text}
+    if going is not None and moving.intersection(_names(writer, going)):
         text = writer.free("going", results[-1].data)
         writer.line(f"{text} = {going.text}", indent)
         going = Expression(text)

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 bea552dc62e66b914b3ce4aa4b2c34a71b93096be616bd77693a5430e9ab962c
+# body   sha256 887a4693fce04268c3b71e87425f9ae41778dbd339217d237f8261cbd49b01b5
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -58,19 +58,17 @@ class Net(nn.Module):
         batch, time = x.shape[:2]
         while True:
             state = state * 0.5
-            going = ops.reduce_l2(state) > limit
-            if not going:
+            if not ops.reduce_l2(state) > limit:
                 break
         last = state
         walk: list[Tensor] = []
-        for i2 in range(rounds):
-            moved = self.linear(last) + ops.array(i2, dtype=burn.float32)
-            last = ops.tanh(moved)
+        for i in range(rounds):
+            last = ops.tanh(self.linear(last) + ops.array(i, dtype=burn.float32))
             walk.append(last)
         walk2 = ops.stack_rows(walk, (0, 4))  # [?, batch, 4]
         scanned: list[Tensor] = []
-        for i3 in range(time):
-            state = state + x[:, i3]
+        for i in range(time):
+            state = state + x[:, i]
             scanned.append(state - last)
         mapped: list[Tensor] = []
         for item in ops.split_to_sequence(walk2):
