@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, parser
 
-from tests.golden.build.case import Case
+from tests.golden.build.case import Case, Feeds
 
 TEXT = """
 <ir_version: 8, opset_import: ["" : 18], producer_name: "golden">
@@ -58,7 +58,7 @@ def loops() -> Case:
         array = rng.standard_normal(shape, np.float32) / 2
         proto.graph.initializer.append(numpy_helper.from_array(array, name))
     onnx.checker.check_model(proto)
-    feeds = tuple(
+    feeds: tuple[Feeds, ...] = tuple(
         {
             "x": rng.standard_normal((batch, time, 4), np.float32),
             "state": rng.standard_normal((batch, 4), np.float32),
