@@ -89,6 +89,18 @@ class Children:
             stderr=subprocess.PIPE,
         )
 
+    def printed(self, code: str, *arguments: str) -> str:
+        """What a process that runs ``code`` prints.
+
+        Raises:
+            RuntimeError: it fails.
+        """
+        process = self.start(code, *arguments)
+        output, errors = process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"{arguments} failed: {output}{errors}")
+        return output
+
     def seconds(self, code: str, *arguments: str) -> float:
         """The time that a process takes for ``code``, from its start to its end.
 
@@ -96,12 +108,8 @@ class Children:
             RuntimeError: it fails.
         """
         start = perf_counter()
-        process = self.start(code, *arguments)
-        output, errors = process.communicate()
-        taken = perf_counter() - start
-        if process.returncode:
-            raise RuntimeError(f"{arguments} failed: {output}{errors}")
-        return taken
+        self.printed(code, *arguments)
+        return perf_counter() - start
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -21,9 +21,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the sources and recorded outputs under tests/golden anew",
     )
     group.addoption(
+        "--all-cases",
+        action="store_true",
+        help="run every case and variant under tests/conformance, not only a sample",
+    )
+    group.addoption(
         "--zoo",
         type=Path,
         default=ROOT.parent / "shared" / "zoo",
         metavar="FOLDER",
         help="trained models with recorded outputs, which are not in the repository",
+    )
+    group.addoption(
+        "--burn-fixtures",
+        type=Path,
+        default=ROOT.parent / "shared" / "burn-fixtures",
+        metavar="FOLDER",
+        help="small models with recorded outputs, which are not in the repository",
     )

@@ -21,8 +21,9 @@ def compile_graph(graph: Graph, options: Options, record: str) -> Source:
     ``record`` is the file name of the weights beside the module.
 
     Raises:
+        ValueError: the options name a pass that there is not.
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
-    graph = simplify(graph)
+    graph = simplify(graph, options.passes)
     tree = recover(graph, options.class_name or graph.name)
     return emit(tree, graph, record)

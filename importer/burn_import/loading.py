@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 
-def load(path: str | Path) -> Module:
+def load(path: str | Path, *, operators: Sequence[str] = ()) -> Module:
     """The model in ``path`` with its weights, compiled and ready to call.
 
     The generated source is executed as a module of its own, which tracebacks and
     ``inspect.getsource`` know; no file is written. Weights are taken from the mapped
-    file.
+    file. ``operators`` names modules that declare operators of your own.
 
     Raises:
         UnreadableFile: the file is no model that can be read.
@@ -29,9 +30,12 @@ def load(path: str | Path) -> Module:
         InvalidModel: it contradicts itself or the specification.
     """
     from burn_import.emit.gate import check_body
-    from burn_import.pipeline import import_model
+    from burn_import.options import Options
+    from burn_import.pipeline import import_model, module_stem
 
-    compiled = import_model(path)
+    path = Path(path)
+    options = Options(stem=module_stem(path), operators=tuple(operators))
+    compiled = import_model(path, options)
     check_body(compiled.text.encode("ascii"))
     name = f"burn_import.loaded_{next(_numbers)}"
     filename = f"<{name}>"

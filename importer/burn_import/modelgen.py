@@ -18,6 +18,7 @@ class ModelGen:
         self._output: Path | None = None
         self._class_name: str | None = None
         self._force = False
+        self._operators: list[str] = []
 
     def input(self, path: str | Path) -> Self:
         """Add a model's file."""
@@ -37,6 +38,11 @@ class ModelGen:
     def class_name(self, name: str) -> Self:
         """Call the only input's class so."""
         self._class_name = name
+        return self
+
+    def operators(self, module: str) -> Self:
+        """Import this module first: it declares operators of your own."""
+        self._operators.append(module)
         return self
 
     def force(self, force: bool = True) -> Self:
@@ -61,7 +67,9 @@ class ModelGen:
 
         jobs = []
         for source, output in self._jobs():
-            options = Options(self._class_name, output.stem)
+            options = Options(
+                self._class_name, output.stem, operators=tuple(self._operators)
+            )
             jobs.append((import_model(source, options), output))
         paths = []
         for compiled, output in jobs:

@@ -8,11 +8,15 @@ class Options:
     """How a module is written.
 
     ``class_name`` is the name of the top class; None takes it from ``stem``, the name
-    of the module to write.
+    of the module to write. ``passes`` names the passes that simplify the graph; None
+    is all of them. ``operators`` names importable modules, which declare operators of
+    the caller's own.
     """
 
     class_name: str | None = None
     stem: str = "model"
+    passes: tuple[str, ...] | None = None
+    operators: tuple[str, ...] = ()
 
     @property
     def weights(self) -> str:

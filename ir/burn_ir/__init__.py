@@ -3,6 +3,7 @@
 from burn_ir.build import build
 from burn_ir.errors import (
     InvalidModel,
+    InvalidOperand,
     ModelError,
     Problem,
     Undecided,
@@ -12,15 +13,18 @@ from burn_ir.errors import (
 from burn_ir.evaluate import evaluate
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer
-from burn_ir.op import Branch, Layer, Op, operators
+from burn_ir.op import Branch, Layer, Op, Value, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
+from burn_ir.upgrade import Draft
 
 __all__ = [
     "Branch",
     "Constants",
+    "Draft",
     "Graph",
     "InvalidModel",
+    "InvalidOperand",
     "Layer",
     "ModelError",
     "Node",
@@ -33,6 +37,7 @@ __all__ = [
     "Undecided",
     "UnreadableFile",
     "UnsupportedModel",
+    "Value",
     "build",
     "evaluate",
     "infer",

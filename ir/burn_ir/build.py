@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_ir.blame import FAULTS, told
+from burn_ir.blocked import unblocked
+from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
+from burn_ir.exporters import as_meant
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer_op, settled
 from burn_ir.nodes import make_op, upgraded
@@ -31,7 +34,9 @@ def build(model: RawModel) -> Graph:
         UnsupportedModel: operators or versions are not supported; all are listed.
         InvalidModel: nodes contradict their operators; all are listed.
     """
+    model = unblocked(model)
     check_operators(model)
+    model = as_meant(model)
     builder = _Builder(model.opsets)
     with counting_unnamed():
         graph = builder.main(model.graph)
@@ -52,13 +57,50 @@ class _Scope:
     broken: set[str] = field(default_factory=set)
 
 
+class _Taken:
+    """The names of a model, which are given back in the order opposite to the taking.
+
+    ``log`` has every name that was taken, what was asked for, and the number that the
+    latter had reached before: looking for it from 2 on would grow with the square.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.numbers: dict[str, int] = {}
+        self.log: list[tuple[str, str, int]] = []
+
+    def unique(self, name: str) -> str:
+        """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
+        unique, number = name, self.numbers.get(name, 1)
+        before = number
+        while unique in self.names:
+            number += 1
+            unique = f"{name}_{number}"
+        self.names.add(unique)
+        self.numbers[name] = number
+        self.log.append((unique, name, before))
+        return unique
+
+    def add(self, name: str) -> None:
+        """Take ``name``, which may be taken already."""
+        if name not in self.names:
+            self.unique(name)
+
+    def forget(self, count: int) -> None:
+        """Give back all names but the first ``count``."""
+        while len(self.log) > count:
+            unique, name, number = self.log.pop()
+            self.names.discard(unique)
+            self.numbers[name] = number
+
+
 class _Builder:
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
         self.constants = Constants()
         self.problems: list[Problem] = []
         self.cause: Exception | None = None
-        self.taken: set[str] = set()
+        self.taken = _Taken()
 
     def main(self, raw: RawGraph) -> Graph:
         scope = _Scope()
@@ -76,9 +118,10 @@ class _Builder:
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
+        raw = with_functions(raw)
         for name, array in raw.constants.items():
             scope.names[name] = self.store(name, array)
-        for node in sort_nodes(raw, self.problems):
+        for node in sort_nodes(raw, self.report):
             self.add(scope, node)
         outputs = tuple(self.output(scope, raw, name) for name in raw.outputs)
         return Graph(
@@ -94,21 +137,12 @@ class _Builder:
 
     def define(self, scope: _Scope, name: str) -> str:
         """A unique name for a value that ``scope`` calls ``name``."""
-        unique, number = name, 1
-        while unique in self.taken:
-            number += 1
-            unique = f"{name}_{number}"
-        self.taken.add(unique)
-        scope.names[name] = unique
+        unique = scope.names[name] = self.taken.unique(name)
         return unique
 
     def store(self, name: str, array: Array) -> str:
         """The unique name of a stored array: a body read again stores nothing anew."""
-        unique, number = name, 1
-        while unique in self.taken:
-            number += 1
-            unique = f"{name}_{number}"
-        self.taken.add(unique)
+        unique = self.taken.unique(name)
         if unique in self.constants and self.constants[unique] is array:
             return unique
         unique = self.constants.add(unique, array)
@@ -260,10 +294,10 @@ class _Builder:
                 f"expected its body {name!r} to have {max(flow.back) + 1} outputs"
             )
             raise InvalidOperand(f"{expected} or more, got {len(body.outputs)}")
-        taken, problems = set(self.taken), len(self.problems)
+        taken, problems = len(self.taken.log), len(self.problems)
 
         def run(types: Sequence[Type]) -> Graph:
-            self.taken = set(taken)  # so that names do not depend on the rounds
+            self.taken.forget(taken)  # so that names do not depend on the rounds
             inner = _Scope(scope)
             for parameter, known in zip(body.inputs, types, strict=True):
                 inner.types[self.define(inner, parameter)] = known

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from burn import Tensor, ops
 from burn.backend.cpu import HOST
 from burn_ir.graph import Graph, Node
-from burn_ir.op import Branch, Repeat, Rows, Slices
+from burn_ir.op import Branch, Derivative, Repeat, Rows, Slices
 from burn_ir.static import Value
 
 Watch = Callable[[Node, tuple[Value, ...]], None]
@@ -48,6 +48,8 @@ def run_node(node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
     if isinstance(result, Branch):
         taken = result.then if bool(result.condition) else result.orelse
         return tuple(evaluate(taken, result.operands))
+    if isinstance(result, Derivative):
+        return differentiated(result)
     if isinstance(result, Repeat):
         return repeated(result)
     return result if isinstance(result, tuple) else (result,)
@@ -71,6 +73,15 @@ def repeated(loop: Repeat) -> tuple[Value, ...]:
         number += 1
     joined = [joined_rows(rows, of) for rows, of in zip(pieces, loop.rows, strict=True)]
     return (*carried, *joined)
+
+
+def differentiated(of: Derivative) -> tuple[Value, ...]:
+    """The derivatives of a body by its first operands."""
+
+    def function(*values: Value) -> Value:
+        return evaluate(of.body, [*values, *of.captured])[0]
+
+    return ops.gradient(function, of.operands[: of.count], of.operands[of.count :])
 
 
 def _limit(loop: Repeat) -> int | None:

@@ -152,6 +152,8 @@ def _with_contents(
     except FAULTS:
         return results  # not decidable: it stays an operation of the model
     values = computed if isinstance(computed, tuple) else (computed,)
+    # Control flow is one value, however many results it has.
+    values += (None,) * (len(results) - len(values))
     return tuple(
         t.with_known(normalise(value.data, t.dtype)) if isinstance(value, Tensor) else t
         for t, value in zip(results, values, strict=False)

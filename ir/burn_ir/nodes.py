@@ -31,7 +31,11 @@ def upgraded(
     attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
     draft = Draft(replace(raw, attrs=attrs), types, store, insert, learn)
     upgrade = operators()[(raw.domain, raw.op_type)].upgrades.get(version)
-    return draft if upgrade is None else upgrade(draft)
+    draft = draft if upgrade is None else upgrade(draft)
+    cls = operators()[(draft.node.domain, draft.node.op_type)]
+    if cls.replaced is Op.replaced:
+        return draft
+    return make_op(draft.node, {}).replaced(draft)
 
 
 def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Branch",
+    "Derivative",
     "Flow",
     "Layer",
     "Op",
@@ -38,11 +39,12 @@ _OPERATORS: dict[Key, type[Op]] = {}
 
 @dataclass(frozen=True)
 class Layer:
-    """A module of ``burn.nn`` that does what a node does with stored weights.
+    """A module of ``burn.nn`` that does what a node does, with weights or a state.
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with.
+    ``data`` the positions of the operands that the module is called with. Weights are
+    float32, but for ``tables``, which the module holds in the operand's dtype.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Layer:
     options: Mapping[str, Any]
     weights: Mapping[str, int]
     data: tuple[int, ...] = (0,)
+    tables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,21 @@ class Repeat:
     rows: tuple[Rows, ...]
     captured: tuple[Value, ...]
     counted: bool
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What ``Gradient`` lowers to: the derivatives of a closed body with one result.
+
+    They are by the first ``count`` of ``operands``, which the body is called with,
+    followed by what it captures. ``name`` is what the result is called.
+    """
+
+    body: Graph
+    operands: tuple[Value, ...]
+    count: int
+    captured: tuple[Value, ...]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -197,6 +215,14 @@ class Op(ABC):
         Called with the operands' types; a constant operand's type has ``known``.
         """
         return None
+
+    def replaced(self, draft: Draft) -> Draft:
+        """``draft``, a node of this operator, as one or several of other operators.
+
+        Overridden where attributes are weights, which then become stored operands;
+        an operator that does so is neither inferred nor lowered itself.
+        """
+        return draft
 
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph, RawNode
 
 
-def sort_nodes(graph: RawGraph, problems: list[Problem]) -> list[RawNode]:
+def sort_nodes(
+    graph: RawGraph, report: Callable[[RawNode, str], None]
+) -> list[RawNode]:
     """The nodes, each after those it needs; otherwise in the order of the file.
 
-    A cycle, and a name with two producers, are added to ``problems``.
+    A cycle, and a name with two producers, are told to ``report``.
     """
     producer: dict[str, int] = {}
     for index, node in enumerate(graph.nodes):
@@ -20,8 +21,7 @@ def sort_nodes(graph: RawGraph, problems: list[Problem]) -> list[RawNode]:
             if name is not None and (
                 name in producer or name in graph.inputs or name in graph.constants
             ):
-                message = f"expected one producer of {name!r}, found two"
-                problems.append(Problem(message, node.name, node.op_type))
+                report(node, f"expected one producer of {name!r}, found two")
             elif name is not None:
                 producer[name] = index
     needs = [
@@ -30,9 +30,10 @@ def sort_nodes(graph: RawGraph, problems: list[Problem]) -> list[RawNode]:
     ]
     order = _kahn(needs)
     if len(order) < len(graph.nodes):
-        stuck = graph.nodes[next(i for i in range(len(needs)) if i not in set(order))]
+        sorted_ones = set(order)
+        stuck = next(i for i in range(len(needs)) if i not in sorted_ones)
         message = "expected a graph without cycles; this node needs its own result"
-        problems.append(Problem(message, stuck.name, stuck.op_type))
+        report(graph.nodes[stuck], message)
     return [graph.nodes[index] for index in order]
 
 

@@ -16,6 +16,7 @@ OPSETS: Mapping[str, int] = {
     "ai.onnx.preview": 1,
     "ai.onnx.preview.training": 1,
     "com.microsoft": 1,
+    "com.microsoft.nchwc": 1,
 }
 
 #: Constants are stored when the graph is built, so there is no operator to declare.
@@ -42,6 +43,17 @@ def walk(graph: RawGraph) -> Iterator[RawNode]:
                 yield from walk(value)
 
 
+def newest_opset(domain: str) -> int | None:
+    """The newest opset of a domain that is known; None if none of its operators is.
+
+    Of a domain that is none of ours, it is the newest version of any operator.
+    """
+    if domain in OPSETS:
+        return OPSETS[domain]
+    declared = [op.versions[-1] for (d, _), op in operators().items() if d == domain]
+    return max(declared, default=None)
+
+
 def newest_version(node: RawNode) -> int:
     """The newest version of a declared operator."""
     return operators()[(node.domain, node.op_type)].versions[-1]
@@ -61,7 +73,7 @@ def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:
         return
     name = node.name or next((o for o in node.outputs if o), "")
     opset = opsets.get(node.domain)
-    newest = OPSETS.get(node.domain)
+    newest = newest_opset(node.domain)
     if opset is not None and newest is not None and opset > newest:
         message = f"expected opset {newest} or older of domain {node.domain!r}"
         yield Problem(message, name, node.op_type, opset)

@@ -76,6 +76,10 @@ class Box(Methods):
         return self._value.shape
 
     @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
     def dtype(self) -> "DType":
         return self._value.dtype
 
@@ -86,6 +90,19 @@ class Box(Methods):
     def numpy(self) -> Any:
         """The contents as a NumPy array."""
         return self.value.numpy()
+
+    # A branch asks what is held: without these every box would count as true.
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __index__(self) -> int:
+        return self.value.__index__()
+
+    def __float__(self) -> float:
+        return float(self.value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.dtype}{list(self.shape)})"

@@ -160,12 +160,23 @@ def primitive(
     return declare if kernel is None else declare(kernel)
 
 
-def composite(body: Callable[P, R], /) -> Composite[P, R]:
-    """Declare the decorated function of primitives as one printable operation."""
-    made = Composite[P, R](body, 1, False)
-    made.gradient_reason = "differentiated through its body"
-    _register(made)
-    return made
+@overload
+def composite(body: Callable[P, R], /) -> Composite[P, R]: ...
+@overload
+def composite(*, outputs: int) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
+def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) -> Any:
+    """Declare the decorated function of primitives as one printable operation.
+
+    With ``outputs`` other than 1 it returns a tuple.
+    """
+
+    def declare(function: Callable[..., Any]) -> Composite[..., Any]:
+        made = Composite[..., Any](function, outputs, False)
+        made.gradient_reason = "differentiated through its body"
+        _register(made)
+        return made
+
+    return declare if body is None else declare(body)
 
 
 def _register(made: Primitive[..., Any]) -> Primitive[..., Any]:

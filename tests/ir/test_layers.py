@@ -18,6 +18,10 @@ EXPECTED = {
     "GroupNormalization": {"GroupNorm"},
     "RMSNormalization": {"RMSNorm"},
     "Gemm": {"Linear"},
+    "RandomNormalLike": {"RandomNormalLike"},
+    "RandomUniformLike": {"RandomUniformLike"},
+    "Bernoulli": {"Bernoulli"},
+    "Multinomial": {"Multinomial"},
 }
 
 

@@ -1,11 +1,13 @@
 """One-node models in onnxruntime: the judge of values."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 Array = np.ndarray[Any, Any]
 
@@ -14,6 +16,35 @@ def run_node(
     op: str, *inputs: Array | None, opset: int = 17, outputs: int = 1, **attributes: Any
 ) -> list[Array]:
     """The results of one ONNX node; ``None`` stands for an input left out."""
+    model = one_node(op, inputs, opset, outputs, attributes)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    found: list[Array] = session.run(None, _feed(inputs))
+    return found
+
+
+def by_reference(
+    op: str, *inputs: Array | None, opset: int = 17, outputs: int = 1, **attributes: Any
+) -> list[Array]:
+    """As :func:`run_node`, by ONNX's reference implementation."""
+    model = one_node(op, inputs, opset, outputs, attributes)
+    found = ReferenceEvaluator(model).run(None, _feed(inputs))
+    return [np.asarray(y) for y in found]
+
+
+def _feed(inputs: Sequence[Array | None]) -> dict[str, Array]:
+    return {f"x{i}": x for i, x in enumerate(inputs) if x is not None}
+
+
+def one_node(
+    op: str,
+    inputs: Sequence[Array | None],
+    opset: int,
+    outputs: int,
+    attributes: Mapping[str, Any],
+) -> onnx.ModelProto:
+    """The model of one node whose operands are like ``inputs``."""
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     outs = [f"y{i}" for i in range(outputs)]
     graph = helper.make_graph(
@@ -24,13 +55,7 @@ def run_node(
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 10
-    model = onnx.shape_inference.infer_shapes(model)
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    feed = {n: x for n, x in zip(names, inputs, strict=True) if x is not None}
-    found: list[Array] = session.run(None, feed)
-    return found
+    return onnx.shape_inference.infer_shapes(model)
 
 
 def _info(name: str, x: Array) -> Any:

@@ -89,3 +89,37 @@ def test_dropout() -> None:
     assert not np.any(ops.dropout(burn.tensor(x), state(), p=1.0)[0].numpy())
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         ops.dropout(burn.tensor(x), state(), p=1.5)
+
+
+def test_multinomial() -> None:
+    logits = np.log(np.array([[0.2, 0.0, 0.8], [0.5, 0.25, 0.25]]) + 1e-300)
+    drawn, after = ops.multinomial(state(), burn.tensor(logits - 50), 30000)
+    assert (drawn.shape, drawn.dtype) == ((2, 30000), burn.int32)
+    assert after.tolist() == [42, 30000]
+    counts = [np.bincount(row, minlength=3) / 30000 for row in drawn.numpy()]
+    np.testing.assert_allclose(counts, [[0.2, 0, 0.8], [0.5, 0.25, 0.25]], atol=0.01)
+
+
+def test_dropout_by_seed_draws_what_numpy_drew() -> None:
+    x = np.random.default_rng(0).standard_normal((5, 6, 7)).astype(np.float32)
+    kept = np.random.RandomState(9).uniform(size=x.shape) >= 0.3
+    for _ in range(2):
+        y, mask = ops.dropout_by_seed(burn.tensor(x), 0.3, seed=9)
+        np.testing.assert_array_equal(mask.numpy(), kept)
+        np.testing.assert_allclose(y.numpy(), np.where(kept, x / 0.7, 0), rtol=1e-6)
+    same, mask = ops.dropout_by_seed(burn.tensor(x), 0.3, False, seed=9)
+    np.testing.assert_array_equal(same.numpy(), x)
+    assert mask.numpy().all()
+    ratio = burn.tensor(np.array(1.0))
+    none, mask = ops.dropout_by_seed(burn.tensor(x), ratio, seed=9)
+    assert not none.numpy().any()
+    check_gradient(lambda t: ops.dropout_by_seed(t, 0.3, seed=9)[0], x)
+
+
+def test_dropout_with_mask() -> None:
+    x = np.random.default_rng(0).standard_normal((20, 30, 40))
+    y, kept, after = ops.dropout_with_mask(burn.tensor(x), state(), 0.3)
+    np.testing.assert_allclose(kept.numpy().mean(), 0.7, atol=0.01)
+    np.testing.assert_allclose(y.numpy(), x * kept.numpy() / 0.7, rtol=1e-6)
+    assert after.tolist() == [42, 6000]
+    check_gradient(lambda t: ops.dropout_with_mask(t, state(), 0.3)[0], x[:2, :3, :4])

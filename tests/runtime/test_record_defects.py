@@ -236,7 +236,6 @@ REFUSED: dict[str, tuple[list[tuple[Any, Any]], Any, str]] = {
     "surrogate": ([("a\udc80", X)], {}, r"name 'a\\udc80': lone surrogate"),
     "number": ([(3, X)], {}, "tensor name must be a string, got 3"),
     "duplicate": ([("x", X), ("x", X)], {}, "tensor 'x': duplicate name"),
-    "int4": ([("x", X.astype(ml_dtypes.int4))], {}, "tensor 'x': dtype int4 has no"),
     "complex": ([("x", X.astype("c16"))], {}, "dtype complex128 has no place"),
     "objects": ([("x", X.astype(object))], {}, "dtype object has no place"),
     "list": ([("x", [1, 2])], {}, "expected an array or a TensorSource, got list"),

@@ -12,6 +12,8 @@ import pytest
 import safetensors
 import safetensors.numpy
 
+from burn import nn
+from burn.dtypes import integer_limits
 from burn.record import RecordError, open_record, write_record
 from burn.record.dtypes import DTYPES, PLAIN, TAGS
 
@@ -59,6 +61,24 @@ def test_every_dtype_of_ml_dtypes_that_the_format_names_is_there() -> None:
     assert DTYPES["F4"] == ml_dtypes.float4_e2m1fn
     assert DTYPES["BF16"] == ml_dtypes.bfloat16
     assert len(TAGS) == len(DTYPES) == 20
+
+
+class Holder(nn.Module):
+    """A module with one buffer like ``array``."""
+
+    def __init__(self, array: Array) -> None:
+        super().__init__()
+        self.x = nn.buffer(*array.shape, dtype=array.dtype)
+
+
+@pytest.mark.parametrize("name", ["int2", "int4", "uint2", "uint4"])
+def test_integers_below_a_byte_take_one(name: str, tmp_path: Path) -> None:
+    limits = integer_limits(np.dtype(name))
+    array = np.arange(limits.min, limits.max + 1).reshape(1, 2, -1).astype(name)
+    write_record(tmp_path / "r", [("x", array)])
+    assert_same(open_record(tmp_path / "r")["x"], array.astype(f"{name[:-1]}8"))
+    module = Holder(array)
+    assert_same(module.load_weights(tmp_path / "r").x.numpy(), array)
 
 
 def test_f4_is_packed_low_half_first(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import burn
 from burn import ops
 from tests.runtime.gradcheck import check_gradient
-from tests.runtime.onnx_node import run_node as run_opset
+from tests.runtime.onnx_node import by_reference, run_node as run_opset
 
 run_node = partial(run_opset, opset=21)
 
@@ -17,8 +17,10 @@ RNG = np.random.default_rng(21)
 X = RNG.standard_normal((2, 3, 5, 7)).astype(np.float32)
 COORDINATES = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"] + [
     "align_corners",
+    "pytorch_align_corners",
     "asymmetric",
 ]
+TRANSFORMATION = "coordinate_transformation_mode"
 NEAREST = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 UP = np.array([1, 1, 1.7, 2.3], np.float32)
 DOWN = np.array([1, 1, 0.45, 0.6], np.float32)
@@ -27,7 +29,14 @@ MIXED = np.array([2, 3, 8, 2])
 
 def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) -> None:
     options = {k: int(v) if isinstance(v, bool) else v for k, v in attrs.items()}
-    (expected,) = run_node("Resize", x, roi, scales, sizes, opset=19, **options)
+    judge = run_node
+    if options.get(TRANSFORMATION) == "pytorch_align_corners":
+        options[TRANSFORMATION] = "align_corners"
+    elif sizes is None and options.get(TRANSFORMATION) == "align_corners":
+        # onnxruntime aligns the corners of rounded extents; ONNX's own cases
+        # (resize_downsample_scales_linear_align_corners) those of scaled ones.
+        judge = partial(by_reference, cubic_coeff_a=-0.75)
+    (expected,) = judge("Resize", x, roi, scales, sizes, opset=19, **options)
     found = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
     assert found.dtype == x.dtype
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)

@@ -85,7 +85,13 @@ def prelu(draw: Draw, version: int) -> Example:
     s = floats(draw, slope)
     along = s.reshape(-1, *(1 for _ in shape[2:])) if version < 7 else s
     expected = [np.where(x > 0, x, along * x)] if version < 7 else None
-    return Example({}, [x, s], smooth=False, resizable=version >= 7, expected=expected)
+    return Example(
+        {},
+        [x, s],
+        smooth=is_smooth(x, (0,)),
+        resizable=version >= 7,
+        expected=expected,
+    )
 
 
 @case("Shrink")

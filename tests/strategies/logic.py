@@ -75,8 +75,10 @@ def negation(draw: Draw, version: int) -> Example:
 def where(draw: Draw, version: int) -> Example:
     shape = extents(draw)
     condition = bools(draw, broadcastable(draw, shape))
-    y = floats(draw, broadcastable(draw, shape))
-    return Example({}, [condition, floats(draw, shape), y])
+    dtype = draw(st.sampled_from([np.float32, np.float16]))
+    y = floats(draw, broadcastable(draw, shape), dtype)
+    x = floats(draw, draw(st.sampled_from([shape, ()])), dtype)
+    return Example({}, [condition, x, y if x.ndim else np.asarray(-x)])
 
 
 def _unusual(draw: Draw) -> Array:

@@ -42,7 +42,8 @@ def batch(draw: Draw, version: int) -> Example:
     shape = extents(draw, 2, 5, least=2, most=4)
     attrs = attributes(draw, epsilon=0.03)
     spatial = not (version < 9 and draw(st.booleans()))
-    if version < 7:
+    training = draw(st.booleans())
+    if version < 7 and not training:
         attrs["is_test"] = 1
     if version == 1:
         attrs["consumed_inputs"] = (0,) * 5
@@ -50,20 +51,35 @@ def batch(draw: Draw, version: int) -> Example:
     outputs = 1
     if not spatial:
         attrs["spatial"] = 0
-    if version >= 14 and draw(st.booleans()):
-        attrs |= {"training_mode": 1, "momentum": 0.7}
-        outputs = 3
+    if training:
+        attrs |= {"momentum": 0.7} | ({"training_mode": 1} if version >= 14 else {})
+        outputs = 3 if version >= 14 else 5
     x, scale, bias = floats(draw, shape), *(floats(draw, statistics) for _ in "sb")
-    mean, var = floats(draw, statistics), positive(draw, statistics)
-    expected = None
-    if version < 9:
-        wide = statistics if not spatial else (-1, *(1 for _ in shape[2:]))
-        s, b, m, v = (a.reshape(wide) for a in (scale, bias, mean, var))
-        expected = [(x - m) / np.sqrt(v + attrs.get("epsilon", 1e-5)) * s + b]
-    inputs = [x, scale, bias, mean, var]
+    inputs = [x, scale, bias, floats(draw, statistics), positive(draw, statistics)]
+    expected = batch_expected(attrs, inputs, training)[:outputs]
     return example(
-        attrs, inputs, outputs, expected=expected, resizable=spatial and outputs == 1
+        attrs,
+        inputs,
+        outputs,
+        expected=expected if version < (14 if training else 9) else None,
+        resizable=spatial and outputs == 1,
     )
+
+
+def batch_expected(
+    attrs: dict[str, Any], inputs: list[Array], training: bool
+) -> list[Array]:
+    """The results as versions before 14 describe them."""
+    x, scale, bias, mean, var = inputs
+    spatial = attrs.get("spatial", 1)
+    axes = (0, *range(2, x.ndim)) if spatial else (0,)
+    now, spread = (x.mean(axes), x.var(axes)) if training else (mean, var)
+    wide = (-1, *(1 for _ in x.shape[2:])) if spatial else scale.shape
+    s, b, m, v = (a.reshape(wide) for a in (scale, bias, now, spread))
+    y = (x - m) / np.sqrt(v + attrs.get("epsilon", 1e-5)) * s + b
+    kept = np.float32(attrs.get("momentum", 0.9))
+    averages = [mean * kept + now * (1 - kept), var * kept + spread * (1 - kept)]
+    return [y, *averages, now, spread]
 
 
 @case("InstanceNormalization")
@@ -92,7 +108,11 @@ def layer(draw: Draw, version: int) -> Example:
     x = floats(draw, shape)
     # The statistics are float32 whatever the data are, too coarse to differentiate.
     smooth = outputs == 1
-    return Example(attrs, [x, *weights], outputs, smooth=smooth, rtol=1e-4, atol=1e-5)
+    newer = (17, attrs) if version == 1 else None
+    inputs = [x, *weights]
+    return Example(
+        attrs, inputs, outputs, smooth=smooth, newer=newer, rtol=1e-4, atol=1e-5
+    )
 
 
 @case("RMSNormalization")
@@ -136,18 +156,3 @@ def norm_of_axis(draw: Draw, version: int) -> Example:
     shape = extents(draw, least=2)
     attrs = attributes(draw, p=1, axis=draw(st.integers(-len(shape), len(shape) - 1)))
     return Example(attrs, [floats(draw, shape)], rtol=1e-4)
-
-
-@case("Dropout")
-def dropout(draw: Draw, version: int) -> Example:
-    x = floats(draw, extents(draw))
-    outputs = draw(st.integers(1, 2)) if version >= 10 else 1
-    expected = [x, np.ones(x.shape, bool)][:outputs]
-    if version < 12:
-        attrs = attributes(draw, ratio=0.3) | ({"is_test": 1} if version < 7 else {})
-        return Example(attrs, [x], outputs, expected=expected)
-    ratio = draw(st.sampled_from([None, np.array(0.3, np.float32)]))
-    mode = draw(st.sampled_from([None, np.array(False)]))
-    attrs = attributes(draw, seed=3)
-    stored = frozenset((1, 2))
-    return Example(attrs, [x, ratio, mode], outputs, always_stored=stored)

@@ -47,6 +47,18 @@ def cumsum(draw: Draw, version: int) -> Example:
     return Example(attrs, [integers(draw, shape, -9, 9), axis])
 
 
+@case("CumProd")
+def cumprod(draw: Draw, version: int) -> Example:
+    shape = extents(draw)
+    attrs = {n: draw(st.integers(0, 1)) for n in ("exclusive", "reverse")}
+    axis = np.array(axis_of(draw, len(shape)), draw(st.sampled_from(["i4", "i8"])))
+    if draw(st.booleans()):
+        x = floats(draw, shape, draw(st.sampled_from([np.float32, np.float64])))
+        x[x < -1.0] = 0.0
+        return Example(attrs, [x, axis], smooth=True)
+    return Example(attrs, [integers(draw, shape, -3, 3, np.int32), axis])
+
+
 @case("Trilu")
 def trilu(draw: Draw, version: int) -> Example:
     attrs = {"upper": draw(st.integers(0, 1))}

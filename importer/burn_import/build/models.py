@@ -9,7 +9,7 @@ from typing import Any
 
 from burn_import.output import check_module_path, read_header
 
-_KEYS = {"input", "output", "class-name"}
+_KEYS = {"input", "output", "class-name", "operators"}
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class Model:
     input: Path
     output: Path
     class_name: str | None
+    operators: tuple[str, ...] = ()
 
     @property
     def weights(self) -> Path:
@@ -45,13 +46,17 @@ def _model(entry: Any, number: int, root: Path) -> Model:
         raise ValueError(f"{where}: expected a table with 'input' and 'output'")
     if unknown := sorted(entry.keys() - _KEYS):
         raise ValueError(f"{where}: expected keys {sorted(_KEYS)}, got {unknown}")
-    if not all(isinstance(value, str) for value in entry.values()):
-        raise ValueError(f"{where}: expected text as values")
+    operators = entry.get("operators", [])
+    named = operators if isinstance(operators, list) else [None]
+    texts = [v for key, v in entry.items() if key != "operators"]
+    if not all(isinstance(value, str) for value in (*texts, *named)):
+        raise ValueError(f"{where}: expected text as values, and as list of operators")
     output = root / entry["output"]
     if not output.resolve().is_relative_to(root.resolve()) or ".." in output.parts:
         raise ValueError(f"{where}: expected an output inside the project")
     check_module_path(output)
-    return Model(root / entry["input"], output, entry.get("class-name"))
+    name = entry.get("class-name")
+    return Model(root / entry["input"], output, name, tuple(operators))
 
 
 def bring_up_to_date(model: Model) -> list[str]:
@@ -75,7 +80,10 @@ def bring_up_to_date(model: Model) -> list[str]:
             return [f"{name} was edited since it was written, and stays as it is"]
         if not model.input.exists() or _is_current(model, digests.source):
             return []
-    compiled = import_model(model.input, Options(model.class_name, model.output.stem))
+    options = Options(
+        model.class_name, model.output.stem, operators=model.operators
+    )
+    compiled = import_model(model.input, options)
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)
     return []

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 import click
 
 from burn_import.cli.report import Report
+from burn_import.options import Options
 from burn_import.version import VERSION
 
 
@@ -60,6 +63,12 @@ def burn_import(ctx: click.Context) -> None:
     help="The module to write; the weights go beside it. [default: MODEL's name, here]",
 )
 @click.option("--class-name", help="The name of the top class. [default: the module's]")
+@click.option(
+    "--operators",
+    multiple=True,
+    metavar="MODULE",
+    help="A module that declares operators of your own. May be repeated.",
+)
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Compile and check, write nothing.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
@@ -70,6 +79,7 @@ def import_command(
     model: Path,
     output: Path | None,
     class_name: str | None,
+    operators: tuple[str, ...],
     force: bool,
     dry_run: bool,
     style: str | None,
@@ -77,8 +87,9 @@ def import_command(
 ) -> None:
     """Write the Python module of MODEL, an ONNX file."""
     report = Report(style or "text", str(model))
-    with _Answer(report, verbose) as answer:
-        _import(report, model, output, class_name, force=force, dry_run=dry_run)
+    with _Answer(report, verbose) as answer, _current_directory(operators):
+        options = Options(class_name, operators=operators)
+        _import(report, model, output, options, force=force, dry_run=dry_run)
     ctx.exit(answer.code)
 
 
@@ -86,23 +97,37 @@ def _import(
     report: Report,
     model: Path,
     output: Path | None,
-    class_name: str | None,
+    options: Options,
     *,
     force: bool,
     dry_run: bool,
 ) -> None:
-    from burn_import.options import Options
     from burn_import.output import OutputRefused, check_module_path, check_ours
     from burn_import.pipeline import import_model, module_stem, write_model
 
     output = output or Path(f"{module_stem(model)}.py")
-    if class_name is not None and not _is_class_name(class_name):
-        raise OutputRefused(f"expected an identifier as class name, got {class_name!r}")
+    name = options.class_name
+    if name is not None and not _is_class_name(name):
+        raise OutputRefused(f"expected an identifier as class name, got {name!r}")
     check_module_path(output)
     if not force:  # before the work, and again when writing
         check_ours(output)
-    compiled = import_model(model, Options(class_name, output.stem))
+    compiled = import_model(model, replace(options, stem=output.stem))
     report.result(write_model(compiled, output, force=force, dry_run=dry_run), dry_run)
+
+
+@contextmanager
+def _current_directory(operators: Sequence[str]) -> Iterator[None]:
+    """Modules are looked for in the current directory too, if there are any."""
+    if not operators:
+        yield
+        return
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 def _is_class_name(name: str) -> bool:

@@ -54,6 +54,11 @@ PHRASES = frozenset(
     {"super().__init__", "cls().load_weights", "Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
+#: Functions to which every string is data: they look it up, match it or return it.
+TEXTS = frozenset(
+    {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
+    | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
+)
 #: Which strings the first argument of a call may hold.
 STRINGS = {
     "float": re.compile("nan"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
+from burn_import.emit.families import Families
 from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles, meaningful
 from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.text import ClassText
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
     Namespace,
@@ -29,25 +33,12 @@ from burn_ir.op import Layer
 from burn_ir.types import Type
 
 
-@dataclass
-class ClassText:
-    """What the class template shows."""
-
-    name: str
-    doc: str
-    fields: list[str]
-    signature: str = ""
-    result: str = ""
-    body: list[str] = field(default_factory=list)
-    root: bool = False
-    modules: set[str] = field(default_factory=set)
-
-
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, holders: Holders) -> None:
+    def __init__(self, part: Part, holders: Holders, known: Families) -> None:
         self.part = part
+        self.families = known
         self.graph = part.graph
         self.trace: FunctionTrace = trace_part(part)
         part.layers = self.trace.layers
@@ -62,8 +53,8 @@ class ClassWriter:
         for item in self.part.items:
             for call in calls_of(item):
                 part = call.part
-                made = sequence_text(part) if part.sequence else f"{part.class_name}()"
-                entries[call.path] = made
+                made = self.families.call(part.class_name)
+                entries[call.path] = sequence_text(part) if part.sequence else made
             if isinstance(item, Node):
                 for node in with_bodies(item):
                     path = self.part.layer_paths.get(id(node))
@@ -99,7 +90,8 @@ class ClassWriter:
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
         made = self.containers.entries.values()
-        return {name for name in ("ops", "math") for t in made if f"{name}." in t}
+        modules = ("ops", "math", "burn")
+        return {name for name in modules for t in made if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
@@ -184,8 +176,12 @@ def sequence_text(part: Part) -> str:
 def layer_text(layer: Layer) -> str:
     """``nn.Conv2d(3, 8, kernel_size=3)``."""
     args = [literal(arg) for arg in layer.args]
-    args += [f"{name}={literal(value)}" for name, value in layer.options.items()]
+    args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
+
+
+def _argument(value: Any) -> str:
+    return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
 def parameter_names(part: Part) -> list[str]:
@@ -201,8 +197,11 @@ def parameter_names(part: Part) -> list[str]:
     return [names.unique(name) for name in given[: len(part.inputs)]]
 
 
-def part_doc(part: Part, paths: list[Path]) -> str:
-    """Where a module stands in the model, and what it makes of which shape."""
+def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
+    """Where a module stands in the model, and what it makes of which shape.
+
+    Shapes are left out unless ``shown``: not all that stand for it have them.
+    """
     if not part.path or not part.inputs or not part.outputs:
         return ""
     first = ".".join(paths[0])
@@ -213,7 +212,8 @@ def part_doc(part: Part, paths: list[Path]) -> str:
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
     doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
-    return comment(doc if len(doc) <= 78 else f"``{first}``{more}.", 78)
+    short = shown and len(doc) <= 78
+    return comment(doc if short else f"``{first}``{more}.", 78)
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:

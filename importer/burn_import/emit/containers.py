@@ -69,6 +69,8 @@ class Containers:
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
         ]
+        if len(set(texts)) > 1 and _one_class(texts):
+            return f"nn.ModuleList([{', '.join(texts)}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
             return f"nn.ModuleTuple({', '.join(texts)})"
         if count > 1:
@@ -91,6 +93,12 @@ class Containers:
             inside = self.is_list(path[:length])
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
+
+
+def _one_class(texts: list[str]) -> bool:
+    """Whether all are of one class of the file, made with other numbers."""
+    heads = {text.partition("(")[0] for text in texts}
+    return len(heads) == 1 and "." not in heads.pop()
 
 
 def _attribute(name: str) -> str:

@@ -16,6 +16,7 @@ from burn_import.source.extents import bindable
 from burn_import.source.trace import (
     Block,
     Choice,
+    Derivation,
     ModuleCall,
     Repetition,
     Symbol,
@@ -28,7 +29,7 @@ from burn_ir.containers import sequence_of
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.evaluate import joined_rows, piece
 from burn_ir.graph import Graph, Node
-from burn_ir.op import Branch, Layer, Repeat
+from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
 
 
@@ -143,6 +144,9 @@ class _Run:
             return
         if isinstance(result, Repeat):
             self.repeat(result, node, graph)
+            return
+        if isinstance(result, Derivative):
+            self.derivation(result, node, graph)
             return
         results = result if isinstance(result, tuple) else (result,)
         for name, value in zip(node.outputs, results, strict=False):
@@ -305,6 +309,21 @@ class _Run:
         self.values[names[1]] = self.tracer.symbol(certain, names[1])
         counter: Poly = number.known.reshape(-1)[0]
         return counter
+
+    def derivation(self, of: Derivative, node: Node, graph: Graph) -> None:
+        """A function of its own, and its gradient."""
+        outer, extents = dict(self.values), set(self.extents)
+        block = Block()
+        self.tracer.blocks.append(block)
+        names = of.body.inputs
+        state = [self.define(n, of.body).data for n in names[: len(of.operands)]]
+        self.values.update(zip(names[len(state) :], of.captured, strict=True))
+        self.fill(block, of.body)
+        self.values, self.extents = outer, extents
+        targets = self.targets(node, graph)
+        targets += [Symbol() for _ in range(of.count - len(targets))]
+        args = list(of.operands)
+        self.tracer.append(Derivation(of.name, args, state, block, targets))
 
     def check(
         self,

@@ -24,6 +24,7 @@ from burn_import.emit.allowed import (
     PHRASES,
     STRINGS,
     TAKEN,
+    TEXTS,
     TOP,
     WORD,
     public,
@@ -73,6 +74,7 @@ class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
         self.known = GIVEN.union(*(_binds(node) for node in nodes))
+        self.known |= set(_inner_functions(nodes))
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
@@ -103,11 +105,17 @@ class _Gate:
         elif isinstance(node, ast.keyword):
             self.strings([node.value], WORD)
         elif isinstance(node, ast.Call):
-            text = _spelt(node.func)
-            if text in STRINGS:
-                self.strings(node.args[:1], STRINGS[text])
-            if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
-                self.placed.add(id(node.args[0]))
+            self.place_call(node)
+
+    def place_call(self, node: ast.Call) -> None:
+        text = _spelt(node.func)
+        if text in STRINGS:
+            self.strings(node.args[:1], STRINGS[text])
+        if text in TEXTS:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            self.strings(given, STRINGS["ops.array"])
+        if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
+            self.placed.add(id(node.args[0]))
 
     def strings(
         self, values: Iterable[ast.expr | None], pattern: re.Pattern[str]
@@ -187,6 +195,21 @@ class _Gate:
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
+
+
+def _inner_functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names of functions inside functions, which are local ones.
+
+    Raises:
+        UnsafeSource: one of them means something already.
+    """
+    for node in nodes:
+        inside = list(ast.walk(node))[1:] if isinstance(node, ast.FunctionDef) else []
+        for inner in inside:
+            if isinstance(inner, ast.FunctionDef):
+                if inner.name in TAKEN or inner.name.startswith("_"):
+                    raise UnsafeSource(inner.lineno, f"a function {inner.name!r}")
+                yield inner.name
 
 
 def _binds(node: ast.AST) -> Iterator[str]:

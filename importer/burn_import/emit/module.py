@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from burn_import.emit.classes import (
-    ClassText,
     ClassWriter,
     describe,
     output_names,
@@ -15,7 +14,9 @@ from burn_import.emit.classes import (
     part_doc,
 )
 from burn_import.emit.containers import Holders
-from burn_import.source.names import comment, literal
+from burn_import.emit.families import Families, families
+from burn_import.emit.text import ClassText
+from burn_import.source.names import Namespace, comment, literal
 from burn_import.structure import Tree
 from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
@@ -38,19 +39,30 @@ class Source:
 
 def emit(tree: Tree, graph: Graph, record: str) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights."""
-    texts: list[ClassText] = []
-    holders = Holders(tree.names)
-    for part in tree.classes:
-        root = part is tree.root
-        writer = ClassWriter(part, holders)
-        wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        doc = part_doc(part, tree.instances(part))
-        texts.append(writer.write(parameter_names(part), wrap, doc))
-        texts += [ClassText(name, "", fields) for name, fields in holders.take()]
+    known = families(_texts(tree, Families()))
+    texts = [known.parameterised(text) for text in _texts(tree, known)]
     weights = tree.weights(graph)
     _check_sizes(weights)
     text = _module(tree, graph, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
+
+
+def _texts(tree: Tree, known: Families) -> list[ClassText]:
+    """The classes, of which ``known`` says which are one."""
+    texts: list[ClassText] = []
+    holders = Holders(Namespace(tree.names.taken))
+    for part in tree.classes:
+        if known.members and part.class_name not in known.members:
+            continue
+        root = part is tree.root
+        writer = ClassWriter(part, holders, known)
+        wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
+        family = known.members.get(part.class_name, [part.class_name])
+        shapes = part.class_name not in known.open_shapes
+        doc = part_doc(part, tree.instances(family), shapes)
+        texts.append(writer.write(parameter_names(part), wrap, doc))
+        texts += [ClassText(name, "", fields) for name, fields in holders.take()]
+    return texts
 
 
 def _check_sizes(weights: list[tuple[str, Array]]) -> None:
@@ -97,8 +109,9 @@ def _module(
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
+    given = f"{', '.join(inputs)} -> " if inputs else ""
     for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
-        title = f"{class_name}: {', '.join(inputs)} -> {shown}."
+        title = f"{class_name}: {given}{shown}."
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."

@@ -21,7 +21,7 @@ def last_tensor(call: Apply) -> int:
 
 def parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
     """The parameters of a primitive's kernel."""
-    return list(signature(primitive.kernel).parameters.values())
+    return list(signature(primitive.kernel, eval_str=True).parameters.values())
 
 
 def default(given: list[Parameter], position: int) -> str | None:

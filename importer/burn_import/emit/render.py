@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
-from burn import Tensor
+from burn import Tensor, dtypes
 from burn.dtypes import DType, is_float, is_integer, string
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
+from burn_import.emit.numbers import fits, is_number, keeps_dtype, number_in
 from burn_import.emit.parameters import (
     default,
     last_tensor,
@@ -37,8 +38,10 @@ WEAK = frozenset(
     | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
     | {"less", "less_equal", "greater", "greater_equal"}
 )
-#: Primitives whose array operands may be a Python list of integers.
-LISTS = frozenset({"concat", "take"})
+#: How a primitive annotates tensors; a list of numbers would lose their dtype.
+TENSORS = (Array, Array | None, list[Array])
+#: Operands that may be a Python list of integers, and those of which dtypes.
+LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
 #: Primitives that keep tensors as they are, so that they may leave the model.
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
@@ -208,8 +211,9 @@ class Renderer:
     def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
         """The positional arguments, each as its parameter wants it."""
         declared = parameters(call.primitive)
-        weak = call.primitive.name in WEAK
-        if weak and all(_is_number(arg) for arg in call.args):
+        name = call.primitive.name
+        weak = name in WEAK
+        if weak and all(is_number(arg) for arg in call.args):
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
                 return [self.number(arg) for arg in call.args]
@@ -222,10 +226,10 @@ class Renderer:
             )
             if weak:
                 result.append(self.weak(arg, call))
-            elif call.primitive.name in KEEPS and isinstance(arg, Tensor):
+            elif name in KEEPS and isinstance(arg, Tensor):
                 result.append(self.value(arg))
-            elif annotation in (Array, list[Array]):
-                result.append(self.data(arg, call.primitive.name in LISTS))
+            elif annotation in TENSORS:
+                result.append(self.data(arg, LISTS.get((name, position), ())))
             else:
                 result.append(self.host(arg))
         return result
@@ -233,17 +237,18 @@ class Renderer:
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
         if isinstance(arg, Tensor) and arg.data not in self.names:
-            number = _number(arg.data)
+            number = number_in(arg.data)
             others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
-            if number is not None and _fits(arg.data, others):
+            plain = number is not None and fits(arg.data, others)
+            if plain and keeps_dtype(arg, call):
                 return self.host(number)
         return self.data(arg)
 
     def number(self, arg: Any) -> Expression:
         """An operand known to be one number."""
-        return self.host(_number(arg.data) if isinstance(arg, Tensor) else arg)
+        return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
 
-    def data(self, arg: Any, lists: bool = False) -> Expression:
+    def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
         """An operand that must be a tensor (or a Python number given by a lower)."""
         if isinstance(arg, list):
             items = [self.data(item, lists) for item in arg]
@@ -257,7 +262,7 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and known is not None and known.ndim == 1 and _listable(known):
+        if lists and _is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
@@ -332,17 +337,18 @@ class Renderer:
         return atom(text)
 
 
-def _is_number(arg: Any) -> bool:
-    if isinstance(arg, Tensor):
-        return _number(arg.data) is not None
-    return isinstance(arg, int | float | Poly)
-
-
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, Tensor):
         known = value.data.known
         return known is not None and known.ndim == 1
     return isinstance(value, list | tuple)
+
+
+def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
+    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    known, kind = symbol.known, symbol.type
+    right = kind is not None and kind.dtype in dtypes
+    return right and known is not None and known.ndim == 1 and _listable(known)
 
 
 def _listable(known: np.ndarray[Any, Any]) -> bool:
@@ -356,30 +362,3 @@ def is_text(known: np.ndarray[Any, Any]) -> bool:
     if known.dtype != string:
         return False
     return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
-
-
-def _number(symbol: Symbol) -> Any:
-    """The only element of a constant operand, or None."""
-    known = symbol.known
-    if known is None or known.size != 1:
-        return None
-    if known.dtype == object:
-        item = known.reshape(-1)[0]
-        return item if isinstance(item, Poly) else None
-    plain = known.dtype.kind in "biu" or is_float(known.dtype)
-    return known.reshape(-1)[0] if plain else None
-
-
-def _fits(symbol: Symbol, others: list[Tensor]) -> bool:
-    """Whether a number has the effect of the constant: no axis or dtype is lost."""
-    known = symbol.known
-    assert known is not None
-    tensors = [other.data for other in others if _number(other.data) is None]
-    if known.ndim == 0:
-        return bool(tensors)
-    return any(
-        t.type is not None
-        and t.type.shape is not None
-        and len(t.type.shape) >= known.ndim
-        for t in tensors
-    )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from burn import Tensor
+from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.naming import role
 from burn_import.emit.render import Renderer
@@ -17,13 +18,14 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
     Repetition,
     Statement,
     Symbol,
 )
-from burn_import.source.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import conditions, count_uses, drop_dead, held
 from burn_ir.containers import python_type
 
 WIDTH = 88
@@ -31,6 +33,8 @@ WIDTH = 88
 INLINE_WIDTH = 52
 #: An extent that is longer than this explains nothing: no comment.
 LONG_EXTENT = 24
+#: More names of one kind than this are not looked through one by one.
+CROWD = 64
 STREAMS = ("x", "y", "z")
 
 
@@ -64,6 +68,7 @@ class Writer:
         self.render.conditions = conditions(trace.body, self.remaining)
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
+        self.numbers: dict[str, int] = {}  # the highest that a name was given
         #: What each name is a name of, in the whole function.
         self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
@@ -116,6 +121,8 @@ class Writer:
                 self.loop(statement, indent)
             elif isinstance(statement, Repetition):
                 write_loop(self, statement, indent)
+            elif isinstance(statement, Derivation):
+                write_derivation(self, statement, indent)
             elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
             else:
@@ -204,13 +211,16 @@ class Writer:
             return hint
         return next((s for s in STREAMS if s not in self.live), "y")
 
-    def free(self, name: str, symbol: Symbol) -> str:
+    def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
         """``name`` or one with a number: free, and never used for another kind."""
         base, number = name, 1
-        kind = python_type(symbol.type)
+        kind = kind or python_type(symbol.type)
         while name in self.live or self.kinds.get(name, kind) != kind:
             number += 1
+            if number == CROWD:  # so many alive at once: go on where the last one was
+                number = max(number, self.numbers.get(base, 0) + 1)
             name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
+        self.numbers[base] = max(number, self.numbers.get(base, 0))
         return name
 
     def choice(self, choice: Choice, indent: int) -> None:
@@ -321,6 +331,15 @@ class Writer:
         self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
         self.line(f"{name} = {item}({inner})", indent + 1)
         self.read_extents(target, indent)
+        for symbol in held(loop):
+            self.release(symbol)
+
+    def release(self, symbol: Symbol) -> None:
+        """Let go of what a loop has held: its name is free if nobody reads it."""
+        self.remaining[symbol] -= 1
+        name = self.render.names.get(symbol)
+        if not self.remaining[symbol] and name and self.live.get(name) is symbol:
+            del self.live[name]
 
     def read_extents(self, symbol: Symbol, indent: int) -> None:
         """Assign the extents that are read from ``symbol``, where it is available."""

@@ -114,8 +114,8 @@ class Functions:
         ]
         if len(actual) > len(proto.input) or len(node.output) > len(proto.output):
             raise InvalidModel(
-                f"node {node.name!r}: expected at most {len(proto.input)} inputs and "
-                f"{len(proto.output)} outputs as function {proto.name!r} has, got "
+                f"{_told(node)}: expected at most {len(proto.input)} inputs and "
+                f"{len(proto.output)} outputs as the function has, got "
                 f"{len(actual)} and {len(node.output)}"
             )
         actual += [None] * (len(proto.input) - len(actual))
@@ -144,8 +144,10 @@ class Functions:
         outer = frame.call
         stack = () if outer is None else outer.stack
         if key in stack or len(stack) >= MAX_CALL_DEPTH:
-            trouble = "calls itself" if key in stack else "is called too deeply"
-            raise InvalidModel(f"node {node.name!r}: function {proto.name!r} {trouble}")
+            trouble = f"function {proto.name!r} calls itself"
+            if key not in stack:
+                trouble = f"expected calls at most {MAX_CALL_DEPTH} deep, got more"
+            raise InvalidModel(f"{_told(node)}: {trouble}")
         attrs = reader.attributes(node, frame)
         defaults = {
             attr.name for attr in proto.attribute_proto if attr.name not in attrs
@@ -176,7 +178,7 @@ class Functions:
         self.count += 1
         if self.count > MAX_NODES:
             raise TooManyNodes(
-                f"node {node.name!r}: expected calls of functions to become at most "
+                f"{_told(node)}: expected calls of functions to become at most "
                 f"{MAX_NODES} nodes, got more"
             )
 
@@ -195,9 +197,9 @@ class Functions:
         found = [_since(node.op_type, version, domain) for version in (mine, models)]
         if found[0] != found[1]:
             raise UnsupportedModel(
-                f"node {node.name!r} ({node.op_type}): expected functions of the "
-                f"model's opset {models}, got one of opset {mine}, where this operator "
-                "is another; convert the model to one opset"
+                f"{_told(node)}: expected functions of the model's opset {models}, got "
+                f"one of opset {mine}, where this operator is another; convert the "
+                "model to one opset"
             )
 
 
@@ -231,6 +233,12 @@ def _since(op_type: str, version: int, domain: str) -> int:
         return int(defs.get_schema(op_type, version, domain).since_version)
     except defs.SchemaError:
         return 0
+
+
+def _told(node: NodeProto) -> str:
+    """Which node: its name, else its first output, and what it calls."""
+    name = node.name or next((output for output in node.output if output), "")
+    return f"node {name!r} ({node.op_type})"
 
 
 def _domain(domain: str) -> str:

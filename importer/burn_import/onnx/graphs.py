@@ -190,7 +190,7 @@ class GraphReader:
                 where,
                 (proto.op_type, version, domain_of(proto.domain)),
                 self.tensors,
-                lambda graph: self.graph(graph, frame),
+                lambda graph: self.graph(_body(proto, graph), frame),
             )
         return found
 
@@ -225,6 +225,19 @@ def dim_params(proto: GraphProto) -> Iterator[str]:
         for attr in node.attribute:
             for body in (attr.g, *attr.graphs) if attr.HasField("g") else attr.graphs:
                 yield from dim_params(body)
+
+
+def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
+    """A body as the specification has it: the branches of If have no inputs.
+
+    Some writers list what a branch takes from outside as inputs, which nothing passes.
+    """
+    if node.op_type != "If" or domain_of(node.domain) != "" or not graph.input:
+        return graph
+    body = type(graph)()
+    body.CopyFrom(graph)
+    del body.input[:]
+    return body
 
 
 def _renamed(names: Names | None, name: str) -> str:

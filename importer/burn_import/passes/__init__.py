@@ -14,6 +14,7 @@ from burn_import.passes.identities import identities
 from burn_import.passes.linear import linear
 from burn_import.passes.merge import merge
 from burn_import.passes.movements import movements
+from burn_import.passes.placement import placement
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     identities,
     linear,
     merge,
+    placement,
 )
 
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import Tensor
 from burn.backend.cpu import HOST
-from burn.dtypes import is_float
+from burn.dtypes import bool_, is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.rewrite import made, rename
 from burn_ir.blame import FAULTS, blamed
@@ -19,6 +19,10 @@ from burn_ir.types import Array, Type
 #: The most memory that one folded value, and all that one run folds, may hold.
 VALUE_BYTES = 64 * 2**20
 TOTAL_BYTES = 2**30
+#: What makes numbers of quantised ones, which stay small on disk if it stays a node;
+#: and how many numbers are not worth that.
+WIDENING = frozenset({"Cast", "DequantizeLinear"})
+FEW = 8
 #: Results that are views of the operand, or one element seen many times.
 VIEWS = frozenset(
     {
@@ -33,6 +37,11 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
+#: Formulas of a few numbers, which say more than what they make. A folded one would be
+#: taken for a weight, and trained.
+FORMULAS = frozenset(
+    {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+)
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -40,8 +49,9 @@ def fold_constants(graph: Graph) -> Graph:
 
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
-    and so does a layer, which keeps its weights, and what cannot be computed: it fails
-    when the model runs, if it ever comes to it.
+    and so does a layer, which keeps its weights, what makes quantised weights larger
+    numbers, and what cannot be computed: it fails when the model runs, if it ever comes
+    to it. Windows and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -106,7 +116,20 @@ class _Folding:
     def may_fold(self, node: Node, operands: list[str | None]) -> bool:
         if not node.op.deterministic or node.op.bodies():
             return False
-        return not self.is_layer(node, operands) and self.fits(node)
+        if node.op.onnx in FORMULAS:
+            return False
+        if self.is_layer(node, operands) or self.widens(node, operands):
+            return False
+        return self.fits(node)
+
+    def widens(self, node: Node, operands: list[str | None]) -> bool:
+        """Whether the node makes a stored array of small numbers a larger one."""
+        if node.op.onnx not in WIDENING or operands[0] is None:
+            return False
+        x, result = self.constants[operands[0]], self.graph.types[node.output]
+        quantised = x.dtype.itemsize == 1 or node.op.onnx == "DequantizeLinear"
+        grows = result.dtype.itemsize > x.dtype.itemsize
+        return quantised and grows and x.size > FEW and x.dtype != bool_
 
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node is a layer with stored weights, like an embedding."""

@@ -9,6 +9,7 @@ from burn_import.source.expression import Expression, atom
 from burn_import.source.names import Namespace, identifier
 from burn_import.source.trace import (
     Block,
+    Derivation,
     Repetition,
     Statement,
     Symbol,
@@ -88,7 +89,9 @@ class Extents:
         for operand in operands(statement):
             self._bind_all(dims_in(operand), available)
         state: list[Symbol] = []
-        if isinstance(statement, Repetition):
+        if isinstance(statement, Derivation):
+            state = statement.state
+        elif isinstance(statement, Repetition):
             state = [*statement.state, *(item for item, _ in statement.items)]
             self._count(statement)
         for block in blocks_of(statement):

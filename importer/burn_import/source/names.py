@@ -66,15 +66,17 @@ class Namespace:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.taken = set(taken)
+        self.numbers: dict[str, int] = {}  # the last one given to a name
 
     def unique(self, name: str) -> str:
         """``name``, or ``name2``, ``name3``, ... if it is taken; then it is taken."""
-        result, number = name, 1
+        result, number = name, self.numbers.get(name, 1)
         while result in self.taken:
             number += 1
             joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
             joint = joint if name[-1].isdigit() else ""
             result = f"{name}{joint}{number}"
+        self.numbers[name] = number
         self.taken.add(result)
         return result
 

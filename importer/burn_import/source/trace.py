@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from burn import Tensor
+from burn import Tensor, ops
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
 from burn_ir.dim import Dim, Poly
-from burn_ir.errors import Undecided
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
 
 
@@ -119,14 +119,30 @@ class Repetition:
     items: list[tuple[Symbol, Any]] = field(default_factory=list)
 
 
-Statement = Apply | ModuleCall | Choice | Loop | Repetition
+@dataclass
+class Derivation:
+    """``def name(*state): body`` and ``targets = ops.gradient(name, ...)``.
+
+    The derivatives are by the first of ``args``, as many as there are targets.
+    """
+
+    name: str
+    args: list[Any]
+    state: list[Symbol]
+    body: Block
+    targets: list[Symbol]
+
+
+Statement = Apply | ModuleCall | Choice | Loop | Repetition | Derivation
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:
     """The blocks inside a statement."""
     if isinstance(statement, Choice):
         return (statement.then, statement.orelse)
-    return (statement.body,) if isinstance(statement, Repetition) else ()
+    if isinstance(statement, Repetition | Derivation):
+        return (statement.body,)
+    return ()
 
 
 @dataclass
@@ -145,6 +161,8 @@ class Tracer(Backend):
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        #: How many results the operator being lowered has.
+        self.wanted = 1
 
     def call(
         self,
@@ -152,11 +170,16 @@ class Tracer(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
+        if getattr(ops, primitive.name, None) is not primitive:
+            raise InvalidOperand(
+                "expected operations of burn.ops, which can be written, got "
+                f"{primitive.name!r} of {primitive.__module__}"
+            )
         if primitive.outputs == 1:
             target = Symbol()
             self.append(Apply(primitive, args, static, [target]))
             return Tensor(target, self)
-        targets = [Symbol() for _ in range(primitive.outputs or _pieces(args))]
+        targets = [Symbol() for _ in range(primitive.outputs or self._pieces(args))]
         self.append(Apply(primitive, args, static, targets))
         return tuple(Tensor(target, self) for target in targets)
 
@@ -176,15 +199,13 @@ class Tracer(Backend):
 
     def lower(self, op: Any, operands: Sequence[Any]) -> Any:
         """The result of ``op.lower`` with every primitive call recorded."""
+        self.wanted = getattr(op, "results", 1)
         with recording(self):
             return op.lower(*operands)
 
-
-def _pieces(args: tuple[Any, ...]) -> int:
-    """The number of results of a split (as many as sizes) or a chunk (as asked)."""
-    sizes = args[1]
-    if isinstance(sizes, int):
-        return sizes
-    if not isinstance(sizes, Tensor):
-        return len(sizes)
-    return int(sizes.shape[0])
+    def _pieces(self, args: tuple[Any, ...]) -> int:
+        """The number of results of a split (as many as sizes) or a chunk (as asked)."""
+        sizes = args[1]
+        if isinstance(sizes, int):
+            return sizes
+        return self.wanted if isinstance(sizes, Tensor) else len(sizes)

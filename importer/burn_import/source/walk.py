@@ -10,6 +10,7 @@ from burn_import.source.trace import (
     Apply,
     Block,
     Choice,
+    Derivation,
     Loop,
     ModuleCall,
     Repetition,
@@ -26,8 +27,8 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     """What a statement reads at its top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
-    if isinstance(statement, ModuleCall | Loop):
-        return statement.args
+    if isinstance(statement, ModuleCall | Loop | Derivation):
+        return tuple(statement.args)
     if isinstance(statement, Repetition):
         taken = [source for _, source in statement.items]
         return (statement.trips, *statement.initial, *taken)
@@ -50,25 +51,34 @@ def reads(statement: Statement) -> Iterator[Symbol]:
     yield from symbols_in(operands(statement))
     for block in blocks_of(statement):
         yield from block_reads(block)
-    if isinstance(statement, Repetition):
+    if isinstance(statement, Repetition | Derivation | Loop):
         yield from held(statement)
 
 
-def held(loop: Repetition) -> list[Symbol]:
+def held(loop: Repetition | Derivation | Loop) -> list[Symbol]:
     """What the rounds of a loop read from outside: it lives until the last is over.
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
-    made = {*loop.state, *(item for item, _ in loop.items), *_made(loop.body)}
+    if isinstance(loop, Loop):
+        args = [arg for i, arg in enumerate(loop.args) if i != loop.carried]
+        return list(dict.fromkeys(symbols_in(args)))
+    made = {*_own(loop), *_made(loop.body)}
     return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
+
+
+def _own(loop: Repetition | Derivation) -> list[Symbol]:
+    """What a block has of its own in every round: what is carried, and items."""
+    if isinstance(loop, Derivation):
+        return loop.state
+    return [*loop.state, *(item for item, _ in loop.items)]
 
 
 def _made(block: Block) -> Iterator[Symbol]:
     for statement in _walk(block):
         yield from statement.targets
-        if isinstance(statement, Repetition):
-            yield from statement.state
-            yield from (item for item, _ in statement.items)
+        if isinstance(statement, Repetition | Derivation):
+            yield from _own(statement)
 
 
 def mentions(block: Block, dim: Poly) -> bool:
@@ -100,6 +110,8 @@ def drop_dead(block: Block, sources: Sources) -> None:
         elif isinstance(statement, Repetition):
             _drop_dead_rows(statement, live)
             _drop_dead_state(statement, live)
+            drop_dead(statement.body, sources)
+        elif isinstance(statement, Derivation):
             drop_dead(statement.body, sources)
         live.update(reads(statement))
         live.update(sources(_all_operands(statement)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from burn_import.source.names import Namespace
@@ -95,9 +95,9 @@ class Tree:
     #: The names of classes that are taken.
     names: Namespace
 
-    def instances(self, part: Part) -> list[Path]:
-        """The paths at which the class of ``part`` is used."""
-        return [p.path for p in self.parts if self.model[id(p)] is part]
+    def instances(self, classes: Collection[str]) -> list[Path]:
+        """The paths at which classes of these names are used."""
+        return [part.path for part in self.parts if part.class_name in classes]
 
     def weights(self, graph: Graph) -> list[tuple[str, Array]]:
         """The record: (key, array) for every stored array, in order of definition."""

@@ -64,14 +64,18 @@ class _Placing:
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
-        """The stored weights of every node that is a layer, by parameter."""
+        """The stored weights of every node that is a layer, by parameter.
+
+        A layer without weights has a state instead.
+        """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
             with blamed(node, graph.opsets):
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
-                if all(self._is_weight(name) for name in names.values()):
+                floats = [n for p, n in names.items() if p not in layer.tables]
+                if all(self._is_weight(name) for name in floats):
                     self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
@@ -148,7 +152,12 @@ class _Placing:
 
     def _claim(self, node: Node, path: Path) -> None:
         """Give ``node`` the path, numbered if other weights or a container have it."""
-        weights = tuple(self.weights[id(node)].values())
+        # Layers without weights have a state: each is one of its own.
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
+        for n in range(1, len(path)):
+            if path[:n] in self.owners:  # a layer has no modules inside
+                path = (*path[: n - 1], "_".join(path[n - 1 :]))
+                break
         number, unique = 1, path
         while self.owners.get(unique, weights) != weights or self._clashes(unique):
             number += 1

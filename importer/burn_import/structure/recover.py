@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
+from burn_import.structure.hoisting import hoisted
 from burn_import.structure.parts import (
     Call,
     Fork,
@@ -33,7 +34,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
 def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     """A graph, or a body, as a part at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_layers(node)}
-    found = places(graph, forks, is_body=bool(path))
+    found = hoisted(graph, places(graph, forks, is_body=bool(path)))
     run = _Recovery(graph, found, forks, path)
     return Part(
         path,

@@ -23,11 +23,21 @@ def find_sequences(
             members.setdefault(path[:-1], []).append(node)
     outputs = set(graph.outputs)
     around = {path[:n] for path in members for n in range(len(path))}
-    members = {path: nodes for path, nodes in members.items() if path not in around}
+    members = {
+        path: nodes
+        for path, nodes in members.items()
+        if path not in around and all(_takes_one(node, graph) for node in nodes)
+    }
     chains = {
         path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
     }
     return {path: chain for path, chain in chains.items() if len(chain) > 1}
+
+
+def _takes_one(node: Node, graph: Graph) -> bool:
+    """Whether a layer is called with the first operand, and gives one result."""
+    layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+    return layer is not None and layer.data == (0,) and len(node.outputs) == 1
 
 
 def _chain(

@@ -11,6 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value
+from burn_ir.ops.options import changed
 from burn_ir.ops.support import ELEMENT_TYPES, element_type
 from burn_ir.upgrade import Draft
 
@@ -26,27 +27,35 @@ SATURATING = (
 OLD_NAMES = {"FLOAT": "FLOAT32", "DOUBLE": "FLOAT64"}
 
 
-def check_cast(source: DType, target: DType, round_mode: str) -> None:
-    """Return if numbers of one dtype can be converted to another.
+def check_rounding(round_mode: str) -> None:
+    """Return if ``round_mode`` is one.
 
     Raises:
-        InvalidOperand: they cannot.
+        InvalidOperand: it is not.
     """
     if round_mode not in ("up", "down", "nearest"):
         raise InvalidOperand(
             f"expected round_mode 'up', 'down' or 'nearest', got {round_mode!r}"
         )
-    if target == dtypes.float8_e8m0fnu and source != target:
-        raise InvalidOperand(
-            f"expected another target than float8_e8m0fnu for {dtypes.name_of(source)}"
-        )
 
 
-def converted(x: Value, target: DType, saturate: int) -> Value:
+def converted(x: Value, target: DType, saturate: int, round_mode: str = "up") -> Value:
     """``x`` as ``target``; with ``saturate`` nothing leaves the range of a float8."""
-    if saturate and target in SATURATING and x.dtype != target:
+    if x.dtype == target:
+        return x.cast(target)
+    if target == dtypes.float8_e8m0fnu:
+        if x.dtype == dtypes.string:
+            x = x.cast(dtypes.float32)
+        options = changed(
+            round_mode=(round_mode, "up"), saturate=(bool(saturate), True)
+        )
+        return ops.cast_e8m0(x, **options)
+    if saturate and target in SATURATING:
         largest = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
-        return ops.clip(x, -largest, largest).cast(target)
+        if dtypes.is_float(x.dtype) and x.dtype not in dtypes.FLOAT8:
+            return ops.clip(x, -largest, largest).cast(target)
+        # Text, bool, and dtypes that may not have the bounds themselves.
+        return ops.clip(x.cast(dtypes.float32), -largest, largest).cast(target)
     return x.cast(target)
 
 
@@ -58,11 +67,11 @@ class Cast(Op, onnx="Cast", versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28)):
 
     def infer(self, x: Type) -> Type:
         target = element_type(self.to)
-        check_cast(x.dtype, target, self.round_mode)
+        check_rounding(self.round_mode)
         return x.with_dtype(target)
 
     def lower(self, x: Value) -> Value:
-        return converted(x, element_type(self.to), self.saturate)
+        return converted(x, element_type(self.to), self.saturate, self.round_mode)
 
 
 @Cast.upgrade(1)
@@ -82,11 +91,11 @@ class CastLike(Op, onnx="CastLike", versions=(15, 19, 21, 23, 24, 25)):
     saturate: int = 1
 
     def infer(self, x: Type, like: Type) -> Type:
-        check_cast(x.dtype, like.dtype, self.round_mode)
+        check_rounding(self.round_mode)
         return x.with_dtype(like.dtype)
 
     def lower(self, x: Value, like: Value) -> Value:
-        return converted(x, like.dtype, self.saturate)
+        return converted(x, like.dtype, self.saturate, self.round_mode)
 
 
 @dataclass(frozen=True)

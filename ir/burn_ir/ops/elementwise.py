@@ -102,6 +102,14 @@ def floats_need_fmod(draft: Draft) -> Draft:
     return draft
 
 
+def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
+    """Whether two shapes are different whatever their symbols stand for."""
+    if a is None or b is None:
+        return False
+    pairs = zip(a, b, strict=False)
+    return len(a) != len(b) or any(isinstance(x - y, int) and x != y for x, y in pairs)
+
+
 @Add.upgrade(1, 6)
 @Sub.upgrade(1, 6)
 @Mul.upgrade(1, 6)
@@ -113,7 +121,7 @@ def broadcast_attribute(draft: Draft) -> Draft:
     enabled = draft.attrs.get("broadcast", 0)
     draft = draft.with_attrs("axis", "broadcast")
     if not enabled:
-        if draft.type(0).shape != draft.type(1).shape:
+        if _differ(draft.type(0).shape, draft.type(1).shape):
             raise InvalidOperand(
                 "expected operands of one shape without broadcast=1, got "
                 f"{draft.type(0).name} and {draft.type(1).name}"

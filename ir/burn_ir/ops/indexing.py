@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
-from burn.dtypes import int64
+from burn.dtypes import int64, is_float
 from burn_ir.dim import Dim, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.support import (
     dims_of,
     ints_of,
@@ -46,6 +46,15 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
         if self.axis == 0:
             return ops.take(data, indices)
         return ops.take(data, indices, axis=self.axis)
+
+    def layer(self, data: Type, indices: Type) -> Layer | None:
+        table = data.known
+        if table is None or table.ndim != 2 or not is_float(data.dtype):
+            return None
+        # What is looked up where the model says it itself is no embedding.
+        if self.axis != 0 or indices.known is not None:
+            return None
+        return Layer("Embedding", table.shape, {}, {"weight": 0}, data=(1,))
 
     def _key(self, data: Value) -> tuple[slice, ...] | None:
         """The full slices in front of the axis, None if their number is not known."""

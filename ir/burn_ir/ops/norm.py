@@ -1,4 +1,4 @@
-"""Normalisation by statistics, and dropout."""
+"""Normalisation by statistics."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         if x.shape is not None and scale.shape is not None and scale.rank == 1:
             check_vectors(x, (scale, bias, mean, var), (*x.shape, 1)[1])
         out = expect_float(x).forget()
-        return (out, mean.forget(), var.forget()) if self.training_mode else out
+        if not self.training_mode:
+            return out
+        averages = (mean.forget(), var.forget())
+        return (out, *averages, *(t.with_dtype(x.dtype) for t in averages))
 
     def lower(
         self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
@@ -77,13 +80,20 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
     ) -> tuple[Value, ...]:
         options = changed(epsilon=(self.epsilon, 1e-5))
-        out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
+        if len(scale.shape) > 1:
+            now = x.mean(0)
+            centred = x - now
+            spread = (centred * centred).mean(0)
+            out = centred / ops.sqrt(spread + self.epsilon) * scale + bias
+        else:
+            out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
         kept = self.momentum
         averages = (
             mean * kept + now.cast(mean.dtype) * (1.0 - kept),
             var * kept + spread.cast(var.dtype) * (1.0 - kept),
         )
-        return (out, *averages)[: self.results]
+        saved = (now.cast(x.dtype), spread.cast(x.dtype)) if self.results > 3 else ()
+        return (out, *averages, *saved)[: self.results]
 
     def layer(
         self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
@@ -103,15 +113,14 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
-def inference_only(draft: Draft) -> Draft:
-    """Before 14, the number of outputs told training, whatever ``is_test`` said."""
-    asked = [name for name in draft.node.outputs[1:] if name is not None]
-    if asked:
-        raise InvalidOperand(
-            f"expected the one output of inference, got {len(asked) + 1}: the "
-            "statistics of training are outputs from opset 14 on"
-        )
-    return draft.with_attrs("is_test", "spatial")
+def mode_of_outputs(draft: Draft) -> Draft:
+    """Before 14, more outputs than one told training, whatever ``is_test`` said.
+
+    The fourth and fifth of them, the batch's own statistics, are gone since.
+    """
+    training = any(name is not None for name in draft.node.outputs[1:])
+    mode = {"training_mode": 1} if training else {}
+    return draft.with_attrs("is_test", "spatial", **mode)
 
 
 @dataclass(frozen=True)
@@ -139,7 +148,9 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
 
 
 @dataclass(frozen=True)
-class LayerNormalization(Op, onnx="LayerNormalization", versions=(17,)):
+class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
+    """Version 1 is ONNX Runtime's, whose optimiser writes it at any opset."""
+
     axis: int = -1
     epsilon: float = 1e-5
     stash_type: int = 1
@@ -285,6 +296,7 @@ def weights_of_groups(draft: Draft) -> Draft:
             f"expected a fixed number of channels, got {draft.type(0).name}"
         )
     groups = int(draft.attrs["num_groups"])
+    check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)
     each = channels // groups
     for position, name in ((1, "scale"), (2, "bias")):
         known = draft.type(position).known
@@ -348,36 +360,3 @@ class LpNormalization(Op, onnx="LpNormalization", versions=(1, 22)):
         reduce = ops.reduce_l1 if self.p == 1 else ops.reduce_l2
         norm = reduce(x, self.axis, keepdims=True)
         return x / ops.where(norm == 0, 1.0, norm)
-
-
-@dataclass(frozen=True)
-class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
-    """Nothing happens: a model that is imported is not in training."""
-
-    seed: int | None = None
-    results: int = 1
-
-    def infer(
-        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
-    ) -> tuple[Type, ...]:
-        mode = None if training_mode is None else training_mode.known
-        if training_mode is not None and (mode is None or bool(mode.any())):
-            raise InvalidOperand(
-                "expected training_mode=False, got "
-                f"{'a run-time operand' if mode is None else 'True'}: export the model "
-                "for inference"
-            )
-        return x.forget(), x.with_dtype(dtypes.bool_)
-
-    def lower(
-        self, x: Value, ratio: Value = None, training_mode: Value = None
-    ) -> Value:
-        if self.results == 1:
-            return x
-        return x, ops.ones_like(x, dtype=dtypes.bool_)
-
-
-@Dropout.upgrade(1, 6, 7, 10)
-def never_in_training(draft: Draft) -> Draft:
-    """Before 12, the ratio was an attribute; whoever ran a model said if it learnt."""
-    return draft.with_attrs("ratio", "is_test")

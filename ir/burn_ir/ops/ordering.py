@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
     sorted: Literal[0, 1] = 1
 
     def infer(self, x: Type, k: Type) -> tuple[Type, Type]:
+        if k.shape is not None and len(k.shape) != 1:
+            raise InvalidOperand(f"expected k in a vector of one, got {k.name}")
         if x.shape is None:
             return x.with_shape(None), Type(int64, None)
         (axis,) = x.axes(self.axis)
@@ -50,22 +52,42 @@ def count_attribute(draft: Draft) -> Draft:
     )
 
 
-@dataclass(frozen=True)
-class CumSum(Op, onnx="CumSum", versions=(11, 14)):
-    exclusive: Literal[0, 1] = 0
-    reverse: Literal[0, 1] = 0
+class Running:
+    """Running sums and products along an axis."""
+
+    exclusive: int
+    reverse: int
+    primitive: ClassVar[Any]
 
     def infer(self, x: Type, axis: Type) -> Type:
+        if axis.known is not None and x.shape is not None:
+            x.axes(int(axis.known.item()))
         return x.forget()
 
     def lower(self, x: Value, axis: Value) -> Value:
-        known = ints_of(axis)
+        run, known = type(self).primitive, ints_of(axis)
         flags = {name: True for name in ("exclusive", "reverse") if getattr(self, name)}
         if known is None:
-            return ops.cumsum(x, axis, **flags)
+            return run(x, axis, **flags)
         if known[0] == 0:
-            return ops.cumsum(x, **flags)
-        return ops.cumsum(x, axis=known[0], **flags)
+            return run(x, **flags)
+        return run(x, axis=known[0], **flags)
+
+
+@dataclass(frozen=True)
+class CumSum(Running, Op, onnx="CumSum", versions=(11, 14)):
+    primitive = ops.cumsum
+
+    exclusive: Literal[0, 1] = 0
+    reverse: Literal[0, 1] = 0
+
+
+@dataclass(frozen=True)
+class CumProd(Running, Op, onnx="CumProd", versions=(26,)):
+    primitive = ops.cumprod
+
+    exclusive: Literal[0, 1] = 0
+    reverse: Literal[0, 1] = 0
 
 
 @dataclass(frozen=True)

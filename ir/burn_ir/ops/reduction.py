@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
-from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.errors import Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.options import changed
 from burn_ir.static import static_ints
@@ -41,9 +41,7 @@ class Reduction:
 
     def _shape_of_some(self, x: Type, axes: Type) -> tuple[Dim, ...] | None:
         """The shape of the result where the axes are known only at run time."""
-        count = axes.dims[0] if axes.shape else None
-        if not isinstance(count, int) and not self.noop_with_empty_axes:
-            raise InvalidOperand(f"expected a known number of axes, got {axes.name}")
+        count = axes.shape[0] if axes.shape else None
         if x.shape is None:
             return None
         if self.keepdims:
@@ -52,25 +50,36 @@ class Reduction:
             return None
         return tuple(unnamed() for _ in range(x.rank - count))
 
-    def axes(self, axes: Value) -> Axes:
+    def axes(self, x: Value, axes: Value) -> Axes:
         """What to give to an operation as its ``axis``."""
         if axes is None:
             return () if self.noop_with_empty_axes else None
         try:
             given = static_ints(axes)
         except Undecided:
-            if axes.shape != (0,):
+            count = _count(axes)
+            if not isinstance(count, int) and not self.noop_with_empty_axes:
+                return ops.axes_or_all(axes, x)
+            if count != 0:
                 return axes
             given = ()
         if given:
             return given[0] if len(given) == 1 else given
         return () if self.noop_with_empty_axes else None
 
-    def over(self, axes: Value) -> tuple[tuple[Axes, ...], dict[str, bool]]:
+    def over(self, x: Value, axes: Value) -> tuple[tuple[Axes, ...], dict[str, bool]]:
         """The arguments of an operation that reduces."""
-        axis = self.axes(axes)
+        axis = self.axes(x, axes)
         position = () if axis is None else (axis,)
         return position, {"keepdims": True} if self.keepdims else {}
+
+
+def _count(axes: Value) -> Dim | None:
+    """How many axes a vector names, None if not even its rank is known."""
+    try:
+        return axes.shape[0] if axes.shape else None
+    except Undecided:
+        return None
 
 
 def without(
@@ -85,49 +94,49 @@ def without(
 @dataclass(frozen=True)
 class ReduceSum(Reduction, Op, onnx="ReduceSum", versions=(1, 11, 13)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return x.sum(*axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return x.mean(*axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceMax(Reduction, Op, onnx="ReduceMax", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return x.max(*axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceMin(Reduction, Op, onnx="ReduceMin", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return x.min(*axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceProd(Reduction, Op, onnx="ReduceProd", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return ops.prod(x, *axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceL1(Reduction, Op, onnx="ReduceL1", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return ops.reduce_l1(x, *axis, **kept)
 
 
 @dataclass(frozen=True)
 class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         return (x * x).sum(*axis, **kept)
 
 
@@ -138,7 +147,7 @@ class Rooted(Reduction):
         raise NotImplementedError
 
     def lower(self, x: Value, axes: Value = None) -> Value:
-        axis, kept = self.over(axes)
+        axis, kept = self.over(x, axes)
         if dtypes.is_float(x.dtype):
             return self.reduced(x, axis, kept)
         return self.reduced(x.cast(dtypes.float64), axis, kept).cast(x.dtype)

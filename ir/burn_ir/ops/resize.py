@@ -27,6 +27,7 @@ CHOICES = {
         "half_pixel_symmetric",
         "pytorch_half_pixel",
         "align_corners",
+        "pytorch_align_corners",  # not ONNX's: see burn_ir.exporters
         "asymmetric",
         "tf_crop_and_resize",
     ),
@@ -104,6 +105,8 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         if self.coordinate_transformation_mode != "tf_crop_and_resize":
             roi = None
         if sizes is not None:
+            if self.coordinate_transformation_mode == "pytorch_align_corners":
+                options["coordinate_transformation_mode"] = "align_corners"
             extents = ints_of(sizes)
             if extents is not None and roi is None:
                 return ops.resize(x, sizes=extents, **options)

@@ -8,7 +8,7 @@ from math import prod
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Dim, Poly, exact_div, unnamed
+from burn_ir.dim import Dim, Poly, exact_div, same, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.static import Value, static_dims, static_ints
 from burn_ir.types import Type, is_unnamed
@@ -82,6 +82,14 @@ def length(operand: Type) -> int:
     if operand.rank != 1:
         raise InvalidOperand(f"expected a vector, got {operand.name}")
     return int(operand.dims[0])
+
+
+def differ(a: Dim, b: Dim) -> bool:
+    """Whether two extents are surely different; symbols may turn out to be equal."""
+    try:
+        return not same(a, b)
+    except Undecided:
+        return False
 
 
 def unnamed_dims(count: int) -> tuple[Dim, ...]:

@@ -1,19 +1,16 @@
 """Dropout, with a random state of its own."""
 
-import numpy as np
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar, cast, overload
 
 from burn import ops
-from burn.box import Box
-from burn.nn import init
 from burn.nn.module import Module
-from burn.tensor import Tensor, from_numpy
+from burn.nn.random import random_state
+from burn.tensor import Tensor
 
-
-class RandomState(Box):
-    """The key and counter that random numbers come from; not part of the record."""
-
-    __slots__ = ()
-    recorded = False
+#: What a layer gives: its result, or the pair of it and the mask.
+R = TypeVar("R")
 
 
 class Dropout(Module):
@@ -32,10 +29,7 @@ class Dropout(Module):
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"expected p in [0, 1], got {p}")
         self.p = p
-        key = int(init.generator().integers(2**63)) if seed is None else seed
-        self.random_state = RandomState(
-            from_numpy(np.array([key % 2**64, 0], np.uint64))
-        )
+        self.random_state = random_state(seed)
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.p == 0.0 or not self.random_state.backend.tracks_gradients:
@@ -43,6 +37,52 @@ class Dropout(Module):
         y, after = ops.dropout(x, self.random_state, p=self.p)
         self.random_state.set(after)
         return y
+
+    def describe(self) -> str:
+        return f"p={self.p}"
+
+
+class DynamicDropout(Module, Generic[R]):
+    """Makes elements 0 whatever the backend, if it is called to train.
+
+    The mode and the probability are operands: ``layer(x, training, ratio)``. Without
+    them it trains, with probability ``p``. With ``mask`` it also returns which elements
+    were kept. What is kept is divided by ``1 - ratio``. ``seed`` fixes the masks;
+    without it they follow :func:`burn.nn.init.seed`.
+    """
+
+    @overload
+    def __init__(
+        self: DynamicDropout[Tensor],
+        p: float = 0.5,
+        *,
+        mask: Literal[False] = False,
+        seed: int | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DynamicDropout[tuple[Tensor, Tensor]],
+        p: float = 0.5,
+        *,
+        mask: Literal[True],
+        seed: int | None = None,
+    ) -> None: ...
+    def __init__(
+        self, p: float = 0.5, *, mask: bool = False, seed: int | None = None
+    ) -> None:
+        super().__init__()
+        self.p = p
+        self.mask = mask
+        self.random_state = random_state(seed)
+
+    def __call__(
+        self, x: Tensor, training: Tensor | bool = True, ratio: Tensor | None = None
+    ) -> R:
+        """``x`` with elements dropped; with ``mask`` the pair of it and the mask."""
+        p = self.p if ratio is None else ratio
+        y, kept, after = ops.dropout_with_mask(x, self.random_state, p, training)
+        self.random_state.set(after)
+        return cast("R", (y, kept) if self.mask else y)
 
     def describe(self) -> str:
         return f"p={self.p}"

@@ -12,6 +12,7 @@ import numpy as np
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
 from burn.record import open_record, write_record
+from burn.record.dtypes import recorded
 from burn.tensor import Tensor, from_numpy
 
 M = TypeVar("M", bound="Module")
@@ -80,7 +81,9 @@ class Module:
         for path, box in boxes.items():
             if path in state:
                 value = state[path]
-                box.set(value if isinstance(value, Tensor) else from_numpy(value))
+                value = value if isinstance(value, Tensor) else from_numpy(value)
+                # A record has a byte for what is smaller.
+                box.set(value if value.dtype == box.dtype else value.cast(box.dtype))
         return self
 
     def load_weights(
@@ -162,7 +165,9 @@ def _check(
     problems += [f"unexpected {path}" for path in found if path not in boxes]
     for path, (dtype, shape) in found.items():
         box = boxes.get(path)
-        if box is not None and (dtype, shape) != (box.dtype, box.shape):
+        if box is None:
+            continue
+        if shape != box.shape or dtype not in (box.dtype, recorded(box.dtype)):
             problems.append(
                 f"{path}: expected {box.dtype}{list(box.shape)}, "
                 f"got {dtype}{list(shape)}"

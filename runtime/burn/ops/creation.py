@@ -96,7 +96,17 @@ def arange(
     return (first + xp.arange(count, dtype=wide) * by).astype(kind)
 
 
-arange.no_gradient("its operands choose how many elements there are")
+@arange.vjp
+def _(
+    grad: Any, out: Any, start: Any, stop: Any = None, step: Any = 1, **_: Any
+) -> Any:
+    def of_step() -> Any:
+        place = arange(grad.shape[0], dtype=grad.dtype)
+        return like(sum(grad * place).reshape(step.shape), step)
+
+    if stop is None:
+        return None  # it only says how many elements there are
+    return lambda: like(sum(grad).reshape(start.shape), start), None, of_step
 
 
 def _number(operand: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn.ops.logic import where
 from burn.ops.support import Array, like, numeric, pair
 from burn.primitive import primitive
 
@@ -116,10 +117,18 @@ def pow(x: Array, y: Array) -> Array:
 
 @pow.vjp
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
-    return (
-        lambda: like(grad * y * pow(x, y - 1), x),
-        lambda: like(grad * out * log(x), y),
-    )
+    def of_x() -> Any:
+        if isinstance(y, int | float):
+            return like(grad * y * pow(x, y - 1), x) if y else like(grad * 0.0, x)
+        # Where the exponent is 0 so is the slope, in 0 as well.
+        less = where(y == 0, 1, y - 1)
+        return like(grad * y * pow(x, less), x)
+
+    def of_y() -> Any:
+        # 0 to a power stays 0, whatever the logarithm of 0 is.
+        return like(grad * out * log(where(x == 0, 1, x)), y)
+
+    return of_x, of_y
 
 
 @primitive
@@ -274,7 +283,13 @@ def cast(x: Array, *, dtype: DType) -> Array:
         return _as_text(x)
     if x.dtype == dtypes.string and dtype == dtypes.bool_:
         return x.astype(np.float64) != 0
+    if x.dtype in _TINY and dtype in _TINY:  # which know nothing of each other
+        x = x.astype(np.float32 if dtypes.is_float(x.dtype) else np.int32)
     return x.astype(dtype)
+
+
+#: Dtypes of at most 8 bits that NumPy does not have itself.
+_TINY = (*dtypes.FLOAT8, dtypes.int2, dtypes.int4, dtypes.uint2, dtypes.uint4)
 
 
 def _as_text(x: Array) -> Array:

@@ -282,7 +282,7 @@ nonzero.no_gradient("the result are integers")
 
 
 @composite
-def compress(x: Any, condition: Any, axis: int | None = None) -> Any:
+def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
     """The entries of ``x`` along ``axis`` where the vector ``condition`` is true.
 
     Without ``axis``, of ``x`` flattened. ``condition`` may be shorter than the axis.
@@ -313,7 +313,7 @@ one_hot_mask.no_gradient("the result is a bool")
 
 
 @composite
-def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> Any:
+def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1) -> Any:
     """``values[1]`` at ``indices`` along a new axis of ``depth``, ``values[0]`` beside.
 
     ``values`` are 0 and 1 in float32 where not given; indices out of range are nowhere.
@@ -327,7 +327,7 @@ def one_hot(indices: Any, depth: Any, values: Any = None, *, axis: int = -1) -> 
 
 
 @composite
-def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
     """Blocks of channels in space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
     ``mode`` says whether the channel axis is depth-column-row or column-row-depth.
@@ -342,7 +342,7 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
 
 
 @composite
-def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
+def space_to_depth(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
     """Blocks of space in channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
 
     ``mode`` is as in :func:`depth_to_space`, which it undoes.

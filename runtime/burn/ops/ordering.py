@@ -71,7 +71,7 @@ argsort.no_gradient("the result are integers")
 
 
 @composite
-def sort(x: Any, axis: int = -1, *, descending: bool = False) -> Any:
+def sort(x: Array, axis: int = -1, *, descending: bool = False) -> Any:
     """``x`` sorted along ``axis``."""
     return gather_elements(x, argsort(x, axis, descending=descending), axis)
 

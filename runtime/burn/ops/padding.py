@@ -8,8 +8,8 @@ import numpy as np
 from burn.ops.indexing import add_rows, take
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape
-from burn.ops.support import Array, Axes, axes_of, integers, like, namespace
-from burn.primitive import primitive
+from burn.ops.support import Array, Axes, axes_of, integers, like, namespace, on_host
+from burn.primitive import composite, primitive
 
 Pads = list[tuple[int, int]]
 
@@ -62,6 +62,23 @@ def _(
         None,
         border if mode == "constant" else None,
     )
+
+
+@composite
+def center_crop_pad(x: Any, shape: Any, axes: Axes = None) -> Any:
+    """``x`` cropped, or padded with zeros, to ``shape`` along ``axes``, at its centre.
+
+    Of an odd number of elements the middle one more is cropped, or padded, behind.
+    """
+    counts = integers(on_host(shape))
+    where = axes_of(axes, len(x.shape))
+    before, after = [], []
+    for axis, count in zip(where, counts, strict=True):
+        more = count - x.shape[axis]
+        first = more // 2 if more > 0 else -(-more // 2)
+        before.append(first)
+        after.append(more - first)
+    return pad(x, before + after, 0, where)
 
 
 @primitive

@@ -12,7 +12,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.elementwise import abs, div, pow
-from burn.ops.reduction import lowest
+from burn.ops.reduction import lowest, root
 from burn.ops.support import Array, accumulate, namespace
 from burn.ops.window import Extents, Padding, Windows, per_axis, windows
 from burn.primitive import composite, primitive
@@ -229,7 +229,7 @@ def lp_pool(
         dilation=dilation,
         ceil_mode=ceil_mode,
     )
-    return pow(total, 1.0 / p)
+    return root(total, p)
 
 
 @primitive

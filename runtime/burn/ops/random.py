@@ -11,8 +11,9 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn.ops.elementwise import cast
-from burn.ops.support import Array, integers, namespace
+from burn.ops.elementwise import cast, reciprocal
+from burn.ops.logic import greater_equal, less, logical_not, logical_or, where
+from burn.ops.support import Array, accumulate, integers, namespace
 from burn.primitive import composite, primitive
 
 # Philox4x32-10: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
@@ -111,8 +112,8 @@ def normal(
 normal.no_gradient("a random number depends on nothing")
 
 
-@composite
-def bernoulli(state: Any, p: Any, *, dtype: DType | None = None) -> Any:
+@composite(outputs=2)
+def bernoulli(state: Any, p: Array, *, dtype: DType | None = None) -> Any:
     """1 with the probability that each element of ``p`` says, else 0; the next state.
 
     The result has the dtype of ``p`` unless another is given.
@@ -142,3 +143,73 @@ def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
 def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
     # The same state gives the same mask: nothing needs to be kept for this.
     return lambda: dropout(grad[0], state, p=p)[0]
+
+
+@primitive(outputs=2)
+def multinomial(
+    state: Array, logits: Array, samples: Any, *, dtype: DType = dtypes.int32
+) -> tuple[Array, Array]:
+    """``samples`` classes for each row of ``logits`` [N, C], and the next state.
+
+    The probabilities are the softmax of a row; the result is [N, samples].
+    """
+    xp, (count,) = namespace(logits), integers(samples)
+    rows, classes = logits.shape
+    work = accumulate(logits).astype(np.float64)
+    weights = xp.exp(work - xp.max(work, axis=1, keepdims=True))
+    upto = xp.cumsum(weights, axis=1)
+    unit, after = _uniform(state, rows * count, dtypes.float64)
+    # One search for all rows: those of row i lie between i and i + 1.
+    shift = xp.arange(rows, dtype=np.float64)[:, None]
+    places = (xp.asarray(unit).reshape(rows, count) + shift).ravel()
+    found = xp.searchsorted((upto / upto[:, -1:] + shift).ravel(), places, "right")
+    drawn = found.reshape(rows, count) - shift.astype(np.int64) * classes
+    return xp.clip(drawn, 0, classes - 1).astype(dtype), after
+
+
+multinomial.no_gradient("the result are integers")
+
+
+@composite(outputs=3)
+def dropout_with_mask(
+    x: Any, state: Any, ratio: Any = 0.5, training: Any = True
+) -> Any:
+    """As :func:`dropout`; the results are ``(y, kept, next state)``.
+
+    ``ratio`` and ``training`` may be tensors of one element; without training, all of
+    ``x`` is kept as it is.
+    """
+    unit, after = uniform(state, x.shape)
+    kept = logical_or(greater_equal(unit, ratio), logical_not(training))
+    # With a ratio of 1 nothing is kept: no infinity need be multiplied with 0.
+    rest = where(less(ratio, 1.0), 1.0 - ratio, 1.0)
+    scale = where(training, reciprocal(rest), 1.0)
+    return where(kept, x * cast(scale, dtype=x.dtype), 0.0), kept, after
+
+
+@primitive(outputs=2)
+def dropout_by_seed(
+    x: Array, ratio: Any = 0.5, training: Any = True, *, seed: int
+) -> tuple[Array, Array]:
+    """As :func:`dropout`, with the mask that ONNX's reference draws from ``seed``.
+
+    Every call starts anew from the seed, with the Mersenne Twister of NumPy's
+    ``RandomState``. The results are ``(y, kept)``.
+    """
+    xp, p = namespace(x), float(ratio)
+    if not bool(training):
+        return x, xp.ones(x.shape, bool)
+    drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, x.shape)
+    kept = xp.asarray(drawn >= p)
+    scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
+    work = accumulate(x)
+    out = xp.where(kept, work, 0) * work.dtype.type(scale)
+    return out.astype(x.dtype, copy=False), kept
+
+
+@dropout_by_seed.vjp
+def _(
+    grad: Any, out: Any, x: Any, ratio: Any = 0.5, training: Any = True, *, seed: int
+) -> Any:
+    # The same seed gives the same mask: nothing needs to be kept for this.
+    return lambda: dropout_by_seed(grad[0], ratio, training, seed=seed)[0]

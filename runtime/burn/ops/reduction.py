@@ -7,8 +7,19 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops import elementwise
-from burn.ops.support import Array, Axes, accumulate, axes_of
+from burn.ops.logic import where
+from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import composite, primitive
+from burn.tensor import Tensor
+
+
+@primitive
+def axes_or_all(axes: Array, x: Array) -> Array:
+    """``axes``, or every axis of ``x`` if it names none."""
+    return axes if axes.size else namespace(axes).arange(x.ndim)
+
+
+axes_or_all.no_gradient("axes are integers")
 
 
 @primitive
@@ -189,7 +200,7 @@ all.no_gradient("the result is a bool")
 
 @composite
 def var(
-    x: Any, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
+    x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
     """The variance over ``axis``: the sum of squares over count - ``correction``."""
     count = 1
@@ -201,12 +212,20 @@ def var(
 
 
 @composite
-def reduce_l1(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+def reduce_l1(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The sum of magnitudes over ``axis``, or over all axes."""
     return sum(elementwise.abs(x), axis, keepdims=keepdims)
 
 
 @composite
-def reduce_l2(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Any:
+def reduce_l2(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The square root of the sum of squares over ``axis``, or over all axes."""
-    return elementwise.sqrt(sum(x * x, axis, keepdims=keepdims))
+    return root(sum(x * x, axis, keepdims=keepdims), 2)
+
+
+def root(total: Any, p: float) -> Tensor:
+    """The ``p``-th root of a sum of powers; the gradient of a sum of zeros is 0."""
+    nothing = total == 0
+    safe = where(nothing, 1, total)
+    found = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
+    return where(nothing, 0, found)

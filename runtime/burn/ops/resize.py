@@ -70,6 +70,8 @@ def resize(
         mode: ``"nearest"``, ``"linear"`` or ``"cubic"``.
         coordinate_transformation_mode, nearest_mode, cubic_coeff_a, exclude_outside,
             antialias, extrapolation_value, keep_aspect_ratio_policy: as in ONNX.
+            ``"pytorch_align_corners"`` aligns corners after scaled extents have been
+            rounded, ``"align_corners"`` before.
 
     Raises:
         ValueError: neither or both of scales and sizes, or an unknown mode.
@@ -203,7 +205,10 @@ def _plan(
     plans = []
     for axis, scale, target, span in zip(where, ratios, targets, spans, strict=True):
         if scale != 1.0 or target != shape[axis] or crop:
-            grid = _Grid(shape[axis], target, scale, float(span[0]), float(span[1]))
+            # With scales the corners are aligned before the extent is rounded down.
+            length = shape[axis] * scale if sizes is None else target
+            ends = float(span[0]), float(span[1])
+            grid = _Grid(shape[axis], target, scale, *ends, length)
             plans.append(_axis(axis, grid, options))
     return plans
 
@@ -228,13 +233,17 @@ def _fit(
 
 @dataclass(frozen=True)
 class _Grid:
-    """One axis: ``extent`` elements to ``target`` ones, cropped to [start, end]."""
+    """One axis: ``extent`` elements to ``target`` ones, cropped to [start, end].
+
+    ``length`` is what ``target`` was rounded from.
+    """
 
     extent: int
     target: int
     scale: float
     start: float
     end: float
+    length: float
 
     def coordinates(self, mode: str) -> Floats:
         """Where each result lies among the elements."""
@@ -251,6 +260,8 @@ class _Grid:
         if mode == "asymmetric":
             return place / self.scale
         if mode == "align_corners":
+            return place * last / (self.length - 1 or 1)
+        if mode == "pytorch_align_corners":
             return place * last / max(self.target - 1, 1)
         if mode == "tf_crop_and_resize":
             if self.target == 1:

@@ -84,7 +84,7 @@ def _lstm(
             inputs = inputs + (both[: 4 * hidden] + both[4 * hidden :])
         back = m.permute(m.wide(r)[place], (1, 0))
         p = None if peephole is None else m.wide(peephole)[place]
-        return inputs, _lstm_step(m, back, p, functions[place], options)
+        return inputs, lstm_step(m, back, p, functions[place], options)
 
     starts, sizes = [h0, c0], (w.shape[0], hidden)
     return run_directions(m, x, starts, seq_lens, sizes, options, prepare)
@@ -95,7 +95,8 @@ def _projected(m: Any, x: Any, w: Any, place: int) -> Any:
     return x @ m.permute(m.wide(w)[place], (1, 0))
 
 
-def _lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
+def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
+    """One step of one direction; ``back`` are the transposed recurrent weights."""
     n = back.shape[0]
     gate, squash, show = functions
     clip = clipped(m, options.clip)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from burn.ops.creation import full_like, ones_like
+from burn.ops.creation import full_like, ones_like, zeros_like
 from burn.ops.elementwise import cast
 from burn.ops.indexing import along, gather_elements, gather_nd, nd_key
+from burn.ops.logic import where
 from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import primitive
 
@@ -107,9 +108,28 @@ def _shares(
         return (
             lambda: grad * write(ones_like(x), updates, "mul"),
             None,
-            lambda: read(grad * out) / updates,
+            lambda: _to_factors(grad, x, updates, read, write),
         )
     kept = cast(x == out, dtype=x.dtype)
     won = cast(updates == read(out), dtype=x.dtype)
     share = grad / write(kept, won, "add")
     return lambda: share * kept, None, lambda: read(share) * won
+
+
+def _to_factors(
+    grad: Any,
+    x: Any,
+    updates: Any,
+    read: Callable[[Any], Any],
+    write: Callable[[Any, Any, str], Any],
+) -> Any:
+    """For every update, ``grad`` times the product of what it is multiplied with.
+
+    Zeros are counted rather than divided by: one other zero makes the product 0.
+    """
+    nothing = updates == 0
+    factors = where(nothing, 1, updates)
+    zeros = write(zeros_like(x), cast(nothing, dtype=x.dtype), "add")
+    others = read(zeros) - cast(nothing, dtype=x.dtype)
+    share = read(grad * write(x, factors, "mul")) / factors
+    return where(others == 0, share, 0.0)

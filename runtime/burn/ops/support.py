@@ -107,6 +107,11 @@ def integers(value: Any) -> tuple[int, ...]:
     return tuple(int(item) for item in np.ravel(np.asarray(value)))
 
 
+def on_host(values: Any) -> Any:
+    """The numbers of a tensor as an array on the host; anything else as it is."""
+    return values.numpy() if hasattr(values, "numpy") else values
+
+
 def accumulate(x: Array) -> Array:
     """``x`` in float32 if it is of a half type, so that sums keep their digits."""
     return x.astype(np.float32) if x.dtype in dtypes.HALVES else x

@@ -53,7 +53,15 @@ def _dtypes() -> dict[str, DType]:
 
 
 DTYPES = _dtypes()
+#: Integers of less than a byte: the format lacks them, so each takes a whole one.
+CARRIED = {"int2": "I8", "int4": "I8", "uint2": "U8", "uint4": "U8"}
 TAGS = {dtype.name: tag for tag, dtype in DTYPES.items()}
+
+
+def recorded(dtype: DType) -> DType:
+    """The dtype that a tensor of ``dtype`` has in a record: its own, or a byte's."""
+    carrier = CARRIED.get(dtype.name)
+    return dtype if carrier is None else DTYPES[carrier]
 
 
 def bits(tag: str) -> int:

@@ -9,7 +9,16 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from burn.record.atomic import atomic_file
-from burn.record.dtypes import DTYPES, TAGS, Array, Bytes, DType, bits, pack_f4
+from burn.record.dtypes import (
+    DTYPES,
+    TAGS,
+    Array,
+    Bytes,
+    DType,
+    bits,
+    pack_f4,
+    recorded,
+)
 from burn.record.errors import RecordError, shown
 from burn.record.header import Entry, check_name, data_length, encode_header
 
@@ -99,7 +108,7 @@ def _kind(name: str, source: Source) -> tuple[str, tuple[int, ...]]:
             f"tensor {shown(name)}: expected an array or a TensorSource, "
             f"got {type(source).__name__}"
         )
-    dtype = np.dtype(source.dtype)
+    dtype = recorded(np.dtype(source.dtype))
     if dtype.name not in TAGS:
         raise RecordError(
             f"tensor {shown(name)}: dtype {dtype.name} has no place in safetensors, "

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 7ba3f2ca062c3ffd564450a8469e07412c65e3a7fc35c87f4cfe0595fc0c700b
+# body   sha256 f648db8582d33e25f4bce695472ad9494f079b7b791699b846063eb4b5aa34e4
 """Net: ids -> scores.
 
 Inputs:
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 import burn
-from burn import Tensor, nn, ops
+from burn import Tensor, nn
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 
@@ -28,10 +28,10 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
         self.head = nn.Linear(6, 4, bias=False)
-        self.weight = nn.parameter(11, 6)
-        self.weight2 = nn.parameter(9, 6)
+        self.weight = nn.parameter(9, 6)
 
     @classmethod
     def load(
@@ -42,6 +42,5 @@ class Net(nn.Module):
 
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        # [batch, length, 6]
-        x = self.norm(ops.take(self.weight, ids) + self.weight2[:length])
-        return self.head(x[:, -1])
+        picked = self.norm(self.tokens(ids) + self.weight[:length])[:, -1]  # [batch, 6]
+        return self.head(picked)

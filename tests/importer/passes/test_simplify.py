@@ -159,6 +159,15 @@ def test_what_literals_make_is_a_literal() -> None:
     assert constants.source == {"b": "w"}
 
 
+def test_a_window_stays_a_formula() -> None:
+    graph = graph_of("""g (float[N, 64] x) => (float[N, 64] y) {
+        size = Constant<value = int64 {64}>()
+        window = HannWindow(size)
+        y = Mul(x, window)
+    }""")
+    assert [node.op.onnx for node in simplify(graph).nodes] == ["HannWindow", "Mul"]
+
+
 def test_two_weights_have_no_one_source() -> None:
     graph = raw_graph(raw("Mul", "w b", "a"), raw("MatMul", "x a", "y"))
     simplify(graph, ["fold_constants"])

@@ -1,0 +1,20 @@
+"""The text of a class, as the template shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class ClassText:
+    """What the class template shows; ``constructor`` are the parameters of its own."""
+
+    name: str
+    doc: str
+    fields: list[str]
+    signature: str = ""
+    result: str = ""
+    body: list[str] = field(default_factory=list)
+    root: bool = False
+    modules: set[str] = field(default_factory=set)
+    constructor: str = ""

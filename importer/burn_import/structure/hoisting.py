@@ -1,0 +1,69 @@
+"""What one module computes for others belongs to the module around them all.
+
+Exporters merge equal nodes: a mask that every layer of a model computes is computed by
+the first one, in its scope. Left there, the first layer would hand it to the others,
+and no two layers would be alike.
+"""
+
+from __future__ import annotations
+
+from burn_import.structure.parts import Path
+from burn_import.structure.paths import Places, common
+from burn_ir.graph import Graph, Node
+
+
+def hoisted(graph: Graph, found: Places) -> Places:
+    """``found`` with nodes that serve several modules in the scope around these.
+
+    A node leaves a module that owns layers if nothing that it reads comes from inside
+    and somebody outside reads what it makes. A module without layers is there to
+    compute for others: its nodes stay.
+    """
+    run = _Hoisting(graph, found)
+    for node in reversed(graph.nodes):
+        run.want(node)
+    for node in graph.nodes:
+        run.settle(node)
+    return Places(found.layers, run.scopes)
+
+
+class _Hoisting:
+    def __init__(self, graph: Graph, found: Places) -> None:
+        self.layers = found.layers
+        self.scopes = dict(found.scopes)
+        self.users = graph.users()
+        self.wanted: dict[int, Path] = {}
+        self.made: dict[str, Path] = {}
+        self.owning = {
+            path[:length]
+            for path in found.layers.values()
+            for length in range(len(path))
+        }
+
+    def want(self, node: Node) -> None:
+        """Note the scope around all who need ``node``."""
+        own = self.scopes[id(node)]
+        readers = [
+            self.wanted[id(user)]
+            for name in node.outputs
+            if name is not None
+            for user in self.users.get(name, ())
+        ]
+        fixed = id(node) in self.layers or bool(node.op.bodies())
+        self.wanted[id(node)] = own if fixed else common([own, *readers])
+
+    def settle(self, node: Node) -> None:
+        """Move ``node`` as far out as what it reads, and modules around it, allow."""
+        own = self.scopes[id(node)]
+        length = len(own)
+        sources = [self.made[name] for name in node.inputs if name in self.made]
+        while length > len(self.wanted[id(node)]):
+            leaving = own[:length]
+            inside = any(source[:length] == leaving for source in sources)
+            if inside or leaving not in self.owning:
+                break
+            length -= 1
+        while length and length < len(own) and own[length].isdigit():
+            length -= 1  # a list runs nothing
+        self.scopes[id(node)] = own[:length]
+        self.made.update(dict.fromkeys(filter(None, node.outputs), own[:length]))

@@ -1,0 +1,51 @@
+"""Nodes that ask for derivatives, with what they differentiate as a body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from burn_ir.order import node_reads
+from burn_ir.raw import RawGraph, RawNode
+from burn_ir.types import Type
+
+#: (domain, operator) that names values of the graph around it in its attributes.
+GRADIENT = ("ai.onnx.preview.training", "Gradient")
+
+
+def with_functions(graph: RawGraph) -> RawGraph:
+    """``graph`` with a body ``function`` at every node that asks for derivatives.
+
+    It holds the nodes that lead from the values called ``xs`` and ``zs`` to the one
+    called ``y``, among them other such nodes: derivatives of derivatives.
+    """
+    if not any(map(_asks, graph.nodes)):
+        return graph
+    producers = {name: n for n in graph.nodes for name in n.outputs if name is not None}
+    nodes = tuple(_with_function(node, producers) for node in graph.nodes)
+    return replace(graph, nodes=nodes)
+
+
+def _asks(node: RawNode) -> bool:
+    return (node.domain, node.op_type) == GRADIENT and "function" not in node.attrs
+
+
+def _with_function(node: RawNode, producers: Mapping[str, RawNode]) -> RawNode:
+    if not _asks(node):
+        return node
+    given = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
+    result = str(node.attrs.get("y", ""))
+    kept: dict[int, RawNode] = {}
+    wanted = [result]
+    while wanted:
+        name = wanted.pop()
+        maker = producers.get(name)
+        if name in given or maker is None or id(maker) in kept or maker is node:
+            continue
+        kept[id(maker)] = _with_function(maker, producers)
+        wanted += node_reads(kept[id(maker)])
+    inputs = {name: Type(np.dtype("V"), None) for name in given}
+    body = RawGraph(result, inputs, (result,), tuple(kept.values()), {})
+    return replace(node, attrs={**node.attrs, "function": body})

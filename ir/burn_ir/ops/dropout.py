@@ -1,0 +1,128 @@
+"""Dropout: nothing in inference, random in training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.options import shortest
+from burn_ir.ops.random import first_state
+from burn_ir.static import static
+from burn_ir.upgrade import Draft
+
+
+@dataclass(frozen=True)
+class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
+    """Acts if ``training_mode`` says so: a file without it is for inference.
+
+    With a ``seed`` it draws the mask of the standard's reference, anew at each call.
+    Without, it is a layer with a random state.
+    """
+
+    deterministic = False
+
+    seed: int | None = None
+    results: int = 1
+
+    def infer(
+        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
+    ) -> tuple[Type, ...]:
+        known = None if ratio is None or ratio.known is None else ratio.known
+        if known is not None and known.size != 1:
+            raise InvalidOperand(f"expected a scalar ratio, got {known.size} numbers")
+        if known is not None and not 0.0 <= float(known.item()) <= 1.0:
+            raise InvalidOperand(f"expected a ratio in [0, 1], got {known.item()}")
+        return x.forget(), x.with_dtype(dtypes.bool_)
+
+    def lower(
+        self, x: Value, ratio: Value = None, training_mode: Value = None
+    ) -> Value:
+        mode = _number(training_mode, False)
+        if mode is False:
+            return self._all_kept(x)
+        p = _number(ratio, 0.5)
+        rest: tuple[Any, ...] = () if mode is True else (mode,)
+        if self.seed is not None:
+            made = ops.dropout_by_seed(x, p, *rest, seed=self.seed)
+        else:
+            made = ops.dropout_with_mask(x, first_state(None), p, *rest)
+        return made[0] if self.results == 1 else (made[0], made[1])
+
+    def _all_kept(self, x: Value) -> Value:
+        if self.results == 1:
+            return x
+        return x, ops.ones_like(x, dtype=dtypes.bool_)
+
+    def layer(
+        self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
+    ) -> Layer | None:
+        if self.seed is not None or training_mode is None:
+            return None
+        mode = training_mode.known
+        if mode is not None and not mode.any():
+            return None
+        options: dict[str, Any] = {"mask": True} if self.results > 1 else {}
+        if ratio is not None and ratio.known is None:
+            return Layer("DynamicDropout", (), options, {}, (0, 2, 1))
+        p = 0.5 if ratio is None or ratio.known is None else ratio.known.item()
+        args = () if p == 0.5 else (shortest(p),)
+        return Layer(
+            "DynamicDropout", args, options, {}, (0, 2) if mode is None else (0,)
+        )
+
+
+def _number(operand: Value, default: Any) -> Any:
+    """The one number in an operand; the operand if it is not known yet."""
+    if operand is None:
+        return default
+    try:
+        item = static(operand).item()
+    except Undecided:
+        return operand
+    return shortest(item) if isinstance(default, float) else bool(item)
+
+
+@Dropout.upgrade(7)
+def mask_of_numbers(draft: Draft) -> Draft:
+    """Before 10, the mask had the dtype of the data; before 12, the ratio no use."""
+    return _numeric_mask(draft.with_attrs("ratio"))
+
+
+@Dropout.upgrade(10)
+def for_inference(draft: Draft) -> Draft:
+    """Before 12, the ratio was an attribute, and nothing said that a file trains."""
+    return draft.with_attrs("ratio")
+
+
+@Dropout.upgrade(1, 6)
+def told_to_test(draft: Draft) -> Draft:
+    """Before 7, ``is_test`` told inference; without it the operator acts."""
+    if draft.attrs.get("is_test", 0):
+        return _numeric_mask(draft.with_attrs("is_test", "ratio"))
+    dtype = draft.type(0).dtype
+    ratio = np.array(draft.attrs.get("ratio", 0.5), dtype)
+    draft = draft.with_input(1, draft.constant("ratio", ratio))
+    draft = draft.with_input(2, draft.constant("training_mode", np.array(True)))
+    return _numeric_mask(draft.with_attrs("is_test", "ratio"))
+
+
+def _numeric_mask(draft: Draft) -> Draft:
+    """The operator in front, and the cast of its mask in its place, if one is asked."""
+    if len(draft.node.outputs) < 2 or draft.node.outputs[1] is None:
+        return draft
+    out, mask = draft.node.outputs
+    kept = f"{mask}.kept"
+    draft.insert(replace(draft.node, outputs=(out, kept)))
+    node = replace(
+        draft.node,
+        op_type="CastLike",
+        inputs=(kept, draft.node.inputs[0]),
+        outputs=(mask,),
+        attrs={},
+    )
+    return replace(draft, node=node, types=(draft.learn(kept), draft.type(0)))

@@ -1,0 +1,51 @@
+"""Derivatives as operators of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn.dtypes import is_float
+from burn_ir.errors import InvalidOperand
+from burn_ir.graph import Graph
+from burn_ir.op import Derivative, Flow, Op, Type, Value, body
+
+
+@dataclass(frozen=True)
+class Gradient(Op, onnx="Gradient", versions=(1,), domain="ai.onnx.preview.training"):
+    """The derivatives of ``y`` by each of ``xs``.
+
+    ``function`` is no attribute: the nodes that lead from the values called ``xs`` and
+    ``zs`` to the one called ``y``, as a body with these as its inputs.
+    """
+
+    xs: tuple[str, ...]
+    y: str
+    function: Graph = body()
+    zs: tuple[str, ...] | None = None
+    operands: int = 1
+
+    @classmethod
+    def flow(
+        cls,
+        attrs: Mapping[str, Any],
+        operands: Sequence[Type | None],
+        declared: Sequence[Type],
+    ) -> Flow:
+        if len(operands) != len(declared[: len(operands)]) or None in operands:
+            raise InvalidOperand("expected an input for every name in xs and zs")
+        return Flow(tuple(t.forget() for t in operands if t is not None))
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        result = self.function.type(self.function.outputs[0])
+        for known in (*operands[: len(self.xs)], result):
+            if known is not None and not is_float(known.dtype):
+                raise InvalidOperand(f"expected floating values, got {known.name}")
+        return tuple(t.forget() for t in operands[: len(self.xs)])
+
+    def lower(self, *operands: Value) -> Derivative:
+        own = operands[: self.operands]
+        return Derivative(
+            self.function, own, len(self.xs), operands[self.operands :], self.y
+        )

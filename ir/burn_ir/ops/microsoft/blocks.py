@@ -1,0 +1,119 @@
+"""onnxruntime's layers with weights quantised in blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from burn import dtypes, ops
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.matmul import check_inner
+from burn_ir.ops.microsoft.quantize import DOMAIN
+from burn_ir.ops.options import changed
+from burn_ir.ops.quantize import expect_dtype
+
+FLOATS = (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.float64)
+
+
+def check_bits(bits: int) -> None:
+    """Return if numbers of so many bits fill octets.
+
+    Raises:
+        InvalidOperand: they do not.
+    """
+    if bits not in (2, 4, 8):
+        raise InvalidOperand(f"expected bits of 2, 4 or 8, got {bits}")
+
+
+@dataclass(frozen=True)
+class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
+    K: int
+    N: int
+    block_size: int
+    accuracy_level: int = 0
+    bits: int = 4
+    weight_prepacked: int = 0
+
+    def __post_init__(self) -> None:
+        check_bits(self.bits)
+        if self.weight_prepacked:
+            raise InvalidOperand(
+                f"expected weight_prepacked of 0, the layout that is the same on every "
+                f"device, got {self.weight_prepacked}"
+            )
+
+    def infer(
+        self,
+        x: Type,
+        weight: Type,
+        scale: Type,
+        zero_point: Type | None = None,
+        group: Type | None = None,
+        bias: Type | None = None,
+    ) -> Type:
+        expect_dtype(x, FLOATS, "numbers")
+        expect_dtype(weight, (dtypes.uint8,), "packed numbers")
+        blocks = -(-self.K // self.block_size)
+        octets = self.block_size * self.bits // 8
+        shape = (self.N, blocks, octets)
+        given = weight.shape or (None,)
+        if all(isinstance(d, int) for d in given) and given != shape:
+            raise InvalidOperand(f"expected weights {shape}, got {weight.name}")
+        if x.shape is None:
+            return x.forget()
+        if not x.shape:
+            raise InvalidOperand(f"expected rank 1 or more, got {x.name}")
+        check_inner(x, weight, x.shape[-1], self.K)
+        return x.with_shape((*x.shape[:-1], self.N))
+
+    def lower(self, *operands: Value) -> Value:
+        x, weight, scale, zero_point, group, bias = (*operands, *(None,) * 6)[:6]
+        terms = {"zero_point": zero_point, "group": group, "bias": bias}
+        while terms and next(reversed(terms.values())) is None:
+            terms.popitem()
+        options = changed(bits=(self.bits, 4))
+        return ops.matmul_nbits(x, weight, scale, *terms.values(), **options)
+
+
+@dataclass(frozen=True)
+class GatherBlockQuantized(
+    Op, onnx="GatherBlockQuantized", domain=DOMAIN, versions=(1,)
+):
+    bits: int = 4
+    block_size: int = 128
+    gather_axis: int = 0
+    quantize_axis: int = 1
+
+    def __post_init__(self) -> None:
+        check_bits(self.bits)
+
+    def infer(
+        self, x: Type, index: Type, scale: Type, zero_point: Type | None = None
+    ) -> Type:
+        expect_dtype(scale, FLOATS, "a scale")
+        if zero_point is not None:
+            expect_dtype(zero_point, (x.dtype,), "a zero point")
+        if x.shape is None or index.shape is None:
+            return Type(scale.dtype, None)
+        dims = list(x.shape)
+        (axis,), (blocks,) = x.axes(self.gather_axis), x.axes(self.quantize_axis)
+        if x.dtype == dtypes.uint8:
+            if blocks != x.rank - 1:
+                raise InvalidOperand(
+                    f"expected packed numbers to be quantised along the last axis, got "
+                    f"quantize_axis {self.quantize_axis} of {x.name}"
+                )
+            dims[-1] = dims[-1] * (8 // self.bits)
+        return Type(scale.dtype, (*dims[:axis], *index.shape, *dims[axis + 1 :]))
+
+    def lower(
+        self, x: Value, index: Value, scale: Value, zero_point: Value = None
+    ) -> Value:
+        options = changed(
+            axis=(self.gather_axis, 0),
+            quantized_axis=(self.quantize_axis, 1),
+            block_size=(self.block_size, 128),
+            bits=(self.bits if x.dtype == dtypes.uint8 else None, None),
+        )
+        terms = () if zero_point is None else (zero_point,)
+        return ops.take_quantized(x, index, scale, *terms, **options)

@@ -1,0 +1,282 @@
+"""onnxruntime's products of quantised matrices and convolutions of such images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.microsoft.attention import FILTER, Attention
+from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
+from burn_ir.ops.options import changed
+from burn_ir.ops.quantize import (
+    QLinearConv,
+    expect_dtype,
+    given,
+    product,
+    shift,
+)
+from burn_ir.ops.window import Ints
+from burn_ir.types import broadcast
+
+
+@dataclass(frozen=True)
+class MatMulIntegerToFloat(
+    Op, onnx="MatMulIntegerToFloat", domain=DOMAIN, versions=(1,)
+):
+    def infer(
+        self,
+        x: Type,
+        y: Type,
+        x_scale: Type,
+        y_scale: Type,
+        x_zero_point: Type | None = None,
+        y_zero_point: Type | None = None,
+        bias: Type | None = None,
+    ) -> Type:
+        expect_dtype(y_scale, (x_scale.dtype,), "a scale")
+        return product(x, y, x_zero_point, y_zero_point).with_dtype(x_scale.dtype)
+
+    def lower(
+        self,
+        x: Value,
+        y: Value,
+        x_scale: Value,
+        y_scale: Value,
+        x_zero_point: Value = None,
+        y_zero_point: Value = None,
+        bias: Value = None,
+    ) -> Value:
+        zero_points = given(shift(x_zero_point), shift(y_zero_point))
+        total = ops.integer_matmul(x, y, *zero_points)
+        if x_scale.dtype not in dtypes.HALVES:
+            result = total.cast(x_scale.dtype) * (x_scale * y_scale)
+        else:  # a sum need not be in the range of a half
+            work = dtypes.float32
+            scale = x_scale.cast(work) * y_scale.cast(work)
+            result = (total.cast(work) * scale).cast(x_scale.dtype)
+        return result if bias is None else result + bias
+
+
+@dataclass(frozen=True)
+class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
+    """Attention whose projection of a quantised operand is one of integers."""
+
+    num_heads: int
+    do_rotary: Literal[0] = 0
+    mask_filter_value: float = FILTER
+    past_present_share_buffer: Literal[0] = 0
+    scale: float = 0.0
+    unidirectional: Literal[0, 1] = 0
+    results: int = 1
+
+    def infer(
+        self,
+        x: Type,
+        weight: Type,
+        bias: Type,
+        x_scale: Type,
+        weight_scale: Type,
+        mask: Type | None = None,
+        x_zero_point: Type | None = None,
+        weight_zero_point: Type | None = None,
+        past: Type | None = None,
+    ) -> tuple[Type, ...]:
+        product(x, weight, x_zero_point, weight_zero_point)
+        real = x.with_dtype(bias.dtype), weight.with_dtype(bias.dtype)
+        return self._real().infer(*real, bias, mask, past)
+
+    def lower(
+        self,
+        x: Value,
+        weight: Value,
+        bias: Value,
+        x_scale: Value,
+        weight_scale: Value,
+        mask: Value = None,
+        x_zero_point: Value = None,
+        weight_zero_point: Value = None,
+        past: Value = None,
+    ) -> Value:
+        operands = (x, weight, x_scale, weight_scale, x_zero_point, weight_zero_point)
+        joint = MatMulIntegerToFloat().lower(*operands, bias)
+        return self._real().attend(joint, x.shape, mask, past)
+
+    def _real(self) -> Attention:
+        """The attention of what is not quantised."""
+        return Attention(
+            num_heads=self.num_heads,
+            mask_filter_value=self.mask_filter_value,
+            scale=self.scale,
+            unidirectional=self.unidirectional,
+            results=self.results,
+        )
+
+
+@dataclass(frozen=True)
+class DynamicQuantizeMatMul(
+    Op, onnx="DynamicQuantizeMatMul", domain=DOMAIN, versions=(1,)
+):
+    def infer(
+        self,
+        x: Type,
+        y: Type,
+        y_scale: Type,
+        y_zero_point: Type | None = None,
+        bias: Type | None = None,
+    ) -> Type:
+        expect_dtype(x, (dtypes.float32, dtypes.float64), "numbers")
+        octets = x.with_dtype(dtypes.uint8)
+        return product(octets, y, None, y_zero_point).with_dtype(x.dtype)
+
+    def lower(
+        self,
+        x: Value,
+        y: Value,
+        y_scale: Value,
+        y_zero_point: Value = None,
+        bias: Value = None,
+    ) -> Value:
+        scale, zero_point = ops.quantization_range(x)
+        octets = ops.quantize(x, scale, zero_point)
+        rest = given(shift(y_zero_point))
+        total = ops.integer_matmul(octets, y, zero_point, *rest)
+        result = total.cast(x.dtype) * (scale * y_scale)
+        return result if bias is None else result + bias
+
+
+@dataclass(frozen=True)
+class MatMulInteger16(Op, onnx="MatMulInteger16", domain=DOMAIN, versions=(1,)):
+    def infer(self, x: Type, y: Type) -> Type:
+        words = (dtypes.int16, dtypes.uint16)
+        return product(x, y, allowed=words).with_dtype(dtypes.int32)
+
+    def lower(self, x: Value, y: Value) -> Value:
+        return ops.integer_matmul(x, y)
+
+
+@dataclass(frozen=True)
+class MulInteger(Op, onnx="MulInteger", domain=DOMAIN, versions=(1,)):
+    def infer(
+        self,
+        x: Type,
+        x_zero_point: Type | None,
+        y: Type,
+        y_zero_point: Type | None = None,
+    ) -> Type:
+        expect_octets(x, x_zero_point, y, y_zero_point)
+        return Type(dtypes.int32, broadcast(x, y))
+
+    def lower(
+        self, x: Value, x_zero_point: Value, y: Value, y_zero_point: Value = None
+    ) -> Value:
+        return _centred(x, x_zero_point) * _centred(y, y_zero_point)
+
+
+def _centred(x: Value, zero_point: Value) -> Value:
+    wide = x.cast(dtypes.int32)
+    if shift(zero_point) is None:
+        return wide
+    return wide - zero_point.cast(dtypes.int32)
+
+
+@dataclass(frozen=True)
+class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
+    alpha: float = 1.0
+    transA: Literal[0, 1] = 0  # noqa: N815  ONNX's name
+    transB: Literal[0, 1] = 0  # noqa: N815
+
+    def infer(
+        self,
+        x: Type,
+        x_scale: Type,
+        x_zero_point: Type,
+        y: Type,
+        y_scale: Type,
+        y_zero_point: Type,
+        bias: Type | None = None,
+        scale: Type | None = None,
+        zero_point: Type | None = None,
+    ) -> Type:
+        if bias is not None:
+            expect_dtype(bias, (dtypes.int32,), "a bias")
+        left = _turned(x) if self.transA else x
+        right = _turned(y) if self.transB else y
+        result = product(left, right, x_zero_point, y_zero_point)
+        if zero_point is not None:
+            return result.with_dtype(zero_point.dtype)
+        return result.with_dtype(x_scale.dtype if scale is None else dtypes.uint8)
+
+    def lower(
+        self,
+        x: Value,
+        x_scale: Value,
+        x_zero_point: Value,
+        y: Value,
+        y_scale: Value,
+        y_zero_point: Value,
+        bias: Value = None,
+        scale: Value = None,
+        zero_point: Value = None,
+    ) -> Value:
+        left, right = x.mT if self.transA else x, y.mT if self.transB else y
+        zero_points = given(shift(x_zero_point), shift(y_zero_point))
+        total = ops.integer_matmul(left, right, *zero_points)
+        total = total if bias is None else total + bias
+        factor = x_scale * y_scale
+        factor = factor if self.alpha == 1 else factor * self.alpha
+        result = total.cast(x_scale.dtype) * factor
+        if scale is None:
+            return result
+        options: dict[str, Any] = {}
+        if zero_point is not None:
+            options = changed(dtype=(zero_point.dtype, dtypes.uint8))
+        return ops.quantize(result, scale, *given(shift(zero_point)), **options)
+
+
+def _turned(x: Type) -> Type:
+    return x if x.shape is None else x.with_shape(x.shape[::-1])
+
+
+@dataclass(frozen=True)
+class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,)):
+    auto_pad: str = "NOTSET"
+    channels_last: int = 0
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def infer(self, x: Type, *others: Type) -> Type:
+        if not self.channels_last or x.shape is None:
+            return self._standard().infer(x, *others)
+        dims: tuple[Dim, ...] = (x.shape[0], x.shape[-1], *x.shape[1:-1])
+        result = self._standard().infer(x.with_shape(dims), *others)
+        if result.shape is None:
+            return result
+        return result.with_shape((result.shape[0], *result.shape[2:], result.shape[1]))
+
+    def lower(self, x: Value, *others: Value) -> Value:
+        if not self.channels_last:
+            return self._standard().lower(x, *others)
+        rank = len(x.shape)
+        weight = others[2]
+        shape = (x.shape[0], x.shape[-1], *x.shape[1:-1])
+        steps = self._standard().conv().options(shape, weight.shape)
+        steps |= changed(dtype=(others[6].dtype, dtypes.uint8))
+        first = x.permute(0, rank - 1, *range(1, rank - 1))
+        y = ops.quantized_conv(first, *given(*others), **steps)
+        return y.permute(0, *range(2, rank), 1)
+
+    def _standard(self) -> QLinearConv:
+        return QLinearConv(
+            auto_pad=self.auto_pad,
+            dilations=self.dilations,
+            group=self.group,
+            kernel_shape=self.kernel_shape,
+            pads=self.pads,
+            strides=self.strides,
+        )

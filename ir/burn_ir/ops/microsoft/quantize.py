@@ -1,0 +1,307 @@
+"""onnxruntime's operators on quantised tensors: what floats do, quantised again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn import dtypes, ops
+from burn_ir.dim import Dim
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.options import changed, one
+from burn_ir.ops.pool import AveragePool
+from burn_ir.ops.quantize import (
+    DequantizeLinear,
+    QuantizeLinear,
+    expect_dtype,
+    given,
+    shift,
+)
+from burn_ir.ops.shape import Concat
+from burn_ir.ops.window import Ints
+from burn_ir.types import broadcast
+
+DOMAIN = "com.microsoft"
+OCTETS = (dtypes.int8, dtypes.uint8)
+
+
+def expect_octets(*operands: Type | None) -> None:
+    """Return if all operands that are there are of one dtype of 8 bits.
+
+    Raises:
+        InvalidOperand: they are not.
+    """
+    there = [t for t in operands if t is not None]
+    for operand in there:
+        expect_dtype(operand, OCTETS, "8 bits")
+        expect_dtype(operand, (there[0].dtype,), "one dtype")
+
+
+def real(x: Value, scale: Value, zero_point: Value) -> Value:
+    """The numbers that quantised ones stand for."""
+    return ops.dequantize(x, scale, *given(shift(zero_point)))
+
+
+def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
+    """``y`` in the dtype of ``like``."""
+    options = changed(dtype=(like.dtype, dtypes.uint8))
+    return ops.quantize(y, scale, *given(shift(zero_point)), **options)
+
+
+@dataclass(frozen=True)
+class MicrosoftQuantizeLinear(Op, onnx="QuantizeLinear", domain=DOMAIN, versions=(1,)):
+    axis: int | None = None
+
+    def infer(self, x: Type, scale: Type, zero_point: Type | None = None) -> Type:
+        return self._standard().infer(x, scale, zero_point)
+
+    def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
+        return self._standard().lower(x, scale, zero_point)
+
+    def _standard(self) -> QuantizeLinear:
+        return QuantizeLinear(axis=1 if self.axis is None else self.axis)
+
+
+@dataclass(frozen=True)
+class MicrosoftDequantizeLinear(
+    Op, onnx="DequantizeLinear", domain=DOMAIN, versions=(1,)
+):
+    axis: int | None = None
+
+    def infer(self, x: Type, scale: Type, zero_point: Type | None = None) -> Type:
+        return self._standard().infer(x, scale, zero_point)
+
+    def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
+        return self._standard().lower(x, scale, zero_point)
+
+    def _standard(self) -> DequantizeLinear:
+        return DequantizeLinear(axis=1 if self.axis is None else self.axis)
+
+
+class Binary:
+    """Two quantised operands, broadcast."""
+
+    def infer(
+        self,
+        x: Type,
+        x_scale: Type,
+        x_zero_point: Type | None,
+        y: Type,
+        y_scale: Type,
+        y_zero_point: Type | None,
+        scale: Type,
+        zero_point: Type | None = None,
+    ) -> Type:
+        expect_octets(x, x_zero_point, y, y_zero_point, zero_point)
+        return Type(x.dtype, broadcast(x, y))
+
+
+@dataclass(frozen=True)
+class QLinearAdd(Binary, Op, onnx="QLinearAdd", domain=DOMAIN, versions=(1,)):
+    def lower(self, *operands: Value) -> Value:
+        total = real(*operands[:3]) + real(*operands[3:6])
+        return quantized(total, *_last(operands[6:]), operands[0])
+
+
+@dataclass(frozen=True)
+class QLinearMul(Binary, Op, onnx="QLinearMul", domain=DOMAIN, versions=(1,)):
+    def lower(self, *operands: Value) -> Value:
+        product = real(*operands[:3]) * real(*operands[3:6])
+        return quantized(product, *_last(operands[6:]), operands[0])
+
+
+def _last(operands: Sequence[Value]) -> tuple[Value, Value]:
+    """Scale and zero point at the end, where the zero point may be missing."""
+    return operands[0], operands[1] if len(operands) > 1 else None
+
+
+class Unary:
+    """One quantised operand, whose shape is kept."""
+
+    def infer(
+        self,
+        x: Type,
+        x_scale: Type,
+        x_zero_point: Type | None,
+        scale: Type,
+        zero_point: Type | None = None,
+    ) -> Type:
+        expect_octets(x, x_zero_point, zero_point)
+        return x.with_shape(self.shape(x))
+
+    def shape(self, x: Type) -> tuple[Dim, ...] | None:
+        """The shape of the result."""
+        return x.shape
+
+    def lower(
+        self,
+        x: Value,
+        x_scale: Value,
+        x_zero_point: Value,
+        scale: Value,
+        zero_point: Value = None,
+    ) -> Value:
+        y = self.apply(real(x, x_scale, x_zero_point), x)
+        return quantized(y, scale, zero_point, x)
+
+    def apply(self, y: Value, x: Value) -> Value:
+        """The function of ``y``, the numbers that the operand ``x`` stands for."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class QLinearSigmoid(Unary, Op, onnx="QLinearSigmoid", domain=DOMAIN, versions=(1,)):
+    def apply(self, y: Value, x: Value) -> Value:
+        return ops.sigmoid(y)
+
+
+@dataclass(frozen=True)
+class QLinearLeakyRelu(
+    Unary, Op, onnx="QLinearLeakyRelu", domain=DOMAIN, versions=(1,)
+):
+    alpha: float = 0.01
+
+    def apply(self, y: Value, x: Value) -> Value:
+        return ops.leaky_relu(y, **changed(alpha=(self.alpha, 0.01)))
+
+
+@dataclass(frozen=True)
+class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(1,)):
+    opset: int
+    axis: int = -1
+
+    def shape(self, x: Type) -> tuple[Dim, ...] | None:
+        if x.shape is not None:
+            x.axes(self.axis)
+        return x.shape
+
+    def apply(self, y: Value, x: Value) -> Value:
+        axes: int | tuple[int, ...] = self.axis
+        if self.opset < 13:  # over all axes from the given one on
+            rank = len(x.shape)
+            axes = tuple(range(self.axis % rank, rank))
+        return ops.softmax(y, **changed(axis=(axes, -1)))
+
+
+@dataclass(frozen=True)
+class QLinearReduceMean(
+    Unary, Op, onnx="QLinearReduceMean", domain=DOMAIN, versions=(1,)
+):
+    axes: Ints
+    keepdims: int
+
+    def shape(self, x: Type) -> tuple[Dim, ...] | None:
+        if x.shape is None:
+            return None
+        reduced = x.axes(self.axes)
+        dims = [1 if i in reduced else d for i, d in enumerate(x.shape)]
+        kept = [d for i, d in enumerate(dims) if self.keepdims or i not in reduced]
+        return tuple(kept)
+
+    def apply(self, y: Value, x: Value) -> Value:
+        return y.mean(self.axes, keepdims=bool(self.keepdims))
+
+
+@dataclass(frozen=True)
+class QLinearGlobalAveragePool(
+    Unary, Op, onnx="QLinearGlobalAveragePool", domain=DOMAIN, versions=(1,)
+):
+    channels_last: int = 0
+
+    def shape(self, x: Type) -> tuple[Dim, ...] | None:
+        if x.shape is None:
+            return None
+        if x.rank < 3:
+            raise InvalidOperand(f"expected rank 3 or more, got {x.name}")
+        space = self._space(x.rank)
+        return tuple(1 if i in space else d for i, d in enumerate(x.shape))
+
+    def apply(self, y: Value, x: Value) -> Value:
+        return y.mean(self._space(len(x.shape)), keepdims=True)
+
+    def _space(self, rank: int) -> tuple[int, ...]:
+        return tuple(range(1, rank - 1) if self.channels_last else range(2, rank))
+
+
+@dataclass(frozen=True)
+class QLinearAveragePool(
+    Unary, Op, onnx="QLinearAveragePool", domain=DOMAIN, versions=(1,)
+):
+    kernel_shape: Ints
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    channels_last: int = 0
+    count_include_pad: int = 0
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def shape(self, x: Type) -> tuple[Dim, ...] | None:
+        if x.shape is None or not self.channels_last:
+            return self._pool().pooled(x).shape
+        first = x.with_shape((x.shape[0], x.shape[-1], *x.shape[1:-1]))
+        dims = self._pool().pooled(first).dims
+        return (dims[0], *dims[2:], dims[1])
+
+    def apply(self, y: Value, x: Value) -> Value:
+        rank = len(self.kernel_shape) + 2
+        space = x.shape[1:-1] if self.channels_last else x.shape[2:]
+        options: dict[str, Any] = {"kernel_size": one(self.kernel_shape)}
+        options |= self._pool().geometry.options(tuple(space))
+        options |= changed(count_include_pad=(bool(self.count_include_pad), False))
+        if not self.channels_last:
+            return ops.avg_pool(y, **options)
+        first = y.permute(0, rank - 1, *range(1, rank - 1))
+        return ops.avg_pool(first, **options).permute(0, *range(2, rank), 1)
+
+    def _pool(self) -> AveragePool:
+        return AveragePool(
+            kernel_shape=self.kernel_shape,
+            auto_pad=self.auto_pad,
+            ceil_mode=self.ceil_mode,
+            pads=self.pads,
+            strides=self.strides,
+        )
+
+
+@dataclass(frozen=True)
+class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
+    def infer(
+        self,
+        condition: Type,
+        x: Type,
+        x_scale: Type,
+        x_zero_point: Type,
+        y: Type,
+        y_scale: Type,
+        y_zero_point: Type,
+        scale: Type,
+        zero_point: Type,
+    ) -> Type:
+        expect_dtype(condition, (dtypes.bool_,), "a condition")
+        expect_octets(x, x_zero_point, y, y_zero_point, zero_point)
+        return Type(x.dtype, broadcast(condition, x, y))
+
+    def lower(self, condition: Value, *operands: Value) -> Value:
+        chosen = ops.where(condition, real(*operands[:3]), real(*operands[3:6]))
+        return quantized(chosen, *_last(operands[6:]), operands[0])
+
+
+@dataclass(frozen=True)
+class QLinearConcat(Op, onnx="QLinearConcat", domain=DOMAIN, versions=(1,)):
+    axis: int
+
+    def infer(self, scale: Type, zero_point: Type, *operands: Type) -> Type:
+        if not operands or len(operands) % 3:
+            raise InvalidOperand(
+                f"expected a scale and a zero point for each tensor, got "
+                f"{len(operands)} operands"
+            )
+        expect_octets(zero_point, *operands[::3], *operands[2::3])
+        return Concat(axis=self.axis).infer(*operands[::3])
+
+    def lower(self, scale: Value, zero_point: Value, *operands: Value) -> Value:
+        parts = [real(*operands[i : i + 3]) for i in range(0, len(operands), 3)]
+        joined = ops.concat(parts, **changed(axis=(self.axis, 0)))
+        return quantized(joined, scale, zero_point, zero_point)

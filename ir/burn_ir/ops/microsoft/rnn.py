@@ -1,0 +1,47 @@
+"""onnxruntime's recurrent layer with quantised weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from burn import ops
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
+from burn_ir.ops.quantize import given
+from burn_ir.ops.rnn import Direction, Recurrent
+
+
+@dataclass(frozen=True)
+class DynamicQuantizeLSTM(
+    Recurrent, Op, onnx="DynamicQuantizeLSTM", domain=DOMAIN, versions=(1,)
+):
+    activation_alpha: tuple[float, ...] | None = None
+    activation_beta: tuple[float, ...] | None = None
+    activations: tuple[str, ...] | None = None
+    clip: float | None = None
+    direction: Direction = "forward"
+    hidden_size: int | None = None
+    input_forget: Literal[0, 1] = 0
+
+    layout = 0
+
+    def infer(
+        self, x: Type, w: Type, r: Type, *others: Type | None
+    ) -> tuple[Type, ...]:
+        expect_octets(w, others[6])
+        expect_octets(r, others[8])
+        return self.types(x, _turned(w), _turned(r), 2)
+
+    def lower(self, x: Value, w: Value, r: Value, *others: Value) -> tuple[Value, ...]:
+        b, lengths, h0, c0, peephole, w_scale, w_shift, r_scale, r_shift = others
+        weights = (w, w_scale, w_shift, r, r_scale, r_shift)
+        rest = given(b, h0, c0, lengths, peephole)
+        return ops.dynamic_quantized_lstm(x, *weights, *rest, **self.options())
+
+
+def _turned(x: Type) -> Type:
+    """The type of weights as ONNX's layers have them."""
+    if x.shape is None or len(x.shape) != 3:
+        return x
+    return x.with_shape((x.shape[0], x.shape[2], x.shape[1]))

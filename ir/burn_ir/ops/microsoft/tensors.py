@@ -1,0 +1,119 @@
+"""Operators of ``com.microsoft`` that ONNX took over later, and some of linear algebra.
+
+Where nothing but the name of the domain differs, the declaration is ONNX's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from burn import ops
+from burn.dtypes import int64, is_integer
+from burn_ir.dim import unnamed
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.functions import expect_float
+from burn_ir.ops.indexing import GatherND
+from burn_ir.ops.linalg import Det
+from burn_ir.ops.microsoft.activation import DOMAIN
+from burn_ir.ops.ordering import Trilu
+from burn_ir.ops.padding import Pad
+from burn_ir.ops.support import ints_of, known_ints, unnamed_dims
+
+
+@dataclass(frozen=True)
+class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
+    def infer(self, x: Type, axis: Type) -> Type:
+        if not is_integer(axis.dtype):
+            raise InvalidOperand(f"expected an integer axis, got {axis.name}")
+        known = known_ints(axis)
+        if known is None:
+            return x.with_shape(unnamed_dims(x.rank + 1))
+        (place,) = Type(x.dtype, (1,) * (x.rank + 1)).axes(known)
+        return x.with_shape((*x.dims[:place], 1, *x.dims[place:]))
+
+    def lower(self, x: Value, axis: Value) -> Value:
+        known = ints_of(axis)
+        return x.unsqueeze(axis if known is None else known[0])
+
+
+@dataclass(frozen=True)
+class EarlyGatherND(GatherND, onnx="GatherND", domain=DOMAIN, versions=(1,)):
+    """GatherND before it was ONNX's."""
+
+
+@dataclass(frozen=True)
+class EarlyPad(Pad, onnx="Pad", domain=DOMAIN, versions=(1,)):
+    """Pad before ONNX's took its pads as an operand."""
+
+
+@dataclass(frozen=True)
+class EarlyTrilu(Trilu, onnx="Trilu", domain=DOMAIN, versions=(1,)):
+    """Trilu before it was ONNX's."""
+
+
+@dataclass(frozen=True)
+class EarlyUnique(Op, onnx="Unique", domain=DOMAIN, versions=(1,)):
+    """The elements in the order of their first occurrence, places and counts."""
+
+    results: int = 1
+
+    def infer(self, x: Type) -> tuple[Type, ...]:
+        if x.shape is not None and x.rank != 1:
+            raise InvalidOperand(f"expected a vector, got {x.name}")
+        count = unnamed()
+        every = x.shape if x.shape is not None else unnamed_dims(1)
+        return x.with_shape((count,)), Type(int64, every), Type(int64, (count,))
+
+    def lower(self, x: Value) -> tuple[Value, ...]:
+        values, _, places, counts = ops.unique(x, sorted=False)
+        return (values, places, counts)[: self.results]
+
+
+@dataclass(frozen=True)
+class Inverse(Op, onnx="Inverse", domain=DOMAIN, versions=(1,)):
+    def infer(self, x: Type) -> Type:
+        Det().infer(x)
+        return x.forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.inverse(x)
+
+
+@dataclass(frozen=True)
+class Rfft(Op, onnx="Rfft", domain=DOMAIN, versions=(1,)):
+    """Half the frequencies of real signals: [..., length] to [..., half, 2]."""
+
+    signal_ndim: Literal[1]
+    normalized: Literal[0] = 0
+    onesided: Literal[1] = 1
+
+    def infer(self, x: Type) -> Type:
+        expect_float(x)
+        if x.shape is None:
+            return x.forget()
+        return x.with_shape((*x.shape[:-1], x.dims[-1] // 2 + 1, 2))
+
+    def lower(self, x: Value) -> Value:
+        return ops.dft(x.unsqueeze(-1), onesided=True)
+
+
+@dataclass(frozen=True)
+class Irfft(Op, onnx="Irfft", domain=DOMAIN, versions=(1,)):
+    """The real signals, of even length, that :class:`Rfft` is undone to."""
+
+    signal_ndim: Literal[1]
+    normalized: Literal[0] = 0
+    onesided: Literal[1] = 1
+
+    def infer(self, x: Type) -> Type:
+        expect_float(x)
+        if x.shape is None:
+            return x.forget()
+        if x.rank < 2 or x.dims[-1] != 2:
+            raise InvalidOperand(f"expected complex numbers [..., 2], got {x.name}")
+        return x.with_shape((*x.shape[:-2], 2 * (x.dims[-2] - 1)))
+
+    def lower(self, x: Value) -> Value:
+        return ops.dft(x, inverse=True, onesided=True).squeeze(-1)

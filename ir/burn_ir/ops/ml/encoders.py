@@ -1,0 +1,166 @@
+"""What replaces categories by numbers, and numbers by categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn.dtypes import DType, float32, int64, string
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.ml.rewriting import Replaced, chain, own
+from burn_ir.types import Array
+from burn_ir.upgrade import Draft
+
+
+@dataclass(frozen=True)
+class Lookup(Op, onnx="Lookup", versions=(1,), domain="burn"):
+    """For each element the value of its key; ``default`` for what is no key."""
+
+    default: int | float | str = 0
+
+    def infer(self, x: Type, keys: Type, values: Type) -> Type:
+        if x.dtype != keys.dtype:
+            shown = dtypes.name_of(keys.dtype)
+            raise InvalidOperand(f"expected elements of {shown}, got {x.name}")
+        return Type(values.dtype, x.shape)
+
+    def lower(self, x: Value, keys: Value, values: Value) -> Value:
+        return ops.lookup(x, keys, values, default=self.default)
+
+
+@dataclass(frozen=True)
+class OneHotCategories(Op, onnx="OneHotCategories", versions=(1,), domain="burn"):
+    """Ones where an element is a category, along a new last axis."""
+
+    strict: int = 0
+
+    def infer(self, x: Type, categories: Type) -> Type:
+        if (x.dtype == string) != (categories.dtype == string):
+            shown = dtypes.name_of(categories.dtype)
+            raise InvalidOperand(f"expected elements of {shown}, got {x.name}")
+        if x.shape is None:
+            return Type(float32, None)
+        return Type(float32, (*x.shape, categories.dims[0]))
+
+    def lower(self, x: Value, categories: Value) -> Value:
+        if x.dtype not in (string, int64):
+            x = x.cast(int64)
+        options = {"strict": True} if self.strict else {}
+        return ops.one_hot_encode(x, categories, **options)
+
+
+@dataclass(frozen=True)
+class OneHotEncoder(
+    Replaced, Op, onnx="OneHotEncoder", versions=(1,), domain="ai.onnx.ml"
+):
+    cats_int64s: tuple[int, ...] | None = None
+    cats_strings: tuple[str, ...] | None = None
+    zeros: int = 1
+
+    def replaced(self, draft: Draft) -> Draft:
+        if bool(self.cats_int64s) == bool(self.cats_strings):
+            raise InvalidOperand("expected categories, either integers or strings")
+        dtype = int64 if self.cats_int64s else string
+        categories = np.array(self.cats_int64s or self.cats_strings, dtype)
+        name = draft.constant("categories", categories)
+        step = own("OneHotCategories", name, strict=int(not self.zeros))
+        return chain(draft, draft.node.inputs[0], [step])
+
+
+@dataclass(frozen=True)
+class CategoryMapper(
+    Replaced, Op, onnx="CategoryMapper", versions=(1,), domain="ai.onnx.ml"
+):
+    """Strings become integers, integers strings."""
+
+    cats_int64s: tuple[int, ...] | None = None
+    cats_strings: tuple[str, ...] | None = None
+    default_int64: int = -1
+    default_string: str = "_Unused"
+
+    def replaced(self, draft: Draft) -> Draft:
+        numbers = np.array(self.cats_int64s or (), int64)
+        words = np.array(self.cats_strings or (), string)
+        if draft.type(0).dtype == string:
+            return looked_up(draft, words, numbers, self.default_int64)
+        return looked_up(draft, numbers, words, self.default_string)
+
+
+def looked_up(draft: Draft, keys: Array, values: Array, default: Any) -> Draft:
+    """``draft`` as a lookup in a stored table.
+
+    Raises:
+        InvalidOperand: there are more keys than values, or fewer.
+    """
+    if len(keys) != len(values):
+        raise InvalidOperand(f"expected {len(keys)} values, got {len(values)}")
+    names = (draft.constant("keys", keys), draft.constant("values", values))
+    step = own("Lookup", *names, default=default)
+    return chain(draft, draft.node.inputs[0], [step])
+
+
+@dataclass(frozen=True)
+class LabelEncoder(
+    Replaced, Op, onnx="LabelEncoder", versions=(1, 2, 4), domain="ai.onnx.ml"
+):
+    """A repeated key has the last of its values; NaN is a key like others."""
+
+    keys_strings: tuple[str, ...] | None = None
+    keys_int64s: tuple[int, ...] | None = None
+    keys_floats: tuple[float, ...] | None = None
+    keys_tensor: Array | None = None
+    values_strings: tuple[str, ...] | None = None
+    values_int64s: tuple[int, ...] | None = None
+    values_floats: tuple[float, ...] | None = None
+    values_tensor: Array | None = None
+    default_string: str = "_Unused"
+    default_int64: int = -1
+    default_float: float = -0.0
+    default_tensor: Array | None = None
+
+    def replaced(self, draft: Draft) -> Draft:
+        keys, values = self._table("keys"), self._table("values")
+        return looked_up(draft, keys, values, self._default(values.dtype))
+
+    def _table(self, side: str) -> Array:
+        """The keys or the values, of which files have one kind.
+
+        Raises:
+            InvalidOperand: there are none, or of several kinds.
+        """
+        kinds = {"strings": string, "int64s": int64, "floats": float32}
+        found = [
+            np.array(given, dtype)
+            for kind, dtype in kinds.items()
+            if (given := getattr(self, f"{side}_{kind}"))
+        ]
+        tensor = getattr(self, f"{side}_tensor")
+        found += [] if tensor is None else [np.asarray(tensor).reshape(-1)]
+        if len(found) != 1:
+            raise InvalidOperand(f"expected one kind of {side}, got {len(found)}")
+        return found[0]
+
+    def _default(self, dtype: DType) -> int | float | str:
+        given = self.default_tensor
+        if given is not None and given.size:
+            found: int | float | str = given.ravel().tolist()[0]
+            return found
+        if dtype == string:
+            return self.default_string
+        return self.default_float if dtypes.is_float(dtype) else self.default_int64
+
+
+@LabelEncoder.upgrade(1)
+def listed_classes(draft: Draft) -> Draft:
+    """Before 2, strings stood for their places in a list, or places for strings."""
+    classes = tuple(draft.attrs.get("classes_strings", ()))
+    places = tuple(range(len(classes)))
+    if draft.type(0).dtype == string:
+        found: dict[str, Any] = {"keys_strings": classes, "values_int64s": places}
+    else:
+        found = {"keys_int64s": places, "values_strings": classes}
+    return draft.with_attrs("classes_strings", **found)

@@ -1,0 +1,132 @@
+"""How operators whose attributes are weights become operators with stored operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Type
+from burn_ir.types import Array
+from burn_ir.upgrade import Draft
+
+POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+FLOAT32 = 1  # in ONNX's TensorProto.DataType
+
+
+class Replaced:
+    """Operators that are nodes of other operators before anything is inferred."""
+
+    def infer(self, *inputs: Type | None) -> Type:
+        raise InvalidOperand("expected the operators that stand for it")
+
+    def lower(self, *inputs: Any) -> Any:
+        raise InvalidOperand("expected the operators that stand for it")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operator of a chain: what comes before is its first operand."""
+
+    op_type: str
+    domain: str = ""
+    operands: tuple[str | None, ...] = ()
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+def own(op_type: str, *operands: str | None, **attrs: Any) -> Step:
+    """A step that is an operator of ours."""
+    return Step(op_type, "burn", operands, attrs)
+
+
+def onnx(op_type: str, *operands: str | None, **attrs: Any) -> Step:
+    """A step that is an operator of ONNX."""
+    return Step(op_type, "", operands, attrs)
+
+
+def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
+    """``draft`` as the last of ``steps``, of which the first reads ``x``."""
+    for step in steps[:-1]:
+        x = inserted(draft, x, step)
+    inputs = (x, *steps[-1].operands)
+    types = tuple(None if name is None else draft.learn(name) for name in inputs)
+    return replace(draft, node=_node(draft, x, steps[-1]), types=types)
+
+
+def inserted(draft: Draft, x: str | None, step: Step) -> str:
+    """The first output's name of ``step`` put in front of ``draft``."""
+    outputs = (f"{draft.node.outputs[0]}.{step.op_type.lower()}",)
+    return draft.insert(replace(_node(draft, x, step), outputs=outputs))
+
+
+def _node(draft: Draft, x: str | None, step: Step) -> Any:
+    return replace(
+        draft.node,
+        op_type=step.op_type,
+        domain=step.domain,
+        inputs=(x, *step.operands),
+        attrs=step.attrs,
+    )
+
+
+def matrix(draft: Draft, dtype: Any = None) -> str | None:
+    """The first operand as [samples, features], of ``dtype`` if one is given.
+
+    Raises:
+        InvalidOperand: it is no vector or matrix of numbers.
+    """
+    x = draft.type(0)
+    name = draft.node.inputs[0]
+    if x.dtype == dtypes.string or dtypes.is_complex(x.dtype):
+        raise InvalidOperand(f"expected numbers, got {x.name}")
+    if x.shape is not None and len(x.shape) not in (1, 2):
+        raise InvalidOperand(f"expected a matrix, got {x.name}")
+    if dtype is not None and x.dtype != dtype:
+        name = draft.before("Cast", (name,), to=FLOAT32)
+    if x.shape is not None and len(x.shape) == 1:
+        axes = draft.constant("axes", np.array([0]))
+        name = draft.before("Unsqueeze", (name, axes))
+    return name
+
+
+def numbers(
+    given: Sequence[float] | None, tensor: Array | None, name: str, dtype: Any
+) -> Array | None:
+    """An attribute that is a list of float32 or a tensor; None if neither is there.
+
+    Raises:
+        InvalidOperand: both are there.
+    """
+    if tensor is not None and tensor.size:
+        if given:
+            raise InvalidOperand(f"expected one of {name} and {name}_as_tensor")
+        return np.asarray(tensor).reshape(-1).astype(dtype)
+    # The list holds float32, also where it is compared in float64.
+    return np.array(given, np.float32).astype(dtype) if given else None
+
+
+def transformed(transform: str) -> list[Step]:
+    """The steps that apply a post transform to scores [samples, targets].
+
+    Raises:
+        InvalidOperand: there is no such transform.
+    """
+    if transform not in POST_TRANSFORMS:
+        known = ", ".join(POST_TRANSFORMS)
+        raise InvalidOperand(f"expected post_transform in {known}, got {transform!r}")
+    return [] if transform == "NONE" else [own("PostTransform", transform=transform)]
+
+
+def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
+    """The name of a weight, which says that it belongs to ``layer``.
+
+    The node's own name is taken if it says more than the operator does.
+    """
+    node = draft.node.name
+    told = node and not node.lower().startswith(draft.node.op_type.lower()[:6])
+    stem = node.replace(".", "_") if told else layer
+    return draft.store(f"{stem}_{name}", array)

@@ -1,0 +1,383 @@
+"""Ensembles of decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn.dtypes import DType, float32, float64
+from burn_ir.dim import unnamed
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.ml.forest import (
+    MODES,
+    Forest,
+    Nodes,
+    checked,
+    from_branches,
+    from_nodes,
+    same_length,
+)
+from burn_ir.ops.ml.rewriting import (
+    POST_TRANSFORMS,
+    Replaced,
+    Step,
+    chain,
+    matrix,
+    numbers,
+    own,
+    stored,
+    transformed,
+)
+from burn_ir.ops.ml.scores import classified, labels_of
+from burn_ir.ops.options import changed
+from burn_ir.types import Array
+from burn_ir.upgrade import Draft
+
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+Aggregate = Literal["sum", "average", "min", "max"]
+
+
+@dataclass(frozen=True)
+class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
+    """Scores [samples, targets] of trees given as arrays: ``ops.tree_ensemble``.
+
+    With ``narrow`` they are float32 in the end.
+    """
+
+    targets: int = 1
+    aggregate: Aggregate = "sum"
+    narrow: int = 0
+
+    def infer(
+        self,
+        x: Type,
+        roots: Type,
+        features: Type,
+        modes: Type,
+        splits: Type,
+        links: Type,
+        leaf_targets: Type,
+        leaf_weights: Type,
+        missing: Type | None = None,
+        base_values: Type | None = None,
+    ) -> Type:
+        dtype = float32 if self.narrow else leaf_weights.dtype
+        if x.shape is None:
+            return Type(dtype, (unnamed(), self.targets))
+        if len(x.shape) != 2:
+            raise InvalidOperand(f"expected a matrix, got {x.name}")
+        width, known = x.shape[1], features.known
+        if (
+            isinstance(width, int)
+            and known is not None
+            and known.max(initial=0) >= max(width, 1)
+        ):
+            raise InvalidOperand(
+                f"expected {int(known.max()) + 1} or more features, got {x.name}"
+            )
+        return Type(dtype, (x.shape[0], self.targets))
+
+    def lower(self, x: Value, *arrays: Value) -> Value:
+        options = changed(targets=(self.targets, 1), aggregate=(self.aggregate, "sum"))
+        scores = ops.tree_ensemble(x, *arrays, **options)
+        return scores.cast(float32) if self.narrow else scores
+
+    def layer(self, x: Type, *arrays: Type | None) -> Layer | None:
+        known = [None if a is None else a.known for a in arrays]
+        known += [None] * (9 - len(known))
+        if any(k is None for k in known[:7]):
+            return None
+        roots, features, _, splits, _, leaf_targets, weights, missing, base = known
+        if splits is None or splits.dtype != float32 or weights is None:
+            return None
+        assert roots is not None and features is not None and leaf_targets is not None
+        options: dict[str, object] = {
+            "trees": len(roots),
+            "branches": len(features),
+            "leaves": len(weights),
+        }
+        if self.targets > 1:
+            options["targets"] = self.targets
+        if weights.shape[1] > 1:
+            options["leaf_width"] = weights.shape[1]
+        if self.aggregate != "sum":
+            options["aggregate"] = self.aggregate
+        options |= {"missing": True} if missing is not None else {}
+        options |= {"base_values": True} if base is not None else {}
+        names = ["roots", "features", "modes", "splits", "links", "leaf_targets"]
+        names += ["leaf_weights", "missing", "base_values"]
+        places = {
+            name: i
+            for i, (name, array) in enumerate(zip(names, known, strict=True), 1)
+            if array is not None
+        }
+        tables = frozenset(places) - {"splits", "leaf_weights", "base_values"}
+        return Layer("TreeEnsemble", (), options, places, tables=tables)
+
+
+def trees(
+    draft: Draft,
+    forest: Forest,
+    base: Array | None,
+    targets: int,
+    aggregate: str,
+    single: bool = False,
+) -> Step:
+    """The step that evaluates ``forest``, whose arrays are stored.
+
+    With ``single`` the result is float32 whatever the weights are.
+    """
+    arrays = {**checked(forest, targets).operands(), "base_values": base}
+    names = [
+        None if array is None else stored(draft, "trees", name, array)
+        for name, array in arrays.items()
+    ]
+    while names[-1] is None:
+        names.pop()
+    attrs = {"targets": targets, "aggregate": aggregate.lower()}
+    if single and forest.leaf_weights.dtype != float32:
+        attrs["narrow"] = 1
+    return own("Trees", *names, **attrs)
+
+
+@dataclass(frozen=True)
+class TreeEnsemble(
+    Replaced, Op, onnx="TreeEnsemble", versions=(5,), domain="ai.onnx.ml"
+):
+    tree_roots: tuple[int, ...]
+    nodes_modes: Array
+    leaf_weights: Array
+    leaf_targetids: tuple[int, ...]
+    nodes_falsenodeids: tuple[int, ...]
+    nodes_trueleafs: tuple[int, ...]
+    nodes_featureids: tuple[int, ...]
+    nodes_splits: Array
+    nodes_falseleafs: tuple[int, ...]
+    nodes_truenodeids: tuple[int, ...]
+    aggregate_function: Literal[0, 1, 2, 3] = 1
+    post_transform: Literal[0, 1, 2, 3, 4] = 0
+    nodes_hitrates: Array | None = None
+    nodes_missing_value_tracks_true: tuple[int, ...] | None = None
+    n_targets: int | None = None
+    membership_values: Array | None = None
+
+    def replaced(self, draft: Draft) -> Draft:
+        dtype = draft.type(0).dtype
+        if not dtypes.is_float(dtype):
+            raise InvalidOperand(f"expected a floating dtype, got {draft.type(0).name}")
+        targets = self.n_targets
+        if targets is None:
+            targets = max(self.leaf_targetids, default=0) + 1
+        aggregate = AGGREGATES[self.aggregate_function]
+        steps = [trees(draft, self.forest(dtype), None, targets, aggregate)]
+        steps += _transformed(POST_TRANSFORMS[self.post_transform], targets)
+        return chain(draft, matrix(draft), steps)
+
+    def forest(self, dtype: DType) -> Forest:
+        """The arrays of the trees.
+
+        Raises:
+            InvalidOperand: the lists do not fit together.
+        """
+        lists = {
+            name: np.asarray(getattr(self, name)).reshape(-1)
+            for name in ("nodes_modes", "nodes_splits", "nodes_featureids")
+        }
+        ids = {
+            name: np.array(getattr(self, name), np.int64)
+            for name in (
+                "nodes_truenodeids",
+                "nodes_falsenodeids",
+                "nodes_trueleafs",
+                "nodes_falseleafs",
+            )
+        }
+        count = same_length(**lists, **ids)
+        modes = lists["nodes_modes"].astype(np.uint8)
+        if modes.max(initial=0) >= len(MODES):
+            raise InvalidOperand(f"expected modes up to {len(MODES) - 1}, got {modes}")
+        weights = np.asarray(self.leaf_weights).reshape(-1).astype(dtype)
+        same_length(leaf_weights=weights, leaf_targetids=self.leaf_targetids)
+        tracks = self.nodes_missing_value_tracks_true or ()
+        members = self.membership_values
+        return from_branches(
+            np.array(self.tree_roots, np.int64),
+            lists["nodes_featureids"].astype(np.int64),
+            modes,
+            lists["nodes_splits"].astype(dtype),
+            (ids["nodes_truenodeids"], ids["nodes_trueleafs"]),
+            (ids["nodes_falsenodeids"], ids["nodes_falseleafs"]),
+            (np.array(self.leaf_targetids, np.int64), weights),
+            np.array(tracks, bool) if len(tracks) == count else None,
+            None if members is None else np.asarray(members).astype(np.float64),
+        )
+
+
+def _transformed(name: str, targets: int) -> list[Step]:
+    """The steps behind the trees; of one target alone only the probit is taken."""
+    steps = transformed(name)
+    return steps if targets > 1 or name == "PROBIT" else []
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The attributes that both older operators have, at their newest version."""
+
+    nodes_treeids: tuple[int, ...] | None = None
+    nodes_nodeids: tuple[int, ...] | None = None
+    nodes_featureids: tuple[int, ...] | None = None
+    nodes_modes: tuple[str, ...] | None = None
+    nodes_values: tuple[float, ...] | None = None
+    nodes_values_as_tensor: Array | None = None
+    nodes_hitrates: tuple[float, ...] | None = None
+    nodes_hitrates_as_tensor: Array | None = None
+    nodes_truenodeids: tuple[int, ...] | None = None
+    nodes_falsenodeids: tuple[int, ...] | None = None
+    nodes_missing_value_tracks_true: tuple[int, ...] | None = None
+    base_values: tuple[float, ...] | None = None
+    base_values_as_tensor: Array | None = None
+    post_transform: Literal["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"] = (
+        "NONE"
+    )
+
+    def nodes(
+        self,
+        entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
+        dtype: DType,
+    ) -> Forest:
+        """The arrays of the trees; ``entries`` are as for ``from_nodes``."""
+        values = numbers(
+            self.nodes_values, self.nodes_values_as_tensor, "nodes_values", dtype
+        )
+        nodes = Nodes(
+            self.nodes_treeids or (),
+            self.nodes_nodeids or (),
+            self.nodes_featureids or (),
+            self.nodes_modes or (),
+            np.zeros(0, dtype) if values is None else values,
+            self.nodes_truenodeids or (),
+            self.nodes_falsenodeids or (),
+            self.nodes_missing_value_tracks_true or (),
+        )
+        return from_nodes(nodes, entries)
+
+    def base(self, targets: int, dtype: DType) -> Array | None:
+        """The base values, one for each target.
+
+        Raises:
+            InvalidOperand: they are more or fewer.
+        """
+        base = numbers(
+            self.base_values, self.base_values_as_tensor, "base_values", dtype
+        )
+        if base is not None and len(base) != targets:
+            raise InvalidOperand(f"expected {targets} base values, got {len(base)}")
+        return base
+
+
+def computed(draft: Draft) -> DType:
+    """The dtype that features are compared and weights added up in."""
+    return float64 if draft.type(0).dtype == float64 else float32
+
+
+@dataclass(frozen=True)
+class TreeEnsembleRegressor(
+    Listed,
+    Replaced,
+    Op,
+    onnx="TreeEnsembleRegressor",
+    versions=(1, 3, 5),
+    domain="ai.onnx.ml",
+):
+    aggregate_function: Literal["AVERAGE", "SUM", "MIN", "MAX"] = "SUM"
+    n_targets: int | None = None
+    target_treeids: tuple[int, ...] | None = None
+    target_nodeids: tuple[int, ...] | None = None
+    target_ids: tuple[int, ...] | None = None
+    target_weights: tuple[float, ...] | None = None
+    target_weights_as_tensor: Array | None = None
+
+    def replaced(self, draft: Draft) -> Draft:
+        dtype = computed(draft)
+        weights = numbers(
+            self.target_weights, self.target_weights_as_tensor, "target_weights", dtype
+        )
+        ids = self.target_ids or ()
+        entries = (self.target_treeids or (), self.target_nodeids or (), ids)
+        filled = np.zeros(0, dtype) if weights is None else weights
+        forest = self.nodes((*entries, filled), dtype)
+        targets = max(ids, default=0) + 1 if self.n_targets is None else self.n_targets
+        base = self.base(targets, dtype)
+        steps = [trees(draft, forest, base, targets, self.aggregate_function, True)]
+        steps += _transformed(self.post_transform, targets)
+        return chain(draft, matrix(draft), steps)
+
+
+@dataclass(frozen=True)
+class TreeEnsembleClassifier(
+    Listed,
+    Replaced,
+    Op,
+    onnx="TreeEnsembleClassifier",
+    versions=(1, 3, 5),
+    domain="ai.onnx.ml",
+):
+    """With two classes of which the leaves name one, its score decides alone.
+
+    Of that class is then what scores more than 0.5 if no weight is negative, else what
+    scores more than 0. The specification leaves this open; it is what onnxruntime does.
+    """
+
+    classlabels_int64s: tuple[int, ...] | None = None
+    classlabels_strings: tuple[str, ...] | None = None
+    class_treeids: tuple[int, ...] | None = None
+    class_nodeids: tuple[int, ...] | None = None
+    class_ids: tuple[int, ...] | None = None
+    class_weights: tuple[float, ...] | None = None
+    class_weights_as_tensor: Array | None = None
+
+    def replaced(self, draft: Draft) -> Draft:
+        dtype = computed(draft)
+        given = numbers(
+            self.class_weights, self.class_weights_as_tensor, "class_weights", dtype
+        )
+        weights = np.zeros(0, dtype) if given is None else given
+        ids = self.class_ids or ()
+        entries = (self.class_treeids or (), self.class_nodeids or (), ids, weights)
+        forest = self.nodes(entries, dtype)
+        labels = labels_of(self.classlabels_int64s, self.classlabels_strings)
+        targets, limit, pair = self._rule(len(labels), weights)
+        if targets == 1 and len(labels) == 1:
+            labels = [0, 1] if isinstance(labels[0], int) else ["0", "1"]
+        base = self.base(targets, dtype)
+        last = classified(draft, labels, self._transform(targets, pair), limit, pair)
+        steps = [trees(draft, forest, base, targets, "SUM", True), last]
+        return chain(draft, matrix(draft), steps)
+
+    def _rule(self, classes: int, weights: Array) -> tuple[int, float | None, str]:
+        """The number of scores, the limit for the second class, and how they pair."""
+        named = set(self.class_ids or ())
+        positive = not np.any(weights < 0)
+        if classes == 1:
+            return 1, 0.0, ""
+        if classes > 2 or len(named) != 1:
+            return classes, None, ""
+        limit = 0.5 if positive else 0.0
+        if named == {1}:
+            return 2, limit, ""
+        alone = len(self.base_values or ()) < 2
+        if self.base_values_as_tensor is not None:
+            alone = self.base_values_as_tensor.size < 2
+        if not alone:
+            return 2, None, ""
+        return 1, limit, "complement" if positive else "negative"
+
+    def _transform(self, targets: int, pair: str) -> str:
+        """The post transform; a score alone has nothing to be compared with."""
+        alone = targets == 1 and not pair and self.post_transform != "PROBIT"
+        return "NONE" if alone else self.post_transform

@@ -1,0 +1,222 @@
+"""Random numbers. A node that draws is a layer, which holds the state it draws from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes, ops
+from burn.dtypes import DType
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.functions import expect_float
+from burn_ir.ops.options import changed
+from burn_ir.ops.support import element_type
+
+#: What each operator may draw.
+BINARY = (*dtypes.SIGNED, *dtypes.UNSIGNED, *dtypes.FLOATS, dtypes.bool_)
+INDICES = (dtypes.int32, dtypes.int64)
+
+
+def key_of(seed: float | None) -> int | None:
+    """The integer that a layer starts from: a whole ``seed`` itself, else its bits."""
+    if seed is None:
+        return None
+    if float(seed).is_integer() and abs(seed) < 2**63:
+        return int(seed)
+    return int(np.float32(seed).view(np.uint32))
+
+
+def first_state(seed: float | None) -> Value:
+    """The state of a layer before its first call; that of seed 0 without a seed."""
+    return ops.array([(key_of(seed) or 0) % 2**64, 0], dtype=dtypes.uint64)
+
+
+def drawn_type(number: int | None, other: DType, allowed: tuple[DType, ...]) -> DType:
+    """The dtype of what is drawn: that of an attribute, or ``other`` without it.
+
+    Raises:
+        InvalidOperand: it is not allowed.
+    """
+    dtype = other if number is None else element_type(number)
+    if dtype not in allowed:
+        raise InvalidOperand(
+            f"expected another dtype to draw, got {dtypes.name_of(dtype)}"
+        )
+    return dtype
+
+
+def options_of(dtype: DType | None, usual: DType, seed: float | None) -> Any:
+    """The arguments ``dtype`` and ``seed`` of a layer, where they say something."""
+    told = dtype is not None and dtype != usual
+    options: dict[str, Any] = {"dtype": dtype} if told else {}
+    return options if seed is None else {**options, "seed": key_of(seed)}
+
+
+class Filling:
+    """Operators that fill a shape, which is an attribute."""
+
+    dtype: int
+    seed: float | None
+    shape: tuple[int, ...]
+
+    @property
+    def kind(self) -> DType:
+        """The dtype of what is drawn."""
+        return drawn_type(self.dtype, dtypes.float32, dtypes.FLOATS)
+
+    def infer(self) -> Type:
+        if any(extent < 0 for extent in self.shape):
+            raise InvalidOperand(f"expected extents of 0 or more, got {self.shape}")
+        return Type(self.kind, tuple(self.shape))
+
+    def filling(self, name: str, options: dict[str, Any]) -> Layer:
+        """The layer called ``name``."""
+        options |= options_of(self.kind, dtypes.float32, self.seed)
+        return Layer(name, (tuple(self.shape),), options, {}, ())
+
+
+class Following:
+    """Operators that fill the shape of their operand."""
+
+    dtype: int | None
+    seed: float | None
+
+    def infer(self, x: Type) -> Type:
+        return Type(drawn_type(self.dtype, x.dtype, dtypes.FLOATS), x.shape)
+
+    def following(self, name: str, options: dict[str, Any], x: Type) -> Layer:
+        """The layer called ``name``."""
+        asked = None if self.dtype is None else element_type(self.dtype)
+        options |= options_of(asked, x.dtype, self.seed)
+        return Layer(name, (), options, {})
+
+
+@dataclass(frozen=True)
+class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
+    deterministic = False
+
+    shape: tuple[int, ...]
+    dtype: int = 1
+    mean: float = 0.0
+    scale: float = 1.0
+    seed: float | None = None
+
+    def lower(self) -> Value:
+        numbers = (self.shape, self.mean, self.scale)
+        return ops.normal(first_state(self.seed), *numbers, dtype=self.kind)[0]
+
+    def layer(self) -> Layer | None:
+        options = changed(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
+        return self.filling("RandomNormal", options)
+
+
+@dataclass(frozen=True)
+class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22)):
+    deterministic = False
+
+    dtype: int | None = None
+    mean: float = 0.0
+    scale: float = 1.0
+    seed: float | None = None
+
+    def lower(self, x: Value) -> Value:
+        dtype = drawn_type(self.dtype, x.dtype, dtypes.FLOATS)
+        numbers = (ops.shape(x), self.mean, self.scale)
+        return ops.normal(first_state(self.seed), *numbers, dtype=dtype)[0]
+
+    def layer(self, x: Type) -> Layer | None:
+        options = changed(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
+        return self.following("RandomNormalLike", options, x)
+
+
+@dataclass(frozen=True)
+class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
+    deterministic = False
+
+    shape: tuple[int, ...]
+    dtype: int = 1
+    high: float = 1.0
+    low: float = 0.0
+    seed: float | None = None
+
+    def lower(self) -> Value:
+        numbers = (self.shape, self.low, self.high)
+        return ops.uniform(first_state(self.seed), *numbers, dtype=self.kind)[0]
+
+    def layer(self) -> Layer | None:
+        options = changed(low=(self.low, 0.0), high=(self.high, 1.0))
+        return self.filling("RandomUniform", options)
+
+
+@dataclass(frozen=True)
+class RandomUniformLike(Following, Op, onnx="RandomUniformLike", versions=(1, 22)):
+    deterministic = False
+
+    dtype: int | None = None
+    high: float = 1.0
+    low: float = 0.0
+    seed: float | None = None
+
+    def lower(self, x: Value) -> Value:
+        dtype = drawn_type(self.dtype, x.dtype, dtypes.FLOATS)
+        numbers = (ops.shape(x), self.low, self.high)
+        return ops.uniform(first_state(self.seed), *numbers, dtype=dtype)[0]
+
+    def layer(self, x: Type) -> Layer | None:
+        options = changed(low=(self.low, 0.0), high=(self.high, 1.0))
+        return self.following("RandomUniformLike", options, x)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Op, onnx="Bernoulli", versions=(15, 22)):
+    deterministic = False
+
+    dtype: int | None = None
+    seed: float | None = None
+
+    def infer(self, p: Type) -> Type:
+        expect_float(p)
+        return Type(drawn_type(self.dtype, p.dtype, BINARY), p.shape)
+
+    def lower(self, p: Value) -> Value:
+        dtype = drawn_type(self.dtype, p.dtype, BINARY)
+        return ops.bernoulli(first_state(self.seed), p, dtype=dtype)[0]
+
+    def layer(self, p: Type) -> Layer | None:
+        asked = None if self.dtype is None else element_type(self.dtype)
+        return Layer("Bernoulli", (), options_of(asked, p.dtype, self.seed), {})
+
+
+@dataclass(frozen=True)
+class Multinomial(Op, onnx="Multinomial", versions=(7, 22)):
+    deterministic = False
+
+    dtype: int = 6
+    sample_size: int = 1
+    seed: float | None = None
+
+    @property
+    def kind(self) -> DType:
+        """The dtype of the classes."""
+        return drawn_type(self.dtype, dtypes.int32, INDICES)
+
+    def infer(self, x: Type) -> Type:
+        expect_float(x)
+        if self.sample_size < 1:
+            raise InvalidOperand(f"expected samples, got {self.sample_size}")
+        if x.shape is None:
+            return Type(self.kind, None)
+        if x.rank != 2:
+            raise InvalidOperand(f"expected logits [N, C], got {x.name}")
+        return Type(self.kind, (x.shape[0], self.sample_size))
+
+    def lower(self, x: Value) -> Value:
+        state, samples = first_state(self.seed), self.sample_size
+        return ops.multinomial(state, x, samples, dtype=self.kind)[0]
+
+    def layer(self, x: Type) -> Layer | None:
+        options = options_of(self.kind, dtypes.int32, self.seed)
+        return Layer("Multinomial", (self.sample_size,), options, {})

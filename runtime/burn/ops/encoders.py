@@ -1,0 +1,66 @@
+"""Categories and their numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.support import Array, namespace
+from burn.primitive import primitive
+
+
+@primitive
+def lookup(x: Array, keys: Array, values: Array, *, default: Any = 0) -> Array:
+    """For each element of ``x`` the one of ``values`` that stands at its key.
+
+    What is no key becomes ``default``. ``keys`` and ``values`` are vectors, numbers or
+    strings; of equal keys the last one counts, and NaN is equal to NaN.
+    """
+    place, found = _places(x, keys)
+    out = namespace(values).full(x.shape, default, values.dtype)
+    out[found] = values[place[found]]
+    return out
+
+
+lookup.no_gradient("the result jumps from one key to the next")
+
+
+@primitive
+def one_hot_encode(x: Array, categories: Array, *, strict: bool = False) -> Array:
+    """float32 ones where an element is the category, along a new last axis.
+
+    What is no category becomes zeros.
+
+    Raises:
+        ValueError: ``strict``, and an element is no category.
+    """
+    place, found = _places(x, categories)
+    if strict and not bool(found.all()):
+        raise ValueError("expected elements among the categories, got others")
+    xp = namespace(place)
+    hot = place[..., None] == xp.arange(len(categories))
+    return (hot & found[..., None]).astype(np.float32)
+
+
+one_hot_encode.no_gradient("the result is piecewise constant")
+
+
+def _places(x: Array, keys: Array) -> tuple[Array, Array]:
+    """Where each element of ``x`` stands in ``keys``, and whether it does."""
+    if keys.dtype == dtypes.string:
+        known = {key: i for i, key in enumerate(keys.tolist())}
+        flat = [known.get(item, -1) for item in x.ravel().tolist()]
+        place = np.array(flat, np.int64).reshape(x.shape)
+        return place, place >= 0
+    xp = namespace(x)
+    if not len(keys):
+        return xp.zeros(x.shape, np.int64), xp.zeros(x.shape, bool)
+    # A stable order, searched from the right: the last of equal keys is found.
+    order = xp.argsort(keys, kind="stable")
+    ranked = keys[order]
+    place = xp.maximum(xp.searchsorted(ranked, x, side="right") - 1, 0)
+    near = ranked[place]
+    found = near == x
+    if keys.dtype.kind == "f":
+        found |= xp.isnan(near) & xp.isnan(x)
+    return order[place].reshape(x.shape), found.reshape(x.shape)

@@ -1,0 +1,112 @@
+"""Windows as columns and back, and the partial inverse of a maximum pooling."""
+
+from math import prod
+from typing import Any
+
+from burn.ops.creation import zeros
+from burn.ops.padding import pad
+from burn.ops.scatter import scatter_elements
+from burn.ops.shape import reshape
+from burn.ops.support import Array, accumulate, integers, namespace, on_host
+from burn.ops.window import Extents, Padding, pads_of, per_axis, windows
+from burn.primitive import composite, primitive
+from burn.tensor import Tensor
+
+
+@primitive
+def fold(
+    x: Array,
+    output_size: Any,
+    kernel_size: Any,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+) -> Array:
+    """The sums [N, C, *output_size] of the columns ``x`` [N, C prod(K), L] of windows.
+
+    Column l holds window l, row by row, of an image that is padded; where windows
+    overlap, their elements are added. The adjoint of :func:`unfold`.
+
+    Raises:
+        ValueError: there are more or fewer columns than windows.
+    """
+    size, kernel = integers(output_size), integers(kernel_size)
+    wins = windows(size, kernel, stride, padding, dilation)
+    batch, rows, length = x.shape
+    if length != prod(wins.count) or rows % wins.taps:
+        raise ValueError(
+            f"expected columns of {wins.taps} elements a channel and "
+            f"{prod(wins.count)} windows, got {x.shape}"
+        )
+    columns = x.reshape(batch, rows // wins.taps, wins.taps, *wins.count)
+    columns = accumulate(columns)
+    covered, inside = wins.uncover(columns[:, :, 0], 2)
+    for number, (_, keys) in enumerate(wins.places()):
+        covered[(..., *keys)] += columns[:, :, number]
+    return inside.astype(x.dtype, copy=False)
+
+
+@fold.vjp
+def _(
+    grad: Any, out: Any, x: Any, output_size: Any, kernel_size: Any, **static: Any
+) -> Any:
+    return lambda: unfold(grad, kernel_size, **static)
+
+
+@primitive
+def unfold(
+    x: Array,
+    kernel_size: Any,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+) -> Array:
+    """The windows over ``x`` [N, C, *size] as columns [N, C prod(K), L]."""
+    kernel = integers(kernel_size)
+    wins = windows(x.shape[2:], kernel, stride, padding, dilation)
+    covered = wins.cover(x, 2, 0)
+    views = [covered[(..., *keys)] for _, keys in wins.places()]
+    columns = namespace(x).stack(views, axis=2)
+    return columns.reshape(x.shape[0], x.shape[1] * wins.taps, prod(wins.count))
+
+
+@unfold.vjp
+def _(grad: Any, out: Any, x: Any, kernel_size: Any, **static: Any) -> Any:
+    return lambda: fold(grad, x.shape[2:], kernel_size, **static)
+
+
+@composite
+def max_unpool(
+    x: Array,
+    indices: Array,
+    output_size: Any = None,
+    *,
+    kernel_size: Extents,
+    stride: Extents = 1,
+    padding: Padding = 0,
+) -> Tensor:
+    """Zeros with the elements of ``x`` [N, C, *count] where ``indices`` say.
+
+    The indices count all elements of what had been pooled, batch and channels among
+    them, row by row. Its spatial extents are ``(count - 1) * stride - padding +
+    kernel_size``; the result has zeros behind, or is cropped, to the extents
+    ``output_size`` of all axes if that is given.
+    """
+    batch, channels, *count = x.shape
+    rank = len(count)
+    pads = pads_of(padding, rank)
+    kernel, step = per_axis(kernel_size, rank), per_axis(stride, rank, "stride")
+    shape = [batch, channels] + [
+        (n - 1) * s - sum(sides) + k
+        for n, s, sides, k in zip(count, step, pads, kernel, strict=True)
+    ]
+    flat = zeros((prod(shape),), dtype=x.dtype)
+    out = scatter_elements(flat, reshape(indices, -1), reshape(x, -1))
+    out = reshape(out, tuple(shape))
+    if output_size is None:
+        return out
+    wanted = integers(on_host(output_size))
+    behind = [n - m for n, m in zip(wanted, shape, strict=True)]
+    return pad(out, [0] * len(shape) + behind)

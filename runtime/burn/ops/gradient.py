@@ -1,0 +1,30 @@
+"""Derivatives of functions of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from burn.backend.autodiff import Autodiff
+from burn.ops.creation import zeros_like
+from burn.tensor import Tensor
+
+__all__ = ["gradient"]
+
+
+def gradient(
+    function: Callable[..., Any], xs: Sequence[Any], others: Sequence[Any] = ()
+) -> tuple[Any, ...]:
+    """The derivative of the sum of ``function(*xs, *others)`` by each of ``xs``.
+
+    Each has the shape and dtype of its x; it is zeros where the result does not depend
+    on that. ``others`` are held constant. Derivatives of derivatives are nested calls.
+    """
+    home = max((x.backend for x in xs), key=lambda backend: backend.level)
+    tape = Autodiff(home, fresh=True)
+    leaves = [Tensor(x, tape).require_grad() for x in xs]
+    found = function(*leaves, *others).sum().backward()
+    return tuple(
+        zeros_like(x) if found.get(leaf) is None else found.get(leaf)
+        for x, leaf in zip(xs, leaves, strict=True)
+    )

@@ -1,0 +1,203 @@
+"""Exact products of integers, and layers on quantised operands.
+
+Integers are multiplied as float32 or float64, whichever holds every sum exactly, for
+which there are fast routines; the result is the integer.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn.ops.conv import conv
+from burn.ops.quantize import Shift, saturated
+from burn.ops.support import Array, namespace
+from burn.ops.window import Extents, Padding
+from burn.primitive import primitive
+
+#: The integers that float32 has without gaps.
+_EXACT = 2.0**24
+
+
+@primitive
+def integer_matmul(
+    x: Array,
+    y: Array,
+    x_zero_point: Shift = None,
+    y_zero_point: Shift = None,
+) -> Array:
+    """``(x - x_zero_point) @ (y - y_zero_point)`` of integers, in int32.
+
+    ``x`` is [..., n, k] and ``y`` [..., k, m], of 8 or 16 bits. A zero point is one
+    number, or one for each row of ``x`` ([n] or [..., n, 1]) and each column of ``y``
+    ([m] or [..., 1, m]). Sums beyond 32 bits wrap.
+    """
+    total = _product(_shifted(x, _rows(x_zero_point)), _shifted(y, y_zero_point))
+    return _wrapped(total)
+
+
+@primitive
+def integer_conv(
+    x: Array,
+    weight: Array,
+    x_zero_point: Shift = None,
+    weight_zero_point: Shift = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Array:
+    """The convolution of ``x`` with ``weight``, both less their zero points, in int32.
+
+    Operands and arguments are those of :func:`conv`, of integers of 8 bits;
+    ``weight_zero_point`` is one number or one for each channel of the result. Padding
+    adds ``x_zero_point``.
+    """
+    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
+    return _wrapped(_correlation(centred, taps, {**steps, "groups": groups}))
+
+
+@primitive
+def quantized_matmul(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Shift,
+    y: Array,
+    y_scale: Array,
+    y_zero_point: Shift,
+    scale: Array,
+    zero_point: Shift,
+    *,
+    dtype: DType = dtypes.uint8,
+) -> Array:
+    """The product of two quantised matrices, quantised by ``scale`` and ``zero_point``.
+
+    ``x`` is [..., n, k] and ``y`` [..., k, m]; their scales and zero points are one
+    number, or one for each row of ``x`` and each column of ``y``. The result is of
+    ``dtype``.
+    """
+    left = _shifted(x, _rows(x_zero_point))
+    total = _product(left, _shifted(y, y_zero_point))
+    factor = _float(_rows(x_scale)) * _float(y_scale) / _float(scale)
+    return _requantized(total, factor, zero_point, dtype)
+
+
+@primitive
+def quantized_conv(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Shift,
+    weight: Array,
+    weight_scale: Array,
+    weight_zero_point: Shift,
+    scale: Array,
+    zero_point: Shift,
+    bias: Array | None = None,
+    *,
+    stride: Extents = 1,
+    padding: Padding = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+    dtype: DType = dtypes.uint8,
+) -> Array:
+    """The convolution of two quantised operands, quantised again.
+
+    Operands and arguments are those of :func:`conv`. Scale and zero point of
+    ``weight`` are one number or one for each channel of the result; ``bias`` (int32)
+    has the scale ``x_scale * weight_scale``. The result is of ``dtype``.
+    """
+    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    centred, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
+    total = _correlation(centred, taps, {**steps, "groups": groups})
+    if bias is not None:
+        total = total.astype(np.float64)
+        total += _leading(namespace(x).asarray(bias), x.ndim - 1)
+    each = _leading(_float(weight_scale), x.ndim - 1)
+    factor = _float(x_scale).reshape(()) * each / _float(scale).reshape(())
+    return _requantized(total, factor, zero_point, dtype)
+
+
+for _exact in (integer_matmul, integer_conv):
+    _exact.no_gradient("integers have no gradient")
+for _rounding in (quantized_matmul, quantized_conv):
+    _rounding.no_gradient("rounding is piecewise constant")
+
+
+def _float(x: Array) -> Array:
+    """An array, a number or a list of numbers in float32."""
+    x = x if hasattr(x, "astype") else np.asarray(x)
+    return x.astype(np.float32)
+
+
+def _shifted(x: Array, zero_point: Array | None) -> Array:
+    """``x - zero_point`` in float32, which has every number of 16 bits and more."""
+    if zero_point is None:
+        return _float(x)
+    zero_point = _float(zero_point)
+    return _float(x) - (zero_point.reshape(()) if zero_point.size == 1 else zero_point)
+
+
+def _rows(values: Array | None) -> Array | None:
+    """A vector with one number a row as a column; anything else as it is."""
+    if values is None or np.ndim(values) != 1:
+        return values
+    return _float(values).reshape(-1, 1)
+
+
+def _taps(weight: Array, zero_point: Array | None) -> Array:
+    if zero_point is not None:
+        zero_point = _leading(_float(zero_point), weight.ndim)
+    return _shifted(weight, zero_point)
+
+
+def _leading(values: Array, rank: int) -> Array:
+    """A number or a vector along the first of ``rank`` axes."""
+    return values.reshape(-1, *(1,) * (rank - 1))
+
+
+def _exact_dtype(x: Array, y: Array, terms: int) -> Any:
+    """The float dtype that has all sums of ``terms`` products exactly."""
+    if not x.size or not y.size:
+        return np.float32
+    largest = float(abs(x).max()) * float(abs(y).max()) * terms
+    return np.float32 if largest <= _EXACT else np.float64
+
+
+def _product(x: Array, y: Array) -> Array:
+    """The matrix product of whole numbers, exactly."""
+    dtype = _exact_dtype(x, y, x.shape[-1])
+    x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
+    if x.ndim > 2 and y.ndim == 2 and x.size:
+        rows = x.reshape(-1, x.shape[-1])
+        return np.matmul(rows, y).reshape(*x.shape[:-1], y.shape[1])
+    return np.matmul(x, y)
+
+
+def _correlation(x: Array, weight: Array, options: dict[str, Any]) -> Array:
+    """The convolution of whole numbers, exactly."""
+    terms = int(np.prod(weight.shape[1:]))
+    dtype = _exact_dtype(x, weight, terms)
+    x, weight = x.astype(dtype, copy=False), weight.astype(dtype, copy=False)
+    return conv.kernel(x, weight, **options)
+
+
+def _wrapped(total: Array) -> Array:
+    """Whole numbers as int32; bits beyond are lost."""
+    if total.dtype == np.float32:
+        return total.astype(np.int32)
+    return total.astype(np.int64).astype(np.int32)
+
+
+def _requantized(
+    total: Array, factor: Array, zero_point: Array | None, dtype: DType
+) -> Array:
+    """``total * factor + zero_point``, rounded before the sum, as ``dtype``."""
+    value = _float(total) * factor
+    if dtypes.is_integer(dtype):
+        value = namespace(value).rint(value)
+    if zero_point is not None:
+        value = value + _float(zero_point).reshape(())
+    return saturated(value, dtype)

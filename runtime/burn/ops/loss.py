@@ -1,0 +1,77 @@
+"""Losses of classification."""
+
+from typing import Any
+
+from burn import dtypes
+from burn.ops.elementwise import cast
+from burn.ops.indexing import gather_elements, take
+from burn.ops.logic import not_equal, where
+from burn.ops.reduction import sum as sum_
+from burn.ops.shape import squeeze, unsqueeze
+from burn.ops.softmax import log_softmax
+from burn.ops.support import Array
+from burn.primitive import composite
+from burn.tensor import Tensor
+
+
+@composite
+def nll_loss(
+    log_probs: Array,
+    target: Array,
+    weight: Array | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative of ``log_probs`` [N, C, ...] at the classes ``target`` [N, ...].
+
+    It is multiplied by the class's ``weight`` [C], and 0 where the target is
+    ``ignore_index``, which may be no class. ``reduction`` is ``"none"``, ``"sum"`` or
+    ``"mean"``: the sum over the sum of the weights that were applied.
+
+    Raises:
+        ValueError: there is no such reduction.
+    """
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(
+            f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
+        )
+    kept: Any = None
+    if ignore_index is not None:
+        kept = not_equal(target, ignore_index)
+        target = where(kept, target, 0)
+    classes = unsqueeze(cast(target, dtype=dtypes.int64), 1)
+    loss = -squeeze(gather_elements(log_probs, classes, 1), 1)
+    applied = None if weight is None else take(weight, target)
+    if kept is not None:
+        mask = cast(kept, dtype=log_probs.dtype)
+        applied = mask if applied is None else applied * mask
+        # A product with 0 would let infinities of ignored classes through.
+        loss = where(kept, loss, 0.0)
+    if applied is not None:
+        loss = loss * applied
+    if reduction == "none":
+        return loss
+    total = sum_(loss)
+    if reduction == "sum":
+        return total
+    return loss.mean() if applied is None else total / sum_(applied)
+
+
+@composite
+def cross_entropy(
+    scores: Array,
+    target: Array,
+    weight: Array | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """:func:`nll_loss` of the logarithm of the softmax of ``scores`` [N, C, ...]."""
+    return nll_loss(
+        log_softmax(scores, axis=1),
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+    )

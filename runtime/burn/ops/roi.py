@@ -1,0 +1,201 @@
+"""Pooling over regions of interest."""
+
+from math import prod
+from typing import Any
+
+from burn import dtypes
+from burn.ops.activation import clip
+from burn.ops.creation import arange
+from burn.ops.elementwise import abs, cast, ceil, floor, maximum, minimum, sign
+from burn.ops.indexing import getitem
+from burn.ops.logic import logical_and, where
+from burn.ops.reduction import max as largest
+from burn.ops.shape import concat, permute, reshape, transpose, unsqueeze
+from burn.ops.support import Array
+from burn.ops.taps import gather_max, gather_sum
+from burn.primitive import composite
+from burn.tensor import Tensor
+
+
+@composite
+def roi_align(
+    x: Array,
+    rois: Array,
+    batch_indices: Array,
+    *,
+    output_size: tuple[int, ...],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = 0,
+    mode: str = "avg",
+    aligned: bool = True,
+) -> Tensor:
+    """The mean of points between elements in each bin of each region of ``x``.
+
+    ``x`` is [N, C, H, W], ``rois`` [R, 4] (x1, y1, x2, y2 in units of
+    ``1 / spatial_scale`` elements), ``batch_indices`` [R] the image of each, and the
+    result [R, C, *output_size]. A bin has ``sampling_ratio`` points along each axis,
+    with 0 about one an element. ``mode="max"`` takes, instead of the mean, the largest
+    of the four weighted elements around any of the points. ``aligned`` shifts regions
+    by half an element, so that the centre of the first lies at 0.5.
+
+    Raises:
+        ValueError: an unknown mode.
+    """
+    if mode not in ("avg", "max"):
+        raise ValueError(f"expected mode avg or max, got {mode!r}")
+    wide = dtypes.float32 if rois.dtype in dtypes.HALVES else rois.dtype
+    place, weight = _samples(
+        x,
+        cast(rois, dtype=wide) * spatial_scale - (0.5 if aligned else 0.0),
+        batch_indices,
+        output_size,
+        sampling_ratio,
+        aligned,
+        mode == "avg",
+    )
+    if mode == "avg":
+        out = gather_sum(_as_one(x), place, weight)
+    else:
+        out = gather_max(_as_one(x), place, weight)
+    return _regions(out, (rois.shape[0], x.shape[1], *output_size))
+
+
+def _samples(
+    x: Any,
+    corners: Any,
+    batch_indices: Any,
+    output_size: tuple[int, ...],
+    ratio: int,
+    aligned: bool,
+    mean: bool,
+) -> tuple[Any, Any]:
+    """The taps of every bin; for a mean, the weights of a bin's points add to one."""
+    height, width = x.shape[2:]
+    along = []
+    for axis, extent in enumerate((height, width)):
+        start = getitem(corners, (slice(None), 1 - axis))
+        span = getitem(corners, (slice(None), 3 - axis)) - start
+        if not aligned:
+            span = maximum(span, 1.0)
+        along.append(_points(start, span, output_size[axis], extent, ratio, mean))
+    (rows, of_rows), (columns, of_columns) = along
+    image = reshape(cast(batch_indices, dtype=dtypes.int64), (-1, 1, 1, 1, 1))
+    rows, columns = _beside(rows, 0), _beside(columns, 1)
+    place = (image * height + rows) * width + columns
+    place = where(logical_and(rows >= 0, columns >= 0), place, -1)
+    return _taps(place), _taps(_beside(of_rows, 0) * _beside(of_columns, 1))
+
+
+def _points(
+    start: Any, span: Any, bins: int, extent: int, ratio: int, mean: bool
+) -> tuple[Any, Any]:
+    """The taps [R, bins, 2 G] of all points along one axis: places and weights.
+
+    The place of a point that its region does not have is negative.
+    """
+    size = span / bins
+    count = size * 0.0 + ratio if ratio > 0 else ceil(size)
+    most = ratio if ratio > 0 else _most(count)
+    point = arange(most, dtype=start.dtype)
+    bin_starts = _column(start) + _column(size) * arange(bins, dtype=start.dtype)
+    number = reshape(maximum(count, 1.0), (-1, 1, 1))
+    at = unsqueeze(bin_starts, 2) + (point + 0.5) * (reshape(size, (-1, 1, 1)) / number)
+    near = logical_and(at >= -1.0, at <= float(extent))
+    at = clip(at, 0.0, extent - 1.0)
+    low = floor(at)
+    behind = at - low
+    exists = point < reshape(count, (-1, 1, 1))
+    first = cast(where(low == low, low, 0.0), dtype=dtypes.int64)
+    taps = []
+    for place, weight in (
+        (first, 1.0 - behind),
+        (minimum(first + 1, extent - 1), behind),
+    ):
+        taps.append((where(exists, place, -1), where(near, weight, 0.0)))
+    places, weights = (concat(list(part), 2) for part in zip(*taps, strict=True))
+    return places, weights / number if mean else weights
+
+
+def _column(vector: Any) -> Any:
+    return reshape(vector, (-1, 1))
+
+
+def _most(count: Any) -> int:
+    """The largest of ``count``, at least 1, read on the host."""
+    return 1 if count.shape[0] == 0 else max(int(largest(count).item()), 1)
+
+
+def _beside(taps: Any, axis: int) -> Any:
+    """Taps [R, bins, K] of one axis as [R, bins, 1, K, 1] or [R, 1, bins, 1, K]."""
+    regions, bins, count = taps.shape
+    shape = (bins, 1, count, 1) if axis == 0 else (1, bins, 1, count)
+    return reshape(taps, (regions, *shape))
+
+
+def _taps(values: Any) -> Any:
+    """[R, height, width, K, L] as the taps [1, K L, R height width] of one image."""
+    regions, height, width, *taps = values.shape
+    flat = reshape(values, (1, regions * height * width, prod(taps)))
+    return transpose(flat, 1, 2)
+
+
+def _as_one(x: Any) -> Any:
+    """A batch [N, C, H, W] as the elements [1, C, N H W]."""
+    batch, channels, height, width = x.shape
+    return reshape(permute(x, (1, 0, 2, 3)), (1, channels, batch * height * width))
+
+
+def _regions(out: Any, shape: tuple[int, ...]) -> Tensor:
+    """[1, C, R height width] as ``shape``, [R, C, height, width]."""
+    regions, channels, *space = shape
+    return transpose(reshape(out, (channels, regions, *space)), 0, 1)
+
+
+@composite
+def max_roi_pool(
+    x: Array,
+    rois: Array,
+    *,
+    output_size: tuple[int, ...],
+    spatial_scale: float = 1.0,
+) -> Tensor:
+    """The largest element in each bin of each region of ``x`` [N, C, H, W].
+
+    ``rois`` are [R, 5]: the image, then x1, y1, x2, y2 in units of ``1 /
+    spatial_scale`` elements, both ends included and rounded to whole elements. The
+    result is [R, C, *output_size], with 0 in bins without elements.
+    """
+    _, channels, height, width = x.shape
+    wide = dtypes.float32 if rois.dtype in dtypes.HALVES else rois.dtype
+    corners = cast(rois, dtype=wide)
+    image = reshape(cast(getitem(corners, (slice(None), 0)), dtype=dtypes.int64), -1)
+    ends = getitem(corners, (slice(None), slice(1, None))) * spatial_scale
+    ends = sign(ends) * floor(abs(ends) + 0.5)  # halves away from zero
+    along = []
+    for axis, (extent, bins) in enumerate(
+        zip((height, width), output_size, strict=True)
+    ):
+        start = getitem(ends, (slice(None), 1 - axis))
+        stop = getitem(ends, (slice(None), 3 - axis))
+        along.append(_beside(_cells(start, stop, bins, extent), axis))
+    rows, columns = along
+    place = (reshape(image, (-1, 1, 1, 1, 1)) * height + rows) * width + columns
+    place = where(logical_and(rows >= 0, columns >= 0), place, -1)
+    out = gather_max(_as_one(x), _taps(place))
+    return _regions(out, (len(place), channels, *output_size))
+
+
+def _cells(start: Any, stop: Any, bins: int, extent: int) -> Any:
+    """The elements [R, bins, K] of every bin along one axis; negative ones are none."""
+    size = maximum(stop - start + 1.0, 1.0) / bins
+    number = arange(bins, dtype=start.dtype)
+    first = floor(_column(size) * number) + _column(start)
+    last = ceil(_column(size) * (number + 1.0)) + _column(start)
+    first, last = (
+        cast(clip(end, 0.0, float(extent)), dtype=dtypes.int64) for end in (first, last)
+    )
+    count = last - first
+    most = max(int(largest(count).item()), 1) if count.shape[0] else 1
+    step = arange(most)
+    place = unsqueeze(first, 2) + step
+    return where(step < unsqueeze(count, 2), place, -1)

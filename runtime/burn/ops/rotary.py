@@ -1,0 +1,153 @@
+"""Rotary position embedding, and writing into caches of keys and values."""
+
+from typing import Any
+
+from burn.dtypes import HALVES, float32
+from burn.ops.creation import arange, zeros_like
+from burn.ops.elementwise import cast
+from burn.ops.indexing import getitem, take
+from burn.ops.logic import less, where
+from burn.ops.padding import pad, stack
+from burn.ops.shape import chunk, concat, reshape, unsqueeze
+from burn.ops.support import Array, namespace
+from burn.primitive import composite, primitive
+
+
+@composite
+def rotary_embedding(
+    x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False
+) -> Any:
+    """``x`` ``[batch, heads, sequence, size]`` with pairs of features turned.
+
+    ``cos`` and ``sin`` of the angles are ``[batch, sequence, pairs]`` or, with
+    ``positions`` (integers ``[batch, sequence]``) that choose their rows,
+    ``[length, pairs]``. Features behind the first ``2 * pairs`` stay. A pair is a
+    feature of the first half and its like of the second; with ``interleaved``, two
+    neighbours. (Su et al. 2021, https://arxiv.org/abs/2104.09864)
+    """
+    if positions is not None:
+        cos, sin = take(cos, positions), take(sin, positions)
+    cos, sin = unsqueeze(cos, 1), unsqueeze(sin, 1)
+    width = 2 * cos.shape[-1]
+    turned, rest = x, None
+    if width < x.shape[-1]:
+        turned = getitem(x, (..., slice(None, width)))
+        rest = getitem(x, (..., slice(width, None)))
+    if interleaved:
+        first = getitem(turned, (..., slice(0, None, 2)))
+        second = getitem(turned, (..., slice(1, None, 2)))
+    else:
+        first, second = chunk(turned, 2, -1)
+    if x.dtype in HALVES:  # the difference of two products would lose its digits
+        first, second = cast(first, dtype=float32), cast(second, dtype=float32)
+    pair = [first * cos - second * sin, first * sin + second * cos]
+    pair = [cast(part, dtype=x.dtype) for part in pair]
+    out = reshape(stack(pair, -1), turned.shape) if interleaved else concat(pair, -1)
+    return out if rest is None else concat([out, rest], -1)
+
+
+@primitive
+def tensor_scatter(
+    cache: Array,
+    update: Array,
+    starts: Array | None = None,
+    *,
+    axis: int = -2,
+    circular: bool = False,
+) -> Array:
+    """``cache`` with ``update`` written over the entries from ``starts`` on.
+
+    Both are of one shape but for ``axis``, along which ``update`` is written from
+    ``starts[batch]`` (0 without it) on; ``circular`` goes on at the beginning when it
+    comes to the end. The first axis is the batch.
+    """
+    axis = axis % cache.ndim
+    xp, out = namespace(cache), cache.copy()
+    rows = xp.moveaxis(out, axis, 1)
+    key = _key(rows, update.shape[axis], starts, circular)
+    rows[key] = xp.moveaxis(update, axis, 1)
+    return out
+
+
+@tensor_scatter.vjp
+def _(
+    grad: Any,
+    out: Any,
+    cache: Any,
+    update: Any,
+    starts: Any = None,
+    *,
+    axis: int = -2,
+    circular: bool = False,
+) -> Any:
+    place: dict[str, Any] = {"axis": axis, "circular": circular}
+    count = update.shape[axis]
+    return (
+        lambda: tensor_scatter(grad, zeros_like(update), starts, **place),
+        lambda: tensor_gather(grad, starts, count=count, **place),
+        None,
+    )
+
+
+@primitive
+def tensor_gather(
+    cache: Array,
+    starts: Array | None = None,
+    *,
+    count: int,
+    axis: int = -2,
+    circular: bool = False,
+) -> Array:
+    """The ``count`` entries that :func:`tensor_scatter` would write to."""
+    axis = axis % cache.ndim
+    xp = namespace(cache)
+    rows = xp.moveaxis(cache, axis, 1)
+    return xp.moveaxis(rows[_key(rows, count, starts, circular)], 1, axis)
+
+
+@tensor_gather.vjp
+def _(
+    grad: Any,
+    out: Any,
+    cache: Any,
+    starts: Any = None,
+    *,
+    count: int,
+    axis: int = -2,
+    circular: bool = False,
+) -> Any:
+    place: dict[str, Any] = {"axis": axis, "circular": circular}
+    return lambda: tensor_scatter(zeros_like(cache), grad, starts, **place)
+
+
+def _key(
+    rows: Array, count: int, starts: Array | None, circular: bool
+) -> tuple[Array, Array]:
+    """Where the entries lie along the first two axes.
+
+    Raises:
+        IndexError: they go beyond the end.
+    """
+    xp = namespace(rows)
+    place = xp.arange(count)[None, :]
+    if starts is not None:
+        place = place + xp.asarray(starts)[:, None]
+    if circular:
+        place = place % rows.shape[1]
+    return xp.arange(rows.shape[0])[:, None], place
+
+
+@composite
+def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
+    """``cache`` ``[batch, heads, sequence, size]`` with ``update`` from ``starts`` on.
+
+    ``starts`` is one integer a batch; what ``cache`` has behind is dropped. The result
+    has ``length`` entries, or as many as ``cache`` if these are more, with zeros where
+    ``update`` does not reach.
+    """
+    place = reshape(arange(cache.shape[2]), (-1, 1))
+    cache = where(less(place, reshape(starts, (-1, 1, 1, 1))), cache, 0)
+    missing = int(length) - cache.shape[2]
+    if missing > 0:
+        cache = pad(cache, (0, missing), axes=(2,))
+    return tensor_scatter(cache, update, starts)

@@ -1,0 +1,155 @@
+"""Selecting: boxes that do not overlap, elements that differ."""
+
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.indexing import take_grad
+from burn.ops.shape import reshape
+from burn.ops.support import Array, accumulate, namespace
+from burn.primitive import primitive
+
+Floats = np.ndarray[Any, Any]
+
+# How many boxes are compared with all others at a time.
+_BLOCK = 64
+
+
+@primitive
+def non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    max_output_boxes: Any = 0,
+    iou_threshold: Any = 0.0,
+    score_threshold: Any = None,
+    *,
+    center_point_box: bool = False,
+) -> Array:
+    """The boxes with the best scores of which no two overlap much, int64 [count, 3].
+
+    ``boxes`` are [N, B, 4]: y1, x1, y2, x2 of any two opposite corners, or with
+    ``center_point_box`` x, y of the centre, width, height. ``scores`` are [N, K, B].
+    A row of the result is image, class and box; of each class at most
+    ``max_output_boxes``, the best first. Boxes are left out whose score is not above
+    ``score_threshold``, or whose intersection over union with one selected before is
+    above ``iou_threshold``. Everything is read on the host.
+    """
+    sides = _sides(_on_host(boxes), center_point_box)
+    limit = int(_number(max_output_boxes))
+    overlap = sides.dtype.type(_number(iou_threshold))
+    ratings = _on_host(scores)
+    found: list[Any] = [np.zeros((0, 3), np.int64)]
+    for image, label in np.ndindex(*ratings.shape[:2]):
+        rating = ratings[image, label]
+        order = np.argsort(-rating, kind="stable")
+        if score_threshold is not None:
+            least = rating.dtype.type(_number(score_threshold))
+            order = order[rating[order] > least]
+        kept = order[_select(sides[image][order], limit, overlap)]
+        rows = np.full((len(kept), 3), (image, label, 0), np.int64)
+        rows[:, 2] = kept
+        found.append(rows)
+    return namespace(boxes).asarray(np.concatenate(found))
+
+
+non_max_suppression.no_gradient("the result are integers")
+
+
+def _on_host(array: Any) -> Any:
+    return array.get() if hasattr(array, "get") else array
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _sides(boxes: Floats, center_point_box: bool) -> Floats:
+    """The boxes as y1, x1, y2, x2 with the smaller coordinate first."""
+    if not center_point_box:
+        first, second = boxes[..., :2], boxes[..., 2:]
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        return np.concatenate([low, high], -1)
+    centre, half = boxes[..., 1::-1], boxes[..., :1:-1] / 2
+    return np.concatenate([centre - half, centre + half], -1)
+
+
+def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
+    """Which boxes stay, at most ``limit``; they come in the order of their scores."""
+    kept: list[int] = []
+    chosen = np.empty((5, len(sides)), sides.dtype)
+    every = np.stack([*sides.T, _areas(sides)])
+    for start in range(0, len(sides) if limit > 0 else 0, _BLOCK):
+        block = every[:, start : start + _BLOCK]
+        alive = np.ones(block.shape[1], bool)
+        alive[_meeting(block, chosen[:, : len(kept)], overlap)[0]] = False
+        meets = np.zeros((len(alive), len(alive)), bool)
+        meets[_meeting(block, block, overlap)] = True
+        for number in np.flatnonzero(alive).tolist():
+            if alive[number]:
+                chosen[:, len(kept)] = block[:, number]
+                kept.append(start + number)
+                if len(kept) == limit:
+                    return kept
+                alive[number + 1 :] &= ~meets[number, number + 1 :]
+    return kept
+
+
+def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:
+    """The pairs of boxes, given by side and area, that overlap by more than allowed."""
+    common: Any = None
+    for low, high in ((0, 2), (1, 3)):
+        end = np.minimum.outer(first[high], second[high])
+        end -= np.maximum.outer(first[low], second[low])
+        np.maximum(end, 0, out=end)
+        common = end if common is None else np.multiply(common, end, out=common)
+    a, b = np.nonzero(common)
+    shared, of_first, of_second = common[a, b], first[4, a], second[4, b]
+    union = of_first + of_second - shared
+    found = (of_first > 0) & (of_second > 0) & (union > 0)
+    found &= shared / np.where(found, union, 1) > threshold
+    return a[found], b[found]
+
+
+def _areas(sides: Floats) -> Any:
+    return (sides[:, 2] - sides[:, 0]) * (sides[:, 3] - sides[:, 1])
+
+
+@primitive(outputs=4)
+def unique(
+    x: Array, *, axis: int | None = None, sorted: bool = True
+) -> tuple[Array, Array, Array, Array]:
+    """The elements of ``x`` that differ, or its entries along ``axis`` that do.
+
+    Behind them, as int64 vectors: where each comes first, which of them every element
+    (or entry) is, and how often each comes. Without ``axis``, ``x`` is flattened. They
+    are in ascending order, or in that of their first occurrence unless ``sorted``.
+    """
+    xp = namespace(x)
+    flat = accumulate(x.reshape(-1))
+    _, first, inverse, counts = xp.unique(flat, True, True, True)
+    if axis is not None:
+        extent = x.shape[axis]
+        ranks = xp.moveaxis(inverse.reshape(x.shape), axis, 0)
+        rows = ranks.reshape(extent, x.size // max(extent, 1))
+        rows = xp.concatenate([xp.zeros((extent, 1), rows.dtype), rows], 1)
+        _, first, inverse, counts = xp.unique(rows, True, True, True, axis=0)
+    inverse = inverse.reshape(-1)
+    if not sorted:
+        order = xp.argsort(first)
+        place = xp.argsort(order)
+        first, counts, inverse = first[order], counts[order], place[inverse]
+    values = x.reshape(-1)[first] if axis is None else xp.take(x, first, axis=axis)
+    kinds = (v.astype(dtypes.int64, copy=False) for v in (first, inverse, counts))
+    return (values, *kinds)
+
+
+@unique.vjp
+def _(
+    grad: Any, out: Any, x: Any, *, axis: int | None = None, sorted: bool = True
+) -> Any:
+    # An element that comes several times is that of its first occurrence.
+    if axis is not None:
+        return lambda: take_grad(grad[0], out[1], axis, shape=x.shape)
+    size = (x.size,)
+    return lambda: reshape(take_grad(grad[0], out[1], 0, shape=size), x.shape)

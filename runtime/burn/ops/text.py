@@ -1,0 +1,231 @@
+"""Operations on strings, which are arrays of Python objects on the host."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.regex import Regex, compiled
+from burn.ops.support import Array
+from burn.primitive import primitive
+
+_TEXT = "strings have no gradient"
+#: What stands around a text whose beginning and end are marked.
+_MARKS = ("\x02", "\x03")
+
+
+@primitive
+def string_concat(x: Array, y: Array) -> Array:
+    """Each string of ``x`` with that of ``y`` behind it; the operands broadcast."""
+    return np.asarray(np.add(x, y), dtypes.string)
+
+
+string_concat.no_gradient(_TEXT)
+
+
+@primitive(outputs=2)
+def string_split(
+    x: Array, *, delimiter: str = "", maxsplit: int | None = None
+) -> tuple[Array, Array]:
+    """The parts of each string along a new last axis, and int64 how many they are.
+
+    What is short is filled up with empty strings. Without ``delimiter``, runs of white
+    space divide, and those at the ends count for nothing. There are at most
+    ``maxsplit`` divisions.
+    """
+    most = -1 if maxsplit is None else maxsplit
+    parts = [text.split(delimiter or None, most) for text in x.ravel().tolist()]
+    counts = np.array([len(row) for row in parts], np.int64)
+    return _padded(parts, x.shape), counts.reshape(x.shape)
+
+
+string_split.no_gradient(_TEXT)
+
+
+@primitive
+def regex_full_match(x: Array, *, pattern: str) -> Array:
+    """Whether each string as a whole matches ``pattern``, which is RE2's.
+
+    Raises:
+        ValueError: it is not.
+    """
+    return _mapped(x, compiled(pattern).matches, np.bool_)
+
+
+regex_full_match.no_gradient(_TEXT)
+
+
+@primitive
+def string_normalize(
+    x: Array,
+    *,
+    case: str = "none",
+    stopwords: tuple[str, ...] = (),
+    case_sensitive: bool = False,
+) -> Array:
+    """``x`` ([n] or [1, n]) without ``stopwords``, in "lower" or "upper" ``case``.
+
+    If nothing is left, the result has one empty string.
+    """
+    fold = str if case_sensitive else str.lower
+    banned = {fold(word) for word in stopwords}
+    change = {"lower": str.lower, "upper": str.upper}.get(case, str)
+    words = [change(w) for w in x.ravel().tolist() if fold(w) not in banned]
+    return _strings(words or [""]).reshape((*x.shape[:-1], -1))
+
+
+string_normalize.no_gradient(_TEXT)
+
+
+@primitive
+def tokenize(
+    x: Array,
+    *,
+    separators: tuple[str, ...] = (),
+    pattern: str = "",
+    pad: str = "",
+    min_length: int = 1,
+    mark: bool = False,
+) -> Array:
+    """The tokens of each string along a new last axis, filled up with ``pad``.
+
+    Tokens are what matches ``pattern`` or, without one, what stands between matches of
+    the ``separators``, one after another; both are RE2's. A separator that is empty
+    makes every character a token. Tokens of fewer than ``min_length`` characters are
+    left out. ``mark`` puts a token in front of the first and behind the last.
+
+    Raises:
+        ValueError: a pattern is not RE2's.
+    """
+    texts = x.ravel().tolist()
+    if pattern:
+        wanted = compiled(pattern)
+        rows = [[text[a:b] for a, b in wanted.spans(text)] for text in texts]
+        rows = [[token for token in row if len(token) >= min_length] for row in rows]
+    elif separators in ((), ("",)):
+        rows = [list(text) for text in texts]
+    else:
+        rows = [_separated(text, separators, min_length) for text in texts]
+    if not any(rows):
+        return np.full((*x.shape, 0), "", dtypes.string)
+    if mark:
+        rows = [[_MARKS[0], *row, _MARKS[1]] for row in rows]
+    return _padded(rows, x.shape, pad)
+
+
+tokenize.no_gradient(_TEXT)
+
+
+def _separated(text: str, separators: tuple[str, ...], least: int) -> list[str]:
+    rows = [text] if text else []
+    for separator in separators:
+        divider = compiled(separator)
+        rows = [part for row in rows for part in _between(row, divider, least)]
+    return rows
+
+
+def _between(text: str, divider: Regex, least: int) -> Iterable[str]:
+    """What stands between the matches, if it is long enough and not empty."""
+    at = 0
+    for start, end in [*divider.spans(text), (len(text), len(text))]:
+        if start - at >= max(least, 1):
+            yield text[at:start]
+        at = end
+
+
+@primitive
+def tfidf(
+    x: Array,
+    pool: Array,
+    columns: Array,
+    weights: Array | None = None,
+    *,
+    starts: tuple[int, ...],
+    lengths: tuple[int, int],
+    mode: str = "tf",
+    max_skip: int = 0,
+) -> Array:
+    """Counts of the n-grams of a pool in the sequences ``x`` ([n] or [rows, n]).
+
+    The n-grams of length n stand in ``pool`` from ``starts[n - 1]`` on, one after the
+    other; ``columns`` are where their counts go, and ``lengths`` the least and the most
+    n that count. Their items may be up to ``max_skip`` items apart. ``mode`` "tf" gives
+    the counts, "tfidf" the counts times ``weights``, and "idf" the weights of those
+    that are there; one weight belongs to one n-gram. float32.
+    """
+    rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+    out = np.zeros((len(rows), int(columns.max(initial=-1)) + 1), np.float32)
+    known, tokens = _numbered(pool, rows)
+    ends = (*starts[1:], len(pool))
+    before = 0
+    for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        grams = known[start:end].reshape(-1, n)
+        place = columns[before : before + len(grams)]
+        if lengths[0] <= n <= lengths[1] and len(grams):
+            for skip in range(1 if n == 1 else max_skip + 1):
+                row, gram = _occurrences(tokens, grams, skip + 1)
+                np.add.at(out, (row, place[gram]), np.float32(1))
+        before += len(grams)
+    if mode != "tf":
+        scale = np.ones(out.shape[1], np.float32)
+        if weights is not None:
+            scale[columns] = weights
+        out = (out if mode == "tfidf" else out > 0) * scale
+    return out.reshape((*x.shape[:-1], out.shape[1]))
+
+
+tfidf.no_gradient("counts have no gradient")
+
+
+def _numbered(pool: Array, rows: Array) -> tuple[Array, Array]:
+    """The pool and the rows with numbers for items; -1 for what no n-gram has."""
+    number: dict[Any, int] = {}
+    known = [number.setdefault(item, len(number)) for item in pool.tolist()]
+    tokens = [number.get(item, -1) for item in rows.ravel().tolist()]
+    return np.array(known, np.int64), np.array(tokens, np.int64).reshape(rows.shape)
+
+
+def _occurrences(tokens: Array, grams: Array, step: int) -> tuple[Array, Array]:
+    """Row and number of every n-gram found in rows whose items are ``step`` apart."""
+    count, length = tokens.shape
+    n = grams.shape[1]
+    starts = length - (n - 1) * step
+    if starts <= 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    base = max(int(tokens.max(initial=0)), int(grams.max(initial=0))) + 1
+    # Prefixes are numbered item by item, so that numbers stay small.
+    code, target = tokens[:, :starts], grams[:, 0]
+    for i in range(1, n):
+        item = tokens[:, i * step : i * step + starts]
+        prefixes, target = np.unique(target * base + grams[:, i], return_inverse=True)
+        key = code * base + item
+        place = np.minimum(np.searchsorted(prefixes, key), len(prefixes) - 1)
+        there = (code >= 0) & (item >= 0) & (prefixes[place] == key)
+        code = np.where(there, place, -1)
+    row, at = np.nonzero(code >= 0)
+    order = np.argsort(target, kind="stable")
+    found = code[row, at]
+    spot = np.minimum(np.searchsorted(target[order], found), len(order) - 1)
+    there = target[order][spot] == found
+    return row[there], order[spot][there]
+
+
+def _mapped(x: Array, function: Callable[[str], Any], dtype: Any) -> Array:
+    flat = np.array([function(text) for text in x.ravel().tolist()], dtype)
+    return flat.reshape(x.shape)
+
+
+def _strings(items: list[str]) -> Array:
+    out = np.empty(len(items), dtypes.string)
+    out[:] = items
+    return out
+
+
+def _padded(rows: list[list[str]], shape: tuple[int, ...], pad: str = "") -> Array:
+    """Rows of strings as [*shape, longest]."""
+    width = max((len(row) for row in rows), default=0)
+    out = np.full((len(rows), width), pad, dtypes.string)
+    for i, row in enumerate(rows):
+        out[i, : len(row)] = row
+    return out.reshape((*shape, width))

@@ -1,0 +1,71 @@
+"""From a model to the results of the module that is generated for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnx
+
+from burn import Tensor, tensor
+from burn_import.compiler import Source, compile_graph
+from burn_import.emit.gate import check_body
+from burn_import.onnx import read
+from burn_import.options import Options
+from burn_ir import build
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A generated module: its source, and the model that it makes."""
+
+    source: Source
+    model: Any
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Results for ``inputs``; both are arrays, lists of arrays, or None."""
+        result = self.model(*map(given, inputs))
+        return [told(x) for x in (result if isinstance(result, tuple) else (result,))]
+
+
+def generate(
+    proto: onnx.ModelProto, folder: Path, passes: tuple[str, ...] | None = None
+) -> Generated:
+    """The module for a model, which is written to ``folder`` so that it can be read."""
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    options = Options(class_name="Net", passes=passes)
+    source = compile_graph(build(read(path)), options, options.weights)
+    check_body(source.text.encode())
+    module = ModuleType("generated")
+    module.__file__ = str(folder / "model.py")
+    exec(compile(source.text, module.__file__, "exec"), module.__dict__)
+    model = getattr(module, source.class_name)()
+    model.load_state_dict(dict(source.weights))
+    return Generated(source, model)
+
+
+def given(value: Any) -> Any:
+    """A value of a data set as a generated module takes it."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [given(item) for item in value]
+    if isinstance(value, dict):
+        return {key: given(item) for key, item in value.items()}
+    return tensor(np.asarray(value))
+
+
+def told(value: Any) -> Any:
+    """A result of a generated module as a data set has it."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, list):
+        return [told(item) for item in value]
+    if isinstance(value, dict):
+        return {key: told(item) for key, item in value.items()}
+    return value

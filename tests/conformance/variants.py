@@ -1,0 +1,139 @@
+"""Rewrites of a case that keep what it means: other places for its operands, other
+knowledge of its extents, other passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx import helper, numpy_helper
+
+from burn_import.passes import PASSES
+from tests.conformance.compare import assert_similar
+from tests.conformance.run import generate
+from tests.conformance.suite import Case
+
+#: How an operand is stored: it becomes part of the graph.
+Store = Callable[[onnx.GraphProto, str, Any], None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to put every case.
+
+    Inputs at position ``first`` and after are stored in the model by ``store``;
+    ``symbolic`` gives every axis of the other inputs a symbol of its own. ``passes``
+    are the passes that run.
+    """
+
+    name: str
+    passes: tuple[str, ...] | None = None
+    store: Store | None = None
+    first: int = 1
+    symbolic: bool = False
+
+    def applies(self, case: Case) -> bool:
+        """Whether the case differs from the plain one, and is worth its time."""
+        if case.kind == "light" and self.name != "plain":
+            return False
+        if self.store is not None and not any(map(_stored, case.inputs[self.first :])):
+            return False
+        return not self.symbolic or any(map(_has_axes, case.inputs))
+
+    def check(self, case: Case, folder: Path) -> None:
+        """Fail unless the generated module gives what is expected of the case."""
+        declared = case.model().graph
+        for data in case.data_sets(declared):
+            proto = case.model()
+            inputs = self._arrange(proto.graph, list(data.inputs))
+            generated = generate(proto, folder, self.passes)
+            assert_similar(generated(inputs), data.outputs, case.tolerance)
+
+    def _arrange(self, graph: onnx.GraphProto, inputs: list[Any]) -> list[Any]:
+        """``graph`` rewritten in place, and the inputs that it still has."""
+        left: list[Any] = []
+        for position, value in reversed(list(enumerate(inputs))):
+            info = graph.input[position]
+            if self.store and position >= self.first and _is_stored(info):
+                self.store(graph, info.name, value)
+                del graph.input[position]
+            else:
+                left.insert(0, value)
+        if self.symbolic:
+            del graph.value_info[:]
+            for number, info in enumerate(graph.input):
+                _name_axes(info.type, f"n{number}")
+            for info in graph.output:
+                _forget_shape(info.type)
+        return left
+
+
+def _stored(declared: str) -> bool:
+    """Whether an input of the type called ``declared`` can be a stored array."""
+    return "[" in declared and not declared.startswith("string")
+
+
+def _has_axes(declared: str) -> bool:
+    return "[" in declared and not declared.endswith("[0]")
+
+
+def _is_stored(info: onnx.ValueInfoProto) -> bool:
+    string = onnx.TensorProto.STRING
+    return (
+        info.type.HasField("tensor_type") and info.type.tensor_type.elem_type != string
+    )
+
+
+def _name_axes(declared: onnx.TypeProto, prefix: str) -> None:
+    for axis, dim in enumerate(declared.tensor_type.shape.dim):
+        dim.dim_param = f"{prefix}_{axis}"
+
+
+def _forget_shape(declared: onnx.TypeProto) -> None:
+    if declared.HasField("tensor_type"):
+        declared.tensor_type.ClearField("shape")
+
+
+def as_initializer(graph: onnx.GraphProto, name: str, value: Any) -> None:
+    """Store ``value`` as weights are."""
+    graph.initializer.append(numpy_helper.from_array(value, name))
+
+
+def as_node(graph: onnx.GraphProto, name: str, value: Any) -> None:
+    """Store ``value`` in a Constant."""
+    tensor = numpy_helper.from_array(value)
+    graph.node.insert(0, helper.make_node("Constant", [], [name], value=tensor))
+
+
+def as_computed(graph: onnx.GraphProto, name: str, value: Any) -> None:
+    """Store ``value`` so that it has to be computed from what is stored."""
+    as_initializer(graph, f"{name}_stored", value)
+    graph.node.insert(0, helper.make_node("Identity", [f"{name}_stored"], [name]))
+
+
+def _variants() -> list[Variant]:
+    plain = [
+        Variant("plain"),
+        Variant("no_passes", passes=()),
+        *(Variant(f"only_{p.__name__}", passes=(p.__name__,)) for p in PASSES),
+    ]
+    stored = [
+        Variant("stored", store=as_initializer),
+        Variant("stored_no_passes", store=as_initializer, passes=()),
+        Variant("constant", store=as_node),
+        Variant("computed", store=as_computed, passes=()),
+        Variant("all_stored", store=as_initializer, first=0),
+    ]
+    symbolic = [
+        Variant("symbolic", symbolic=True),
+        Variant("symbolic_no_passes", symbolic=True, passes=()),
+        Variant("symbolic_stored", symbolic=True, store=as_initializer),
+    ]
+    return plain + stored + symbolic
+
+
+#: Every variant by name.
+VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}

@@ -1,0 +1,168 @@
+"""What is written down as a number or a list keeps its dtype, rank and place."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from burn_import import load
+from burn_ir import InvalidModel
+from tests.importer.onnx_files import graph, model, saved, stored
+from tests.modules import Array, call, onnxruntime_outputs
+
+RNG = np.random.default_rng(11)
+KINDS = {"float32": 1, "int64": 7, "bool": 9, "float16": 10, "float64": 11, "int32": 6}
+
+
+def net(
+    nodes: list[onnx.NodeProto], arrays: dict[str, Array], **weights: Any
+) -> onnx.ModelProto:
+    """A model with inputs of the dtypes and ranks of ``arrays``."""
+    inputs = [
+        helper.make_tensor_value_info(
+            name, KINDS[array.dtype.name], [f"{name}{i}" for i in range(array.ndim)]
+        )
+        for name, array in arrays.items()
+    ]
+    proto = graph(nodes, {}, ("y",), tuple(stored(n, w) for n, w in weights.items()))
+    proto.input.extend(inputs)
+    return model(proto)
+
+
+def agrees(path: Path, proto: onnx.ModelProto, arrays: dict[str, Array]) -> None:
+    """Return if the loaded model computes what onnxruntime does."""
+    path = saved(path / "net.onnx", proto)
+    (expected,) = onnxruntime_outputs(path, arrays)
+    (found,) = call(load(path), list(arrays.values()))
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int64"])
+def test_two_numbers_between_which_a_condition_chooses(
+    tmp_path: Path, dtype: str
+) -> None:
+    sides = {"a": np.array(3, dtype), "b": np.array(-7, dtype)}
+    node = helper.make_node("Where", ["c", "a", "b"], ["y"])
+    arrays = {"c": RNG.integers(0, 2, (2, 3, 4)).astype(bool)}
+    agrees(tmp_path, net([node], arrays, **sides), arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32"])
+def test_one_number_that_a_condition_chooses(tmp_path: Path, dtype: str) -> None:
+    arrays = {
+        "c": RNG.integers(0, 2, (2, 3, 4)).astype(bool),
+        "x": RNG.integers(-9, 9, (2, 3, 4)).astype(dtype),
+    }
+    node = helper.make_node("Where", ["c", "a", "x"], ["y"])
+    agrees(tmp_path, net([node], arrays, a=np.array(3, dtype)), arrays)
+
+
+def test_extents_are_chosen_at_run_time(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "i"], ["y"], axis=0),
+    ]
+    arrays = {
+        "x": RNG.normal(size=(2, 3, 5)).astype(np.float32),
+        "i": np.array([[2, -3], [1, 1]]),
+    }
+    agrees(tmp_path, net(nodes, arrays), arrays)
+
+
+def test_stored_numbers_are_chosen_at_run_time(tmp_path: Path) -> None:
+    node = helper.make_node("Gather", ["table", "i"], ["y"], axis=0)
+    arrays = {"i": np.array([[2, -3], [1, 1]])}
+    agrees(tmp_path, net([node], arrays, table=np.array([7, 5, 3])), arrays)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_stored_numbers_beside_computed_ones(tmp_path: Path, dtype: str) -> None:
+    node = helper.make_node("Concat", ["x", "ends"], ["y"], axis=0)
+    arrays = {"x": np.array([7, -5], dtype)}
+    agrees(tmp_path, net([node], arrays, ends=np.array([2, 3], dtype)), arrays)
+
+
+def branch(name: str, kind: str) -> onnx.GraphProto:
+    """A branch that lists what it takes from outside as its input."""
+    node = helper.make_node(kind, ["h"], [name])
+    outputs = [helper.make_empty_tensor_value_info(name)]
+    outputs[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    inputs = [helper.make_tensor_value_info("h", TensorProto.FLOAT, [None] * 3)]
+    return helper.make_graph([node], name, inputs, outputs)
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_inputs_of_a_branch_are_what_it_takes_from_outside(
+    tmp_path: Path, condition: bool
+) -> None:
+    nodes = [
+        helper.make_node("Neg", ["x"], ["h"]),
+        helper.make_node(
+            "If",
+            ["c"],
+            ["y"],
+            then_branch=branch("a", "Exp"),
+            else_branch=branch("b", "Sin"),
+        ),
+    ]
+    arrays = {
+        "c": np.array(condition),
+        "x": RNG.normal(size=(2, 3, 5)).astype(np.float32),
+    }
+    path = saved(tmp_path / "net.onnx", net(nodes, arrays))
+    (expected,) = ReferenceEvaluator(str(path)).run(None, arrays)
+    (found,) = call(load(path), list(arrays.values()))
+    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            [("Add", "x b", "a"), ("Add", "a x", "b"), ("Neg", "b", "y")],
+            r"node 'a' \(Add, opset 17\): expected a graph without cycles",
+        ),
+        (
+            [("Neg", "x", "a"), ("Exp", "x", "a"), ("Neg", "a", "y")],
+            r"node 'a' \(Exp, opset 17\): expected one producer of 'a', found two",
+        ),
+    ],
+)
+def test_a_node_without_a_name_is_called_by_its_output(
+    tmp_path: Path, nodes: list[tuple[str, str, str]], message: str
+) -> None:
+    made = [
+        helper.make_node(kind, inputs.split(), [output])
+        for kind, inputs, output in nodes
+    ]
+    path = saved(tmp_path / "net.onnx", model(graph(made)))
+    with pytest.raises(InvalidModel, match=message):
+        load(path)
+
+
+def test_the_number_of_largest_elements_is_a_vector(tmp_path: Path) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["y", "i"], name="top")
+    weights = (stored("k", np.array(2)),)
+    proto = model(graph([node], {"x": [2, 4, 5]}, initializers=weights), 18)
+    path = saved(tmp_path / "net.onnx", proto)
+    with pytest.raises(InvalidModel, match=r"'top' .* vector of one, got int64\[\]"):
+        load(path)
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_old_group_normalisation_has_an_entry_for_each_group(
+    tmp_path: Path, place: int
+) -> None:
+    vectors = [np.ones(2, np.float32), np.ones(2, np.float32)]
+    vectors[place - 1] = np.ones(4, np.float32)
+    node = helper.make_node("GroupNormalization", list("xsb"), ["y"], num_groups=2)
+    weights = tuple(stored(n, v) for n, v in zip("sb", vectors, strict=True))
+    proto = model(graph([node], {"x": [2, 4, 5]}, initializers=weights), 18)
+    path = saved(tmp_path / "net.onnx", proto)
+    with pytest.raises(InvalidModel, match=r"expected a vector of 2 .* float32\[4\]"):
+        load(path)

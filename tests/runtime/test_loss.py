@@ -1,0 +1,54 @@
+"""Losses of classification by value and by gradient."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from tests.runtime.gradcheck import check_gradient
+from tests.runtime.onnx_node import run_node as run_opset
+
+run_node = partial(run_opset, opset=13)
+
+RNG = np.random.default_rng(7)
+SCORES = RNG.standard_normal((4, 5, 3, 2))
+TARGET = RNG.integers(0, 5, (4, 3, 2))
+WEIGHT = RNG.random(5) + 0.1
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignored", [None, 2, -100])
+def test_losses(reduction: str, weighted: bool, ignored: int | None) -> None:
+    target = np.where(TARGET == 2, ignored, TARGET) if ignored else TARGET
+    weights = [WEIGHT] if weighted else []
+    attrs: dict[str, Any] = {"reduction": reduction}
+    attrs |= {} if ignored is None else {"ignore_index": ignored}
+    operands = [burn.tensor(x) for x in (SCORES, target, *weights)]
+    (expected,) = run_node(
+        "SoftmaxCrossEntropyLoss", SCORES, target.astype(np.int64), *weights, **attrs
+    )
+    got = ops.cross_entropy(*operands, **attrs)
+    assert got.shape == expected.shape
+    np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    logs = ops.log_softmax(operands[0], axis=1)
+    same = ops.nll_loss(logs, *operands[1:], **attrs)
+    np.testing.assert_array_equal(same.numpy(), got.numpy())
+    check_gradient(
+        lambda x, *w: ops.cross_entropy(x, operands[1], *w, **attrs), SCORES, *weights
+    )
+
+
+def test_what_is_ignored_counts_for_nothing() -> None:
+    x = burn.tensor(np.array([[-np.inf, -1.0], [-2.0, -3.0]]))
+    target = burn.tensor(np.array([0, 1]))
+    assert ops.nll_loss(x, target, ignore_index=0).item() == 3.0
+    assert np.isnan(ops.nll_loss(x, burn.tensor([7, 7]), ignore_index=7).item())
+
+
+def test_reductions_have_names() -> None:
+    with pytest.raises(ValueError, match="'average'"):
+        ops.nll_loss(burn.tensor(SCORES), burn.tensor(TARGET), reduction="average")

@@ -1,0 +1,146 @@
+"""Sampling, regions, windows and selection where the laws do not reach."""
+
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from tests.runtime.gradcheck import check_gradient
+from tests.runtime.onnx_node import by_reference
+
+RNG = np.random.default_rng(34)
+X = RNG.standard_normal((2, 3, 5, 4)).astype(np.float32)
+NONE, ONE = np.zeros(0, np.int64), np.zeros(1, np.int64)
+MODES = ["nearest", "linear", "cubic"]
+PADDINGS = ["zeros", "border", "reflection"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("aligned", [False, True])
+def test_points_far_away_read_what_lies_outside(
+    mode: str, padding: str, aligned: bool
+) -> None:
+    grid = np.full((2, 1, 1, 2), 1e30, np.float32)
+    out = ops.grid_sample(
+        X, grid, mode=mode, padding_mode=padding, align_corners=aligned
+    )
+    assert np.isfinite(out.numpy()).all()
+    if padding != "reflection":
+        expected = X[:, :, -1:, -1:] if padding == "border" else X[:, :, :1, :1] * 0
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5)
+
+
+def test_what_is_not_a_number_stays_none() -> None:
+    grid = np.array([[[[np.nan, 0.1]]]] * 2, np.float32)
+    assert np.isnan(ops.grid_sample(X, grid, padding_mode="border").numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("mode", MODES)
+def test_halves_are_sampled_in_float32(dtype: Any, mode: str) -> None:
+    x, grid = X.astype(dtype), RNG.uniform(-1.2, 1.2, (2, 3, 3, 2)).astype(dtype)
+    found = ops.grid_sample(x, grid, mode=mode)
+    wide = ops.grid_sample(x.astype(np.float32), grid.astype(np.float32), mode=mode)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.numpy(), wide.numpy().astype(dtype))
+
+
+def test_text_and_truth_are_sampled_at_the_nearest() -> None:
+    grid = np.array([[[[-1, -1], [0.4, 0.4], [3, 0]]]], np.float32)
+    text = np.array(["a", "b", "c", "d"], object).reshape(1, 1, 2, 2)
+    found = ops.grid_sample(text, grid, mode="nearest").numpy()
+    assert found.ravel().tolist() == ["a", "d", ""]
+    truth = ops.grid_sample(text == "d", grid, mode="nearest").numpy()
+    assert truth.dtype == np.bool_
+    assert truth.ravel().tolist() == [False, True, False]
+
+
+def test_cubic_of_a_volume() -> None:
+    x = RNG.standard_normal((1, 2, 4, 3, 5)).astype(np.float32)
+    grid = RNG.uniform(-0.9, 0.9, (1, 2, 2, 3, 3)).astype(np.float32)
+    (expected,) = by_reference("GridSample", x, grid, opset=20, mode="cubic")
+    found = ops.grid_sample(x, grid, mode="cubic")
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_have_gradients() -> None:
+    """Taps are linear in elements and weights, so each gradient is of the others."""
+    index = RNG.integers(-1, 20, (2, 4, 6))
+    weight = RNG.standard_normal((2, 4, 6))
+    x, grad = X.reshape(2, 3, 20), RNG.standard_normal((2, 3, 6))
+    check_gradient(lambda a, w: ops.gather_sum(a, index, w), x, weight)
+    check_gradient(lambda g, w: ops.scatter_sum(g, index, w, size=20), grad, weight)
+    check_gradient(lambda g, a: ops.gather_dot(g, a, index), grad, x)
+    check_gradient(
+        lambda a: ops.unfold(a, (2, 3), stride=(2, 1), padding=1, dilation=(1, 2)), X
+    )
+
+
+def test_nothing_to_do() -> None:
+    none = np.zeros((0, 4), np.float32)
+    assert ops.roi_align(X, none, NONE, output_size=(2, 3)).shape == (0, 3, 2, 3)
+    rois = np.zeros((0, 5), np.float32)
+    assert ops.max_roi_pool(X, rois, output_size=(2, 3)).shape == (0, 3, 2, 3)
+    assert ops.grid_sample(X, np.zeros((2, 0, 3, 2))).shape == (2, 3, 0, 3)
+    scores = np.zeros((1, 2, 0), np.float32)
+    assert ops.non_max_suppression(none[None], scores, 5).shape == (0, 3)
+    assert [len(y) for y in ops.unique(none, axis=0)] == [0, 0, 0, 0]
+    assert [len(y) for y in ops.unique(none)] == [0, 0, 0, 0]
+
+
+def test_boxes_are_selected_over_many_blocks() -> None:
+    corner = RNG.uniform(0, 3, (1, 700, 2))
+    boxes = np.concatenate([corner, corner + 0.2], -1).astype(np.float32)
+    scores = RNG.random((1, 1, 700)).astype(np.float32)
+    found = ops.non_max_suppression(boxes, scores, 700, 0.3).numpy()[:, 2]
+    kept: list[int] = []
+    for box in np.argsort(-scores[0, 0]):
+        if all(_overlap(boxes[0, box], boxes[0, other]) <= 0.3 for other in kept):
+            kept.append(int(box))
+    assert found.tolist() == kept
+    assert 100 < len(kept) < 600
+
+
+def _overlap(a: Any, b: Any) -> Any:
+    height, width = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
+    common = max(height, 0) * max(width, 0)
+    return common / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - common)
+
+
+def test_narrow_and_complex_elements_differ_too() -> None:
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.int4, np.float16, np.uint64):
+        values, first, inverse, counts = ops.unique(np.array([3, 1, 3], dtype))
+        assert values.dtype == dtype
+        assert values.numpy().tolist() == [1, 3]
+        assert [v.numpy().tolist() for v in (first, inverse, counts)] == [
+            [1, 0],
+            [1, 0, 1],
+            [1, 2],
+        ]
+    pair = np.array([[1 + 1j, 1], [1 + 1j, 1]])
+    assert ops.unique(pair, axis=1)[0].numpy().tolist() == [[1, 1 + 1j], [1, 1 + 1j]]
+
+
+def test_an_image_needs_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r"Pillow.*burn-import\[images\]"):
+        ops.decode_image(burn.tensor(np.zeros(9, np.uint8)))
+
+
+def test_errors_name_what_is_wrong() -> None:
+    grid = np.zeros((2, 1, 1, 2), np.float32)
+    with pytest.raises(ValueError, match="'bilinear'"):
+        ops.grid_sample(X, grid, mode="bilinear")
+    with pytest.raises(ValueError, match="'wrap'"):
+        ops.grid_sample(X, grid, padding_mode="wrap")
+    with pytest.raises(ValueError, match="6 windows"):
+        ops.fold(np.zeros((1, 4, 5)), (3, 4), (2, 2))
+    with pytest.raises(ValueError, match="'sum'"):
+        ops.roi_align(X, np.zeros((1, 4)), ONE, output_size=(1, 1), mode="sum")
+    with pytest.raises(ValueError, match="'CMYK'"):
+        ops.decode_image(np.zeros(9, np.uint8), pixel_format="CMYK")
