@@ -20,19 +20,5 @@ FAILURES: Mapping[str, str] = {
     "test_bernoulli_seed_expanded": _RANDOM,
 }
 
-_PADDING = "padding that depends on extents is not written"
-_TRANSPOSED = {
-    "test_convtranspose_autopad_same": _PADDING,
-    "test_convtranspose_kernel_shape": _PADDING,
-    "test_convtranspose_output_shape": _PADDING,
-}
-
 #: Cases that fail in a variant only, by variant.
-VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {
-    "symbolic": _TRANSPOSED,
-    "symbolic_no_passes": _TRANSPOSED,
-    "symbolic_stored": {
-        "test_convtranspose_kernel_shape": _PADDING,
-        "test_convtranspose_output_shape": _PADDING,
-    },
-}
+VARIANT_FAILURES: Mapping[str, Mapping[str, str]] = {}

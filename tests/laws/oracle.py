@@ -63,13 +63,11 @@ def by_onnxruntime(model: onnx.ModelProto, feeds: Any) -> list[Any] | None:
         session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        results = [np.asarray(y) for y in session.run(None, dict(feeds))]
+        results = [mapped(np.asarray, y) for y in session.run(None, dict(feeds))]
     except _REFUSALS as error:
         if not any(text in str(error) for text in _NO_KERNEL):
             raise
         return None
-    return [y.astype(narrow.get(i, y.dtype)) for i, y in enumerate(results)]
-    results = [mapped(np.asarray, y) for y in session.run(None, dict(feeds))]
     return [y.astype(narrow[i]) if i in narrow else y for i, y in enumerate(results)]
 
 

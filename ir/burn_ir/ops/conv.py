@@ -11,6 +11,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.options import changed, one
+from burn_ir.ops.support import shape_of
 from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
 
 
@@ -244,8 +245,31 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
 
     def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
         terms = () if bias is None else (bias,)
+        if self._decides_late(x):
+            return self._to_size(x, weight, *terms)
         options = self.options(x.shape, weight.shape)
         return ops.conv_transpose(x, weight, *terms, **options)
+
+    def _decides_late(self, x: Value) -> bool:
+        """Whether the padding depends on extents that only the run tells."""
+        if self.output_shape is None and not self.auto_pad.startswith("SAME"):
+            return False
+        dims = shape_of(x)
+        return dims is None or not all(isinstance(n, int) for n in dims[2:])
+
+    def _to_size(self, x: Value, weight: Value, *terms: Value) -> Value:
+        wins = self.geometry(tuple(weight.shape))
+        rank = len(wins.strides)
+        size = None if self.output_shape is None else one(self.output_shape[-rank:])
+        options = changed(
+            size=(size, None),
+            upper=(self.auto_pad == "SAME_UPPER", False),
+            stride=(one(wins.strides), 1),
+            output_padding=(one(self._extra(rank)), 0),
+            dilation=(one(wins.dilations), 1),
+            groups=(self.group, 1),
+        )
+        return ops.conv_transpose_to(x, weight, *terms, **options)
 
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of the operation beside its operands."""

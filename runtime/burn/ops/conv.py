@@ -14,7 +14,7 @@ import numpy as np
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.support import Array, accumulate, namespace, pair
 from burn.ops.window import Extents, Padding, Windows, every_window, transposed, windows
-from burn.primitive import primitive
+from burn.primitive import composite, primitive
 
 # The largest matrix of windows that is made at once, in bytes.
 _LIMIT = 256 << 20
@@ -135,6 +135,57 @@ def _(
         lambda: conv_weight_grad(grad, x, kernel_size=kernel, **steps),
         lambda: _bias_grad(grad),
     )
+
+
+@composite
+def conv_transpose_to(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    size: Extents | None = None,
+    upper: bool = False,
+    stride: Extents = 1,
+    output_padding: Extents = 0,
+    dilation: Extents = 1,
+    groups: int = 1,
+) -> Any:
+    """:func:`conv_transpose` with the padding that gives a result of ``size``.
+
+    Without ``size`` it is that of ``x`` times ``stride``. Of padding that cannot be
+    halved, the odd one is in front, or behind if ``upper``.
+    """
+    counts, kernel = x.shape[2:], weight.shape[2:]
+    rank = len(counts)
+    steps, gaps, more = (spread(n, rank) for n in (stride, dilation, output_padding))
+    wanted = (
+        spread(size, rank)
+        if size is not None
+        else [n * step for n, step in zip(counts, steps, strict=True)]
+    )
+    pads, extra = [], []
+    for axis in range(rank):
+        covered = gaps[axis] * (kernel[axis] - 1) + 1
+        total = (counts[axis] - 1) * steps[axis] + covered + more[axis] - wanted[axis]
+        small = max(total, 0) // 2
+        large = max(total, 0) - small
+        pads.append((small, large) if upper else (large, small))
+        extra.append(more[axis] + max(-total, 0))
+    return conv_transpose(
+        x,
+        weight,
+        bias,
+        stride=stride,
+        padding=tuple(pads),
+        output_padding=tuple(extra),
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+def spread(value: Extents, rank: int) -> tuple[int, ...]:
+    """One number for every axis."""
+    return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
 @primitive
