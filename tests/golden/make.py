@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.golden.build import features, networks
+from tests.golden.build import features, loops, networks
 from tests.golden.build.case import Array, Builder, Case
 from tests.modules import onnxruntime_outputs
 
@@ -20,6 +20,7 @@ BUILDERS: dict[str, Builder] = {
     "collisions": features.collisions,
     "embedding": networks.embedding,
     "hostile": features.hostile,
+    "loops": loops.loops,
     "lstm": networks.lstm,
     "nested_if": features.nested_if,
     "opset9": features.opset9,

@@ -18,13 +18,25 @@ Feeds = Mapping[str, Any]
 def parsed(
     text: str, weights: Mapping[str, Array] | None = None, opset: int = 18
 ) -> onnx.ModelProto:
-    """The model of one graph (and functions behind it), with further stored arrays."""
+    """The model of one graph (and functions behind it), with further stored arrays.
+
+    Two underscores in what a node reads stand for a dot, which text cannot have.
+    """
     domains = f'"" : {opset}, "local" : 1'
     head = f"<ir_version: 8, opset_import: [{domains}]>"
     model = parser.parse_model(f"{head}\n{text}")
+    dotted(model.graph)
     for name, array in (weights or {}).items():
         model.graph.initializer.append(numpy_helper.from_array(array, name))
     return model
+
+
+def dotted(graph: onnx.GraphProto) -> None:
+    """Put dots into what the nodes of a graph and its bodies read."""
+    for node in graph.node:
+        node.input[:] = [name.replace("__", ".") for name in node.input]
+        for attribute in node.attribute:
+            dotted(attribute.g)
 
 
 def judged(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:

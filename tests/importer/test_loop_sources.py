@@ -8,16 +8,29 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.importer import test_loop_bodies, test_loops, test_scans, test_sequences
+from tests.importer import (
+    test_loop_bodies,
+    test_loop_corners,
+    test_loops,
+    test_scans,
+    test_sequences,
+)
 from tests.importer.looped import parsed
 from tests.modules import generate
 
 ROOT = Path(__file__).parents[2]
+MODULES = (
+    *(test_loop_bodies, test_loop_corners, test_loops),
+    *(test_scans, test_sequences),
+)
+#: Models that need no further weights.
 TEXTS = {
     f"{module.__name__.rpartition('.test_')[2]}_{name.lower()}": text
-    for module in (test_loop_bodies, test_loops, test_scans, test_sequences)
+    for module in MODULES
     for name, text in vars(module).items()
-    if name.isupper() and isinstance(text, str) and name not in ("LAYERS", "OUTSIDE")
+    if name.isupper()
+    and isinstance(text, str)
+    and name not in ("LAYERS", "OUTSIDE", "SCOPES")
 }
 OPSETS = {"loops_old": 11, "scans_batched": 8}
 

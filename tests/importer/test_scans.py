@@ -1,11 +1,14 @@
 """Scan: the generated module computes what onnxruntime does."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import burn
 from tests.importer.looped import check, normal
+from tests.modules import import_file
 
 SUMS = """
 agraph (float[n, 2] first, float[t, n, 2] xs, float[t, 2] ys)
@@ -148,3 +151,22 @@ def test_old_scan_of_elements_of_different_lengths(
         for t in (4, 6)
     ]
     check(tmp_path, text, *feeds, opset=8)
+
+
+def test_scan_of_no_slices(tmp_path: Path) -> None:
+    """Refused by onnxruntime; the state is what it was, and there are no rows."""
+    check(tmp_path, SUMS)
+    module: Any = import_file(tmp_path / "net.py")
+    first = normal(3, 2)
+    empty = (burn.tensor(normal(0, *shape)) for shape in ((3, 2), (2,)))
+    last, rows = module.Net.load()(burn.tensor(first), *empty)
+    np.testing.assert_array_equal(last.numpy(), first)
+    assert rows.numpy().shape[0] == 0 and rows.shape[2] == 2
+
+
+def test_lengths_that_differ_are_refused(tmp_path: Path) -> None:
+    check(tmp_path, SUMS)
+    model: Any = import_file(tmp_path / "net.py").Net.load()
+    given = (normal(3, 2), normal(4, 3, 2), normal(5, 2))
+    with pytest.raises(ValueError, match="longer"):
+        model(*map(burn.tensor, given))

@@ -66,6 +66,27 @@ def test_sequences_that_begin_empty(tmp_path: Path, trips: int) -> None:
     check(tmp_path, FRESH, *feeds)
 
 
+TWO = """
+agraph (float[n, 3] x, int64 trips) => (seq(float[p, 3]) ys)
+<bool going = {1}>
+{
+  none = SequenceEmpty <dtype = 1> ()
+  ys = Loop (trips, going, none) <body = body
+    (int64 i, bool cond, seq(float[p, 3]) a) => (bool cond_out, seq(float[q, 3]) a3) {
+      cond_out = Identity (cond)
+      number = Cast <to = 1> (i)
+      shifted = Add (x, number)
+      a2 = SequenceInsert (a, x)
+      a3 = SequenceInsert (a2, shifted)
+    }>
+}
+"""
+
+
+def test_two_items_a_round(tmp_path: Path) -> None:
+    check(tmp_path, TWO, *({"x": normal(n, 3), "trips": number(3)} for n in (1, 4)))
+
+
 TAKES = """
 agraph (seq(float[n, 3]) xs, float[n, 3] x)
   => (float[n, 3] y, float[k, n, 3] rows, float[n, 3] w, seq(float[n, 3]) rest)

@@ -8,7 +8,7 @@ from burn_import.emit.naming import role
 from burn_import.source.expression import Expression, negated
 from burn_import.source.names import singular
 from burn_import.source.trace import Repetition, Symbol
-from burn_import.source.walk import held, mentions
+from burn_import.source.walk import block_reads, held, mentions
 
 if TYPE_CHECKING:
     from burn_import.emit.writer import Writer
@@ -24,14 +24,14 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
     lists = _lists(writer, loop, indent)
     if trips is not None:
         writer.spend(trips)
-    counter = writer.extents.locals[loop.counter]
     counted = mentions(loop.body, loop.counter)
+    counter = writer.extents.locals[loop.counter] if counted else "_"
     taken = [writer.result(source) for _, source in loop.items]
     live = dict(writer.live)
     if taken:
         _items(writer, loop, indent, taken)
     else:
-        _head(writer, loop, indent, trips, counter if counted else "_", names)
+        _head(writer, loop, indent, trips, counter, names)
     _round(writer, loop, indent + 1, names, lists)
     for expression in taken:
         writer.spend(expression)
@@ -167,12 +167,13 @@ def _round(
     for expression in (*following, going):
         if expression is not None:
             writer.spend(expression)
-    if going is not None and set(_names(writer, going)) & set(names):
+    moving = {n for n, value in zip(names, following, strict=True) if n != value.text}
+    if going is not None and moving.intersection(_names(writer, going)):
         text = writer.free("going", results[-1].data)
         writer.line(f"{text} = {going.text}", indent)
         going = Expression(text)
     ordered = going is not None and results[-1].data in writer.render.python
-    _carry(writer, names, following, indent)
+    _carry(writer, names, following, _own_lists(writer, loop, names), indent)
     if going is not None:
         writer.line(f"if {negated(going, ordered).text}:", indent)
         writer.line("break", indent + 1)
@@ -180,8 +181,22 @@ def _round(
         writer.line("pass", indent)
 
 
+def _own_lists(writer: Writer, loop: Repetition, names: list[str]) -> set[str]:
+    """The lists that begin empty and are read once a round: nobody else has them."""
+    reads = list(block_reads(loop.body))
+    return {
+        name
+        for name, state, first in zip(names, loop.state, loop.initial, strict=True)
+        if writer.result(first).text == "[]" and reads.count(state) == 1
+    }
+
+
 def _carry(
-    writer: Writer, names: list[str], following: list[Expression], indent: int
+    writer: Writer,
+    names: list[str],
+    following: list[Expression],
+    own: set[str],
+    indent: int,
 ) -> None:
     """Assign what the next round begins with: at once, if one reads another."""
     moved = [
@@ -200,4 +215,9 @@ def _carry(
         writer.line(f"{left} = {right}", indent)
         return
     for name, value in moved:
-        writer.line(f"{name} = {value.text}", indent)
+        item = value.text.removeprefix(f"{name} + [").removesuffix("]")
+        whole = value.text == f"{name} + [{item}]" and "] + [" not in item
+        if name in own and whole:
+            writer.line(f"{name}.append({item})", indent)
+        else:
+            writer.line(f"{name} = {value.text}", indent)

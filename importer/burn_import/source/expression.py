@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from burn_import.source.trace import Symbol
@@ -13,8 +13,8 @@ UNARY = 14
 POWER = 15
 COMPARISON = 6
 #: What stands in place of a comparison that is negated, and of one without NaN.
-EXACT = {" == ": " != ", " != ": " == ", " is None": " is not None"}
-EXACT |= {" is not None": " is None"}
+EXACT = {" == ": " != ", " != ": " == ", " is not None": " is None"}
+EXACT |= {" is None": " is not None"}
 ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 
 
@@ -60,8 +60,19 @@ def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
 def negated(condition: Expression, ordered: bool = False) -> Expression:
     """``not`` of a condition; ``ordered`` if it compares no NaN."""
     opposite = (ORDERED | EXACT) if ordered else EXACT
-    for one, other in opposite.items():
-        if condition.precedence == COMPARISON and condition.text.count(one) == 1:
-            text = condition.text.replace(one, other)
-            return Expression(text, COMPARISON, condition.symbols)
+    text = condition.text
+    for at in _outermost(text) if condition.precedence == COMPARISON else ():
+        for one, other in opposite.items():
+            if text.startswith(one, at):
+                turned = text[:at] + other + text[at + len(one) :]
+                return Expression(turned, COMPARISON, condition.symbols)
     return condition.prefixed("not ", 5)
+
+
+def _outermost(text: str) -> Iterator[int]:
+    """The places of the spaces that stand in no brackets."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == " " and not depth:
+            yield at

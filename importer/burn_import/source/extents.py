@@ -15,8 +15,10 @@ from burn_import.source.trace import (
     Symbol,
     blocks_of,
 )
-from burn_import.source.walk import dims_in, operands
+from burn_import.source.walk import dims_in, mentions, operands
 from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
+
+COUNTERS = ("i", "j", "k")
 
 
 def bindable(dim: Dim, extents: Collection[Dim]) -> bool:
@@ -66,6 +68,9 @@ class Extents:
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
         self.source: dict[Dim, Symbol] = {}
+        #: What rounds are counted with, by how many loops are around them.
+        self.counters: list[str] = []
+        self.depth = 0
 
     def plan(self, parameters: list[Symbol], body: Block) -> None:
         """Decide where every extent that the body mentions is read."""
@@ -88,10 +93,22 @@ class Extents:
             state = statement.state
         elif isinstance(statement, Repetition):
             state = [*statement.state, *(item for item, _ in statement.items)]
-            self.locals[statement.counter] = self.names.unique("i")
+            self._count(statement)
         for block in blocks_of(statement):
             self._plan_block(block, [*available, *state])
+        if isinstance(statement, Repetition):
+            self.depth -= 1
         available += statement.targets
+
+    def _count(self, loop: Repetition) -> None:
+        """Name the number of a round: ``i``, in a loop inside a loop ``j``."""
+        self.depth += 1
+        if not mentions(loop.body, loop.counter):
+            return
+        while len(self.counters) < self.depth:
+            letter = COUNTERS[min(len(self.counters), len(COUNTERS) - 1)]
+            self.counters.append(self.names.unique(letter))
+        self.locals[loop.counter] = self.counters[self.depth - 1]
 
     def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
         for dim in dims:

@@ -161,7 +161,9 @@ class _Placing:
         number, unique = 1, path
         while self.owners.get(unique, weights) != weights or self._clashes(unique):
             number += 1
-            unique = (*path[:-1], f"{path[-1]}_{number}")
+            # Where a layer stands in the way, that part of the path gives way.
+            at = self._owned(path) or len(path)
+            unique = (*path[: at - 1], f"{path[at - 1]}_{number}", *path[at:])
         self.owners[unique] = weights
         self.lists |= {
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
@@ -171,8 +173,12 @@ class _Placing:
     def _clashes(self, path: Path) -> bool:
         if path in self.owners:
             return False
-        shorter = any(path[:n] in self.owners for n in range(1, len(path)))
+        shorter = self._owned(path) > 0
         return shorter or any(other[: len(path)] == path for other in self.owners)
+
+    def _owned(self, path: Path) -> int:
+        """The length of the layer's path that ``path`` is inside of, 0 without one."""
+        return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
 
     def place(self, node: Node) -> None:
         """Decide the scope of a node of the main graph, and the path of a layer."""

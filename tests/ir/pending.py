@@ -1,0 +1,3 @@
+"""Operators of ONNX that are not declared yet."""
+
+PENDING: tuple[str, ...] = ()
