@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.support import Array, like, pair
+from burn.ops.support import Array, like, namespace, pair
 from burn.primitive import primitive
 
 
@@ -92,7 +92,11 @@ isinf.no_gradient("the result is a bool")
 @primitive
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where ``condition`` is true, ``y`` elsewhere."""
-    return np.where(condition, *pair(x, y))
+    chosen, other = pair(x, y)
+    if type(condition) is np.ndarray:
+        return np.where(condition, chosen, other)
+    xp = namespace(condition)
+    return xp.where(condition, xp.asarray(chosen), xp.asarray(other))
 
 
 @where.vjp

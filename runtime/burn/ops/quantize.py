@@ -181,7 +181,9 @@ def quantization_range(x: Array) -> tuple[Array, Array]:
     Zero is always in the range; if it is all of it, the scale is 1.
     """
     xp = namespace(x)
-    low, high = x.min(initial=0), x.max(initial=0)
+    zero = xp.zeros(1, x.dtype)
+    values = xp.concatenate([x.reshape(-1), zero])
+    low, high = values.min(), values.max()
     scale = ((high - low) / x.dtype.type(255)).astype(x.dtype)
     scale = xp.where(high == low, xp.ones_like(scale), scale)
     zero_point = xp.rint(xp.clip(-low / scale, 0, 255)).astype(np.uint8)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from burn.ops.creation import full_like, ones_like, zeros_like
 from burn.ops.elementwise import cast
 from burn.ops.indexing import along, gather_elements, gather_nd, nd_key
@@ -84,9 +86,30 @@ def _write(x: Array, key: Any, updates: Array, reduction: str) -> Array:
         raise ValueError(f"expected one of none, {', '.join(_COMBINE)}: {reduction!r}")
     work = accumulate(x)
     out = work.copy() if work is x else work
-    combine = getattr(namespace(x), _COMBINE[reduction])
-    combine.at(out, key, updates.astype(out.dtype, copy=False))
+    updates = updates.astype(out.dtype, copy=False)
+    xp = namespace(x)
+    if reduction == "mul" and xp is not np:
+        _multiply(out, key, updates)
+    else:
+        getattr(xp, _COMBINE[reduction]).at(out, key, updates)
     return out.astype(x.dtype, copy=False)
+
+
+def _multiply(out: Array, key: Any, updates: Array) -> None:
+    """Multiply in place where no such kernel exists: every place once in a round."""
+    xp = namespace(out)
+    places = xp.arange(out.size).reshape(out.shape)[key].reshape(-1)
+    factors = xp.broadcast_to(updates, updates.shape).reshape(-1)
+    flat = out.reshape(-1)
+    order = xp.argsort(places)
+    places, factors = places[order], factors[order]
+    position = xp.arange(places.size)
+    fresh = xp.concatenate([xp.ones(1, bool), places[1:] != places[:-1]])
+    turn = position - position[fresh][xp.cumsum(fresh) - 1]
+    for round_ in range(int(turn.max()) + 1 if places.size else 0):
+        now = turn == round_
+        flat[places[now]] *= factors[now]
+    out[...] = flat.reshape(out.shape)
 
 
 def _shares(

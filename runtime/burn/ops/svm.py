@@ -116,7 +116,7 @@ def _coupled(beats: Array) -> Array:
         held, p = matrix[active], out[active]
         slope = xp.einsum("nij,nj->ni", held, p)
         level = (p * slope).sum(1)
-        off = xp.abs(slope - level[:, None]).max(1, initial=0) >= _TOLERANCE / classes
+        off = (xp.abs(slope - level[:, None]) >= _TOLERANCE / classes).any(1)
         if not bool(off.any()):
             break
         active = active[off]

@@ -155,7 +155,9 @@ def tfidf(
     that are there; one weight belongs to one n-gram. float32.
     """
     rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
-    out = np.zeros((len(rows), int(columns.max(initial=-1)) + 1), np.float32)
+    out = np.zeros(
+        (len(rows), int(columns.max()) + 1 if columns.size else 0), np.float32
+    )
     known, tokens = _numbered(pool, rows)
     ends = (*starts[1:], len(pool))
     before = 0
@@ -193,7 +195,7 @@ def _occurrences(tokens: Array, grams: Array, step: int) -> tuple[Array, Array]:
     starts = length - (n - 1) * step
     if starts <= 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    base = max(int(tokens.max(initial=0)), int(grams.max(initial=0))) + 1
+    base = 1 + max(0, *(int(part.max()) for part in (tokens, grams) if part.size))
     # Prefixes are numbered item by item, so that numbers stay small.
     code, target = tokens[:, :starts], grams[:, 0]
     for i in range(1, n):
