@@ -13,15 +13,16 @@ def placement(graph: Graph) -> Graph:
     Exporters write them in front of everything else, away from the layers whose weights
     they prepare. Such a node also takes the scope of its reader if it has none.
     """
-    first: dict[str, Node] = {}
-    for node in graph.nodes:
+    first: dict[str, int] = {}
+    for place, node in enumerate(graph.nodes):
         for name in node.inputs:
             if name is not None:
-                first.setdefault(name, node)
+                first.setdefault(name, place)
     before: dict[int, list[Node]] = {}
     for node in graph.nodes:
-        if _is_alone(graph, node) and node.output in first:
-            before.setdefault(id(first[node.output]), []).append(node)
+        read = [first[name] for name in node.outputs if name in first]
+        if read and _is_alone(graph, node):
+            before.setdefault(id(graph.nodes[min(read)]), []).append(node)
     moved = {id(node) for nodes in before.values() for node in nodes}
     order: list[Node] = []
     for node in graph.nodes:
