@@ -21,8 +21,10 @@ from burn_import.source.trace import Apply, Block, Symbol, Tracer
 from burn_ir import Graph, operators
 from burn_ir.blame import FAULTS
 from burn_ir.graph import Node
+from tests.conformance import cuda
 from tests.conformance.score import SCORE
 from tests.conftest import ROOT
+from tests.ir.test_cuda_operators import LEFT_OUT
 from tests.laws import models
 from tests.strategies import Example, cases as strategies, examples
 
@@ -58,9 +60,9 @@ Written by `python -m tests.conformance.operators_page`: do not edit.
 when it is read. *types* are those that the newest version allows its first operand.
 *gradient* is "yes" if one reaches an operand, else the reason why there is none.
 *cases* are those of the ONNX backend suite that were written for the operator alone:
-how many pass through the generated source, of how many. Every operator runs on the
-CPU. Kernels are written for arrays of NumPy and CuPy alike; which of them were run on
-a CUDA device is not recorded here.
+how many pass through the generated source, of how many. *CPU* and *CUDA* say where
+values and gradients of random examples are computed and agree; what was left out says
+why.
 """
 
 
@@ -74,14 +76,15 @@ def page() -> str:
     ]
     for domain in sorted({domain for domain, _ in operators() if domain != "burn"}):
         lines += ["", f"## {domain or 'ai.onnx'}", ""]
-        lines += ["| operator | versions | types | gradient | cases |"]
-        lines += ["|---|---|---|---|--:|"]
+        lines += ["| operator | versions | types | gradient | CPU | CUDA | cases |"]
+        lines += ["|---|---|---|---|---|---|--:|"]
         lines += rows(domain, score["operators"])
     return "\n".join(lines) + "\n"
 
 
 def rows(domain: str, counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
     """The lines of the table of one domain."""
+    on_device = cuda.stored()
     for key, op in sorted(operators().items()):
         if key[0] != domain:
             continue
@@ -92,6 +95,8 @@ def rows(domain: str, counts: Mapping[str, Sequence[int]]) -> Iterator[str]:
             ", ".join(map(str, op.versions)),
             types_of(key, op.versions[-1]),
             gradient_of(key),
+            "yes",
+            on_device.get(name, f"not run: {LEFT_OUT.get(key[1], 'no examples')}"),
             f"{count[0]}/{count[1]}" if count else "",
         ]
         yield f"| {' | '.join(cells)} |"
