@@ -93,7 +93,7 @@ isinf.no_gradient("the result is a bool")
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)
-    if type(condition) is np.ndarray:
+    if isinstance(condition, np.ndarray | np.generic | bool):
         return np.where(condition, chosen, other)
     xp = namespace(condition)
     return xp.where(condition, xp.asarray(chosen), xp.asarray(other))
