@@ -166,3 +166,30 @@ def test_old_group_normalisation_has_an_entry_for_each_group(
     path = saved(tmp_path / "net.onnx", proto)
     with pytest.raises(InvalidModel, match=r"expected a vector of 2 .* float32\[4\]"):
         load(path)
+
+
+def test_what_follows_a_function_is_no_part_of_it(tmp_path: Path) -> None:
+    inner = [
+        helper.make_node(kind, inputs.split(), [output])
+        for kind, inputs, output in (
+            ("Sin", "a", "b"),
+            ("Cos", "a", "c"),
+            ("Mul", "b c", "d"),
+            ("Exp", "d", "e"),
+            ("Add", "e a", "f"),
+        )
+    ]
+    opsets = [helper.make_opsetid("", 18)]
+    wave = helper.make_function("mine", "Wave", ["a"], ["f"], inner, opsets)
+    calls = [
+        helper.make_node("Wave", ["x"], ["h"], name="first", domain="mine"),
+        helper.make_node("Wave", ["h"], ["g"], name="second", domain="mine"),
+        helper.make_node("Relu", ["g"], ["y"]),
+    ]
+    proto = model(graph(calls), 18)
+    proto.functions.append(wave)
+    proto.opset_import.append(helper.make_opsetid("mine", 1))
+    module, _ = generate(saved(tmp_path / "net.onnx", proto), tmp_path)
+    source = module.read_text()
+    assert source.count("class Wave(nn.Module)") == 1
+    assert "return ops.relu(self.second(self.first(x)))" in source

@@ -155,6 +155,7 @@ class Functions:
         if defaults:
             attrs |= self._defaults(reader, proto, defaults, frame)
         scope, classes = reader.scope(node, frame)
+        scope = tuple(filter(None, scope))  # the root has no segment of its own
         leaf = node.name or next((n for n in node.output if n), proto.name)
         classes = classes or ("",) * len(scope)
         return Call(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: The dtype of a body's input for which the file declares no tensor type; what the
 #: node around it passes in decides.
 UNDECLARED: DType = np.dtype("V")
+#: The scope of what stands in no function of a model that has some.
+ROOT = ("",)
 #: More stored values than this, all of them inputs, are weights listed out of habit.
 HABIT = 3
 
@@ -168,7 +170,8 @@ class GraphReader:
         metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
-            return scope, classes
+            # Beside calls of functions, which are modules, no scope is the root's.
+            return scope or ROOT * bool(self.functions.by_key), classes
         return (*frame.call.scope, *scope), frame.call.classes if not scope else ()
 
     def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
