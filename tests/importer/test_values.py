@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from burn_import import load
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved, stored
-from tests.modules import Array, call, onnxruntime_outputs
+from tests.modules import Array, call, generate, onnxruntime_outputs
 
 RNG = np.random.default_rng(11)
 KINDS = {"float32": 1, "int64": 7, "bool": 9, "float16": 10, "float64": 11, "int32": 6}
