@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.strategies.norm import attributes
+from tests.strategies.norm import attributes, example
 from tests.strategies.registry import Draw, Example, case, extents, floats
 
 
@@ -32,5 +32,4 @@ def groups(draw: Draw, version: int) -> Example:
     channels = count * draw(st.sampled_from([2, 3, 1]))
     size = extents(draw, 1, 3, least=2, most=4)
     attrs = {**attributes(draw, epsilon=0.03), "num_groups": count}
-    x = floats(draw, (2, channels, *size))
-    return Example(attrs, [x], rtol=1e-4, atol=1e-5)
+    return example(attrs, [floats(draw, (2, channels, *size))])

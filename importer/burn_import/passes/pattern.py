@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-import ml_dtypes
-
-from burn.dtypes import is_float, is_integer
+from burn.dtypes import is_float, is_integer, step
 from burn_import.passes.rewrite import changed, common_scope
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
@@ -284,8 +282,8 @@ def stands_for(array: Array, value: float) -> bool:
         return False
     if is_integer(array.dtype):
         return number == value
-    step = float(ml_dtypes.finfo(array.dtype).eps)  # type: ignore[no-untyped-call]
-    return abs(number - value) <= max(step / 2, PRECISION) * abs(value)
+    error = max(step(array.dtype) / 2, PRECISION)
+    return abs(number - value) <= error * abs(value)
 
 
 #: What a match becomes: an operator and its operands, or nothing.
