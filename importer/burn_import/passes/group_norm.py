@@ -24,7 +24,7 @@ from burn_ir.ops.fused import GroupNorm, LayerNorm
 from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standard(Pattern):
     """A value whose channels, at axis 1, have mean 0 and variance 1 over all space."""
 
@@ -45,10 +45,9 @@ def _epsilon(node: Node, search: Search) -> float | None:
     """The epsilon of a node that normalises channels and does nothing else."""
     if isinstance(node.op, LayerNorm):
         x = search.graph.type(node.inputs[0])
-        plain = x is not None and x.shape is not None
+        rank = 0 if x is None or x.shape is None else len(x.shape)
         # All axes but the batch's and the channels'.
-        whole = plain and x is not None and node.op.axis == 2 - x.rank
-        return node.op.epsilon if whole else None
+        return node.op.epsilon if rank > 2 and node.op.axis == 2 - rank else None
     if not isinstance(node.op, InstanceNormalization):
         return None
     for name, neutral in zip(node.inputs[1:], (1, 0), strict=True):
@@ -58,7 +57,7 @@ def _epsilon(node: Node, search: Search) -> float | None:
     return node.op.epsilon
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reshaped(Pattern):
     """The same elements in another shape, which is the value called ``label``."""
 
@@ -141,4 +140,4 @@ def group_norm(graph: Graph) -> Graph:
     reshape back, and a weight and a bias for each channel. Without these it is
     ``GroupNorm``. Results may differ by rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "InstanceNormalization", "LayerNorm")

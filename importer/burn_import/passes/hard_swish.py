@@ -47,4 +47,4 @@ def hard_swish(graph: Graph) -> Graph:
     So too ``x`` times the ``HardSigmoid`` of slope 1 / 6. Results may differ by
     rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "Clip", "HardSigmoid")

@@ -109,4 +109,4 @@ def layer_norm(graph: Graph) -> Graph:
     multiplied or added stays a node, and without a weight it is ``LayerNorm``. Results
     may differ by rounding: half types are computed in float32 throughout.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "ReduceMean", "LayerNorm")

@@ -18,4 +18,4 @@ def mish(graph: Graph) -> Graph:
 
     Results may differ by rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "Softplus")

@@ -21,7 +21,7 @@ from burn_ir.ops.support import known_ints
 from burn_ir.types import Type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mean(Pattern):
     """The mean over the last axes, which are kept; ``axis`` is the first of them.
 
@@ -56,7 +56,7 @@ def _first_axis(node: Node, search: Search) -> int | None:
     return behind[0] if behind == list(range(-len(axes), 0)) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Normalised(Pattern):
     """The result of a norm without a weight that was recovered before."""
 
@@ -74,7 +74,7 @@ class Normalised(Pattern):
             yield from self.operand.match(node.inputs[0], search, new)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cast(Pattern):
     """A value in float32, or if ``back`` in the dtype of the value called ``x``.
 
@@ -135,12 +135,13 @@ def weight(label: str, found: Found, search: Search) -> str | None:
     if x is None or x.shape is None or own is None or own.shape is None:
         return None
     first = int(found.numbers["axis"])
-    features, rank = x.shape[first:], len(own.shape)
-    if own.dtype != x.dtype or own.shape[first:] != features or rank > len(x.shape):
+    same, rank = own.shape[first:] == x.shape[first:], len(own.shape)
+    if own.dtype != x.dtype or not same or rank > len(x.shape):
         return None
     if rank == -first:
         return name
     array = search.array(name)
     if array is None or set(own.shape[:first]) != {1}:
         return None
-    return derive(search.graph, name, array.reshape(array.shape[first:]), ".features")
+    features = array.reshape(array.shape[first:])
+    return derive(search.graph, name, features, f".last_{-first}")

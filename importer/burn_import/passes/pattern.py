@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from burn.dtypes import is_float, is_integer, step
+import numpy as np
+
+from burn.dtypes import is_float, is_integer
 from burn_import.passes.rewrite import changed, common_scope
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
@@ -98,14 +100,14 @@ class Search:
 
 
 class Pattern(ABC):
-    """What a value has to be."""
+    """What a value has to be. Patterns are equal if they are the same object."""
 
     @abstractmethod
     def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
         """Every way in which the value is that, added to ``found``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Value(Pattern):
     """Any value; the same one wherever the label is the same."""
 
@@ -117,7 +119,7 @@ class Value(Pattern):
             yield new
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stored(Pattern):
     """A value that does not depend on the inputs of the graph."""
 
@@ -128,7 +130,7 @@ class Stored(Pattern):
             yield from Value(self.label).match(name, search, found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Number(Pattern):
     """A stored number that stands for ``value``."""
 
@@ -140,7 +142,7 @@ class Number(Pattern):
             yield replace(found, rank=max(found.rank, array.ndim))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scalar(Pattern):
     """Any stored floating number, as many digits of it as its dtype has."""
 
@@ -159,7 +161,7 @@ class Scalar(Pattern):
             yield replace(new, rank=max(found.rank, array.ndim))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Call(Pattern):
     """What an operator makes of values that match ``operands``."""
 
@@ -180,7 +182,7 @@ class Call(Pattern):
             yield from match_all(self.operands, node.inputs[::-1], search, found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Either(Pattern):
     """What one of several patterns says."""
 
@@ -191,7 +193,7 @@ class Either(Pattern):
             yield from way.match(name, search, found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Product(Pattern):
     """A product of all ``factors``, in any order and grouping.
 
@@ -282,8 +284,8 @@ def stands_for(array: Array, value: float) -> bool:
         return False
     if is_integer(array.dtype):
         return number == value
-    error = max(step(array.dtype) / 2, PRECISION)
-    return abs(number - value) <= error * abs(value)
+    rounded = float(np.array(value).astype(array.dtype))
+    return number == rounded or abs(number - value) <= PRECISION * abs(value)
 
 
 #: What a match becomes: an operator and its operands, or nothing.
@@ -291,13 +293,16 @@ Build = Callable[[Found, Search], tuple[Op, tuple[str, ...]] | None]
 Rule = tuple[Pattern, Build]
 
 
-def fuse(graph: Graph, rules: Sequence[Rule]) -> Graph:
+def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
     """``graph`` with one node for every match of a rule's pattern.
 
     Of several rules the first that applies is taken, and of matches with common nodes
     the one that ends last. The new node is where the last one was, and has its scope;
-    if the scopes of the nodes disagree it has what they begin with alike.
+    if the scopes of the nodes disagree it has what they begin with alike. Every match
+    has an operator among ``marks``; most graphs have none.
     """
+    if all(node.op.onnx not in marks for node in graph.nodes):
+        return graph
     search = Search(graph)
     new: dict[int, Node] = {}
     taken: set[int] = set()

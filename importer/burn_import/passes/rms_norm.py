@@ -95,4 +95,4 @@ def rms_norm(graph: Graph) -> Graph:
     ``RMSNorm``. Casts to float32 around the norm of a half type are part of it, as ONNX
     defines the operator. Results may differ by rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "ReduceMean", "RMSNorm")

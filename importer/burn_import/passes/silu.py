@@ -31,4 +31,4 @@ def silu(graph: Graph) -> Graph:
 
     Results may differ by rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "Sigmoid", "Exp")

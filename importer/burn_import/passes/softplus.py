@@ -41,4 +41,4 @@ def softplus(graph: Graph) -> Graph:
     itself above 20, as PyTorch does, is a Softplus too unless it is of float64. Results
     may differ by rounding.
     """
-    return fuse(graph, RULES)
+    return fuse(graph, RULES, "Exp", "Softplus")

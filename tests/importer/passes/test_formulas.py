@@ -99,6 +99,31 @@ def test_a_weight_that_ends_in_the_stored_one_is_that() -> None:
     same_values(graph, after, 1e-5)
 
 
+def test_groups_normalised_by_their_mean() -> None:
+    graph = graph_of("""g (float[N, 6, 4] x) => (float[N, 6, 4] y)
+    <float[6, 1] w, float[6, 1] b> {
+        groups = Constant<value = int64[3] {0, 2, 12}>()
+        axes = Constant<value = int64[1] {2}>()
+        eps = Constant<value = float {0.001}>()
+        r = Reshape(x, groups)
+        m = ReduceMean(r, axes)
+        d = Sub(r, m)
+        s = Mul(d, d)
+        v = ReduceMean(s, axes)
+        e = Add(v, eps)
+        f = Sqrt(e)
+        n = Div(d, f)
+        k = Shape(x)
+        o = Reshape(n, k)
+        p = Mul(o, w)
+        y = Add(p, b)
+    }""")
+    after = simplify(graph)
+    (node,) = after.nodes
+    assert node.op.attrs() == {"num_groups": 2, "epsilon": 0.001, "stash_type": 1}
+    same_values(graph, after, 1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_a_number_stands_for_what_rounds_to_it(dtype: Any) -> None:
     for value in (0.044715, 1 / 6, 2**0.5, 0.5, 0.0, -0.5):
@@ -106,9 +131,14 @@ def test_a_number_stands_for_what_rounds_to_it(dtype: Any) -> None:
         assert stands_for(rounded, value)
         if value:
             off = 1 + 2 * step(np.dtype(dtype))
-            other = np.array(float(rounded[0]) * off, dtype)
-            assert not stands_for(other, value)
+            assert not stands_for(np.array(float(rounded[0]) * off, dtype), value)
+            assert not stands_for(np.array(float(rounded[0]) / off, dtype), value)
             assert not stands_for(-rounded, value)
+
+
+def test_the_number_before_is_another_one() -> None:
+    assert not stands_for(np.array(0.99951171875, np.float16), 1.0)
+    assert not stands_for(np.array(0.99609375, ml_dtypes.bfloat16), 1.0)
 
 
 def test_a_double_may_have_the_digits_of_a_float() -> None:
