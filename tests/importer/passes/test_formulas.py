@@ -21,7 +21,7 @@ FLOAT = np.dtype(np.float32)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     text, operator = data.draw(FORMULAS[name])
