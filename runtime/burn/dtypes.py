@@ -71,6 +71,11 @@ def integer_limits(dtype: DType) -> Any:
     return ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
 
 
+def step(dtype: DType) -> float:
+    """The distance from 1 to the next larger number of a floating dtype."""
+    return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
+
+
 @cache
 def promote(a: DType, b: DType) -> DType:
     """The dtype of ``a`` and ``b`` in one expression, by PyTorch's rules.

@@ -155,6 +155,18 @@ def test_feature_norms() -> None:
         nn.LayerNorm(4)(burn.from_numpy(x))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rms_norm_takes_its_epsilon_from_the_dtype(dtype: type) -> None:
+    epsilon = float(np.finfo(dtype).eps)
+    # As large as epsilon, so that it counts.
+    x = (normal(3, 4, 5) * np.sqrt(epsilon)).astype(dtype)
+    found = nn.RMSNorm(5, elementwise_affine=False)(burn.from_numpy(x)).numpy()
+    wide = x.astype(np.float64)
+    expected = wide / np.sqrt(np.square(wide).mean(-1, keepdims=True) + epsilon)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, 2 * epsilon + 1e-6)
+
+
 def test_channel_norms() -> None:
     x = normal(3, 4, 6, 5) * 2 + 1
     t = burn.from_numpy(x)

@@ -1,7 +1,10 @@
 """Examples of the operators that passes make."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
+from tests.strategies.norm import attributes, example
 from tests.strategies.registry import Draw, Example, case, extents, floats
 
 
@@ -13,3 +16,20 @@ def linear(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         operands.append(floats(draw, (outer,)))
     return Example({}, operands)
+
+
+@case("LayerNorm", "RMSNorm", domain="burn")
+def features(draw: Draw, version: int) -> Example:
+    shape = extents(draw, least=2)
+    attrs: dict[str, Any] = attributes(draw, epsilon=0.03)
+    attrs["axis"] = draw(st.integers(-len(shape), len(shape) - 1))
+    return Example(attrs, [floats(draw, shape)], rtol=1e-4, atol=1e-5)
+
+
+@case("GroupNorm", domain="burn")
+def groups(draw: Draw, version: int) -> Example:
+    count = draw(st.sampled_from([2, 3, 1]))
+    channels = count * draw(st.sampled_from([2, 3, 1]))
+    size = extents(draw, 1, 3, least=2, most=4)
+    attrs = {**attributes(draw, epsilon=0.03), "num_groups": count}
+    return example(attrs, [floats(draw, (2, channels, *size))])

@@ -10,12 +10,20 @@ from collections.abc import Iterable, Sequence
 from burn_import.passes.dead_code import dead_code
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
+from burn_import.passes.gelu import gelu
+from burn_import.passes.group_norm import group_norm
+from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
+from burn_import.passes.layer_norm import layer_norm
 from burn_import.passes.linear import linear
 from burn_import.passes.merge import merge
+from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
 from burn_import.passes.rewrite import Pass, in_bodies
+from burn_import.passes.rms_norm import rms_norm
+from burn_import.passes.silu import silu
+from burn_import.passes.softplus import softplus
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -26,7 +34,15 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     movements,
+    layer_norm,
+    rms_norm,
+    group_norm,
     identities,
+    gelu,
+    silu,
+    hard_swish,
+    softplus,
+    mish,
     linear,
     merge,
     placement,

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from burn_ir.graph import Constants
+from burn_ir.graph import Constants, Graph
 from burn_ir.types import Array
 
 
@@ -50,3 +50,23 @@ def origins(constants: Constants, name: str) -> Iterator[str]:
     while name in constants.source:
         name = constants.source[name]
         yield name
+
+
+def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
+    """The name of ``array``, made of the stored one called ``name``; stored once.
+
+    An array that was made back into what it was before is that one.
+    """
+    constants = graph.constants
+    for older in origins(constants, name):
+        if same_view(constants[older], array):
+            return older
+    derived = name + suffix
+    while derived in graph.types:
+        derived += "_"
+    if constants.source.get(derived) == name:
+        return derived
+    derived = constants.add(derived, array, source=name)
+    if name in constants.literals:
+        constants.literals.add(derived)
+    return derived

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from burn.dtypes import is_float
-from burn_import.passes.arrays import origins, same_view
+from burn_import.passes.arrays import derive
 from burn_import.passes.rewrite import changed, common_scope
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Linear
@@ -128,15 +128,4 @@ class _Rewriter:
         if factor != 1:
             suffix += f".times_{factor}"
             array = array * array.dtype.type(factor)
-        for older in origins(constants, name):
-            if same_view(constants[older], array):
-                return older
-        derived = name + suffix
-        while derived in self.graph.types:
-            derived += "_"
-        if constants.source.get(derived) == name:
-            return derived
-        derived = constants.add(derived, array, source=name)
-        if name in constants.literals:
-            constants.literals.add(derived)
-        return derived
+        return derive(self.graph, name, array, suffix)

@@ -8,7 +8,9 @@ from burn import ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.functions import Floating
 from burn_ir.ops.matmul import check_inner
+from burn_ir.ops.options import changed
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,39 @@ class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
         if bias is None:
             return Layer("Linear", (inner, outer), {"bias": False}, {"weight": 1})
         return Layer("Linear", (inner, outer), {}, {"weight": 1, "bias": 2})
+
+
+@dataclass(frozen=True)
+class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
+    """``LayerNormalization`` without a weight, which ONNX does not know."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+
+    def lower(self, x: Value) -> Value:
+        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        return ops.layer_norm(x, **options)
+
+
+@dataclass(frozen=True)
+class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
+    """``RMSNormalization`` without a weight, which ONNX does not know."""
+
+    axis: int = -1
+    epsilon: float = 1e-5
+
+    def lower(self, x: Value) -> Value:
+        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        return ops.rms_norm(x, **options)
+
+
+@dataclass(frozen=True)
+class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
+    """``GroupNormalization`` without a weight, which ONNX does not know."""
+
+    num_groups: int
+    epsilon: float = 1e-5
+
+    def lower(self, x: Value) -> Value:
+        options = changed(epsilon=(self.epsilon, 1e-5))
+        return ops.group_norm(x, groups=self.num_groups, **options)

@@ -247,8 +247,7 @@ class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
         if arrays[0].shape != features:
             return None
         first = features[0] if len(features) == 1 else features
-        options = changed(eps=(self.epsilon, 1e-6))
-        return Layer("RMSNorm", (first,), options, {"weight": 1})
+        return Layer("RMSNorm", (first,), {"eps": self.epsilon}, {"weight": 1})
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from burn import ops
+from burn import dtypes, ops
 from burn.box import Buffer, Parameter
 from burn.nn import init
 from burn.nn.module import Module
@@ -123,12 +123,16 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Root mean square 1 over the last axes, whose extents ``normalized_shape`` is."""
+    """Root mean square 1 over the last axes, whose extents ``normalized_shape`` is.
+
+    ``weight`` has that shape. Without ``eps`` it is the step from 1 to the next number
+    of the dtype that comes in.
+    """
 
     def __init__(
         self,
         normalized_shape: int | tuple[int, ...],
-        eps: float = 1e-6,
+        eps: float | None = None,
         elementwise_affine: bool = True,
     ) -> None:
         super().__init__()
@@ -137,8 +141,10 @@ class RMSNorm(Module):
         self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0)
 
     def __call__(self, x: Tensor) -> Tensor:
-        axis = _last(self.normalized_shape, x)
-        return ops.rms_norm(x, self.weight, axis=axis, epsilon=self.eps)
+        axis, epsilon = _last(self.normalized_shape, x), self.eps
+        if epsilon is None:
+            epsilon = dtypes.step(x.dtype)
+        return ops.rms_norm(x, self.weight, axis=axis, epsilon=epsilon)
 
     def describe(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
