@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +16,8 @@ from burn_import.compiler import Source, compile_graph
 from burn_import.emit.gate import check_body
 from burn_import.onnx import read
 from burn_import.options import Options
-from burn_ir import build
+from burn_import.passes import PASSES, simplify
+from burn_ir import Graph, build
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,27 @@ def generate(
     proto: onnx.ModelProto, folder: Path, passes: tuple[str, ...] | None = None
 ) -> Generated:
     """The module for a model, which is written to ``folder`` so that it can be read."""
+    return emitted(built(proto, folder), folder, passes)
+
+
+def built(proto: onnx.ModelProto, folder: Path) -> Graph:
+    """The graph of a model, which is written to ``folder`` so that it can be read."""
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
+    return build(read(path))
+
+
+def alone(graph: Graph, folder: Path) -> Iterator[Generated]:
+    """The module after each pass alone, if that changes anything in ``graph``."""
+    for apply in PASSES:
+        if simplify(graph, [apply.__name__]) is not graph:
+            yield emitted(graph, folder, (apply.__name__,))
+
+
+def emitted(graph: Graph, folder: Path, passes: tuple[str, ...] | None) -> Generated:
+    """The module for a graph, executed."""
     options = Options(class_name="Net", passes=passes)
-    source = compile_graph(build(read(path)), options, options.weights)
+    source = compile_graph(graph, options, options.weights)
     check_body(source.text.encode())
     module = ModuleType("generated")
     module.__file__ = str(folder / "model.py")

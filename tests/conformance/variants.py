@@ -11,9 +11,8 @@ from typing import Any
 import onnx
 from onnx import helper, numpy_helper
 
-from burn_import.passes import PASSES
 from tests.conformance.compare import assert_similar
-from tests.conformance.run import generate
+from tests.conformance.run import alone, built, generate
 from tests.conformance.suite import Case
 
 #: How an operand is stored: it becomes part of the graph.
@@ -26,7 +25,8 @@ class Variant:
 
     Inputs at position ``first`` and after are stored in the model by ``store``;
     ``symbolic`` gives every axis of the other inputs a symbol of its own. ``passes``
-    are the passes that run.
+    are the passes that run; with ``each_alone`` every pass runs by itself, where it
+    finds something to change.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Variant:
     store: Store | None = None
     first: int = 1
     symbolic: bool = False
+    each_alone: bool = False
 
     def applies(self, case: Case) -> bool:
         """Whether the case differs from the plain one, and is worth its time."""
@@ -49,6 +50,10 @@ class Variant:
         for data in case.data_sets(declared):
             proto = case.model()
             inputs = self._arrange(proto.graph, list(data.inputs))
+            if self.each_alone:
+                for generated in alone(built(proto, folder), folder):
+                    assert_similar(generated(inputs), data.outputs, case.tolerance)
+                continue
             generated = generate(proto, folder, self.passes)
             assert_similar(generated(inputs), data.outputs, case.tolerance)
 
@@ -118,11 +123,12 @@ def _variants() -> list[Variant]:
     plain = [
         Variant("plain"),
         Variant("no_passes", passes=()),
-        *(Variant(f"only_{p.__name__}", passes=(p.__name__,)) for p in PASSES),
+        Variant("each_pass", each_alone=True),
     ]
     stored = [
         Variant("stored", store=as_initializer),
         Variant("stored_no_passes", store=as_initializer, passes=()),
+        Variant("stored_each_pass", store=as_initializer, each_alone=True),
         Variant("constant", store=as_node),
         Variant("computed", store=as_computed, passes=()),
         Variant("all_stored", store=as_initializer, first=0),
