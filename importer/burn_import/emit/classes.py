@@ -22,6 +22,7 @@ from burn_import.source.names import (
     literal,
     snake,
 )
+from burn_import.source.walk import every_symbol
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.paths import original
@@ -85,7 +86,24 @@ class ClassWriter:
             body,
             not self.part.path,
             writer.render.modules | self.imported(),
+            plain=[", ".join(kinds), *self.plain()],
         )
+
+    def plain(self) -> list[str]:
+        """The body as it would be if the file had no names for values."""
+        symbols = dict.fromkeys(
+            [*self.trace.parameters, *every_symbol(self.trace.body)]
+        )
+        names = {symbol: symbol.name for symbol in symbols}
+        for symbol in symbols:
+            symbol.name = ""
+        kinds = [python_type(symbol.type) for symbol in self.trace.parameters]
+        parameters = [f"p{number}" for number in range(len(kinds))]
+        access = self.containers.access
+        body = Writer(self.trace, parameters, self.attribute, access).write()
+        for symbol, name in names.items():
+            symbol.name = name
+        return [", ".join(kinds), *body]
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""

@@ -12,7 +12,6 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from textwrap import dedent
 from typing import Any
 
 from burn import nn
@@ -163,26 +162,10 @@ def _unite(texts: Sequence[ClassText], found: Families) -> None:
             for line, own in zip(fields, slots, strict=True)
         )
         alone = text.name if text.root or not text.body else ""
-        key = (templates, _code(text), alone)
+        key = (templates, tuple(bare(text.plain)), alone)
         groups.setdefault(key, []).append((text, [s for own in slots for s in own]))
     for members in groups.values():
         _family(members, found)
-
-
-def _code(text: ClassText) -> str:
-    """What ``__call__`` does, whatever its local values are called."""
-    lines = [f"    def __call__(self{text.signature}) -> {text.result}:", *text.body]
-    function = ast.parse(dedent("\n".join(lines)) if text.body else "")
-    names: dict[str, str] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            node.arg = names.setdefault(node.arg, f"v{len(names)}")
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.setdefault(node.id, f"v{len(names)}")
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            node.id = names.get(node.id, node.id)
-    return ast.dump(function)
 
 
 def _family(members: list[tuple[ClassText, list[_Slot]]], found: Families) -> None:
@@ -197,7 +180,7 @@ def _family(members: list[tuple[ClassText, list[_Slot]]], found: Families) -> No
         return
     found.parameters[first.name] = parameters
     found.members[first.name] = [text.name for text, _ in members]
-    if any(text.body != first.body for text, _ in members):
+    if any(text.plain != first.plain for text, _ in members):
         found.open_shapes.add(first.name)
     for row, (text, _) in enumerate(members):
         given = [columns[min(p.places)][row].text for p in parameters]

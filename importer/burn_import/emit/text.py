@@ -18,3 +18,5 @@ class ClassText:
     root: bool = False
     modules: set[str] = field(default_factory=set)
     constructor: str = ""
+    #: What tells classes apart: types, and the body without the file's names.
+    plain: list[str] = field(default_factory=list)
