@@ -94,15 +94,15 @@ class ClassWriter:
         symbols = dict.fromkeys(
             [*self.trace.parameters, *every_symbol(self.trace.body)]
         )
-        names = {symbol: symbol.name for symbol in symbols}
-        for symbol in symbols:
-            symbol.name = ""
-        kinds = [python_type(symbol.type) for symbol in self.trace.parameters]
+        names = {each: each.name for each in symbols}
+        for each in symbols:
+            each.name = ""
+        kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
         access = self.containers.access
         body = Writer(self.trace, parameters, self.attribute, access).write()
-        for symbol, name in names.items():
-            symbol.name = name
+        for each, name in names.items():
+            each.name = name
         return [", ".join(kinds), *body]
 
     def imported(self) -> set[str]:
