@@ -140,7 +140,9 @@ def reconstructor(context: Context, kind: Value, base: Value, state: Value) -> V
     """An inert object, as protocols 0 and 1 describe one."""
     plain = isinstance(base, Global) and base.path in _ROOTS
     if not plain or not isinstance(kind, Global):
-        raise UnsupportedModel(f"an object of {kind}, which is a kind of {base}")
+        raise UnsupportedModel(
+            f"an object of {named(kind)}, which extends {named(base)}"
+        )
     return Instance(kind)
 
 
@@ -167,13 +169,21 @@ def byte_array(context: Context, content: Value = b"", encoding: Value = "") -> 
 
 
 @rebuilds(
-    *(f"{module}.{name}" for module in ("builtins", "__builtin__") for name in ("set",)),
+    *(
+        f"{module}.{name}"
+        for module in ("builtins", "__builtin__")
+        for name in ("set",)
+    ),
     *("builtins.frozenset", "__builtin__.frozenset"),
     args=(0, 1),
 )
 def unordered(context: Context, values: Value = ()) -> Value:
     """A set, whose elements stand in no order: an inert object."""
-    return Instance(Global("builtins", "set"))
+    result = Instance(Global("builtins", "set"))
+    if isinstance(values, list | tuple):
+        context.spend(len(values))
+        result.elements = list(values)
+    return result
 
 
 def inert(name: str) -> None:

@@ -2,9 +2,9 @@
 
 It differs from ``pickle.Unpickler`` where that runs code. A name becomes a token, an
 object of a class an inert instance, and a call is made only of the functions in
-:mod:`burn_import.pytorch.calls`. What reaches code by another way is refused: INST, OBJ,
-the extension registry, textual persistent ids and buffers out of band. The instructions
-are those of https://github.com/python/cpython/blob/main/Lib/pickletools.py.
+:mod:`burn_import.pytorch.calls`. What reaches code by another way is refused: INST,
+OBJ, the extension registry, textual persistent ids and buffers out of band. The
+instructions are those of https://github.com/python/cpython/blob/main/Lib/pickletools.py.
 """
 
 from __future__ import annotations
@@ -251,6 +251,16 @@ def _byte(m: Machine) -> None:
     m.at += 1
 
 
+def _list(m: Machine) -> None:
+    values = m.pop_to_mark()  # which changes the stack
+    m.stack.append(values)
+
+
+def _tuple_to_mark(m: Machine) -> None:
+    values = m.pop_to_mark()
+    m.stack.append(tuple(values))
+
+
 def _tuple(size: int) -> Handler:
     def gather(m: Machine) -> None:
         if len(m.stack) < size:
@@ -313,8 +323,8 @@ _NAMED: dict[bytes, Handler] = {
     b"d": _dict,
     b"e": _items,
     b"a": lambda m: m.extend([m.stack.pop()]),
-    b"l": lambda m: m.stack.append(m.pop_to_mark()),
-    b"t": lambda m: m.stack.append(tuple(m.pop_to_mark())),
+    b"l": _list,
+    b"t": _tuple_to_mark,
     b"\x85": _tuple(1),
     b"\x86": _tuple(2),
     b"\x87": _tuple(3),

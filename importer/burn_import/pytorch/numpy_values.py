@@ -15,9 +15,10 @@ from burn_ir import InvalidModel
 
 #: By the letters of ``numpy.dtype.str`` without the byte order.
 _CODES = {
-    **{f"{k}{n}": f"{w}int{8 * n}" for k, w in ("i", ""), ("u", "u") for n in (1, 2, 4, 8)},
+    **{f"i{n}": f"int{8 * n}" for n in (1, 2, 4, 8)},
+    **{f"u{n}": f"uint{8 * n}" for n in (1, 2, 4, 8)},
     **{f"f{n}": f"float{8 * n}" for n in (2, 4, 8)},
-    **{"c8": "complex64", "c16": "complex128", "b1": "bool"},
+    "c8": "complex64", "c16": "complex128", "b1": "bool",
 }
 
 

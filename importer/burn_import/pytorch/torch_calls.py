@@ -34,7 +34,7 @@ def tensor_v2(
 ) -> Value:
     """A view on a storage; ``metadata`` says what is still to be done to it."""
     marks = _marks(metadata)
-    return tensor_in(context.limits, storage, offset, size, stride, **marks)
+    return tensor_in(context.limits, storage, offset, size, stride, None, **marks)
 
 
 @rebuilds("torch._utils._rebuild_tensor_v3", args=(7, 8))
@@ -55,7 +55,9 @@ def tensor_v3(
 
 
 @rebuilds("torch._utils._rebuild_parameter", args=(3, 3))
-def parameter(context: Context, data: Value, requires_grad: Value, hooks: Value) -> Value:
+def parameter(
+    context: Context, data: Value, requires_grad: Value, hooks: Value
+) -> Value:
     """The tensor of a parameter."""
     return _tensor(data)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from burn.record.errors import shown
@@ -139,7 +139,7 @@ def _directory(data: memoryview) -> tuple[int, int, int]:
     at = start + place
     disk, listed_on, here, count, size, begin = fields[1:7]
     end = at
-    if at >= _LOCATOR64.size and data[at - _LOCATOR64.size :][:4] == b"PK\6\7":
+    if at >= _LOCATOR64.size and bytes(data[at - _LOCATOR64.size :][:4]) == b"PK\6\7":
         end, disk, listed_on, here, count, size, begin = _wide_directory(data, at)
     if disk or listed_on or here != count:
         raise UnsupportedModel("a zip archive in several parts")
@@ -166,7 +166,7 @@ def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
     while at < end:
         if at + _CENTRAL.size > end:
             raise UnreadableFile("a zip archive whose list is cut off")
-        (magic, _, _, flags, method, _, _, crc, packed, size, *rest) = (
+        magic, _, _, flags, method, _, _, crc, packed, size, *rest = (
             _CENTRAL.unpack_from(data, at)
         )
         name_size, extra_size, comment_size, disk, _, _, place = rest
@@ -195,10 +195,10 @@ def _first_byte(
     where = shown(raw.decode("utf-8", "replace"))
     if place + _LOCAL.size > len(data):
         raise UnreadableFile(f"{where} lies beyond the end of the archive")
-    (magic, _, flags, method, _, _, crc, packed, size, name_size, extra_size) = (
+    magic, _, flags, method, _, _, crc, packed, size, name_size, extra_size = (
         _LOCAL.unpack_from(data, place)
     )
-    begin = place + _LOCAL.size
+    begin: int = place + _LOCAL.size
     local = bytes(data[begin : begin + name_size])
     begin += name_size + extra_size
     if _UNKNOWN in (packed, size):
@@ -219,9 +219,9 @@ def _wide(extra: bytes, fields: list[int]) -> list[int]:
     at = 0
     while at + 4 <= len(extra):
         tag, size = struct.unpack_from("<2H", extra, at)
-        if tag == 1:
-            numbers = list(struct.iter_unpack("<Q", extra[at + 4 : at + 4 + size // 8 * 8]))
-            wide = (number for (number,) in numbers)
+        part = extra[at + 4 : at + 4 + size]
+        if tag == 1 and len(part) == size and size % 8 == 0:
+            wide = (number for (number,) in struct.iter_unpack("<Q", part))
             found = [next(wide, -1) if field == _UNKNOWN else field for field in fields]
             if -1 not in found:
                 return found
@@ -233,13 +233,15 @@ def _checked_name(raw: bytes) -> str:
     name = raw.decode("utf-8", "surrogateescape")
     parts = name.split("/")
     if not name or "\0" in name or "\\" in name or ".." in parts or not parts[0]:
-        raise UnreadableFile(f"the archive has an entry {shown(name)}, which is no name")
+        raise UnreadableFile(
+            f"the archive has an entry {shown(name)}, which is no name"
+        )
     return name
 
 
-def _check_places(entries: Iterator[Entry] | object, end: int) -> None:
+def _check_places(entries: Iterable[Entry], end: int) -> None:
     at = 0
-    for entry in sorted(entries, key=lambda entry: entry.at):  # type: ignore[call-overload]
+    for entry in sorted(entries, key=lambda entry: entry.at):
         if entry.at < at or (at == 0 and entry.at != 0):
             raise UnreadableFile(f"{shown(entry.name)} overlaps another entry")
         at = entry.begin + entry.packed
