@@ -6,6 +6,7 @@ Some writers leave ``tensors`` out and refer to storages as later files do.
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 from burn.record.errors import shown
 from burn_import.pytorch.archive import Content, typed_storage
@@ -42,6 +43,7 @@ def read_tar(data: memoryview, context: Context) -> Content:
     tape.read_storages(members["storages"])
     if "tensors" in members:
         tape.read_tensors(members["tensors"])
+    context = replace(context, described=tape.persistent)
     machine = Machine(members["pickle"], context, tape.persistent)
     return Content("tar", machine.run())
 
