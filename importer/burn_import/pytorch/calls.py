@@ -160,6 +160,12 @@ def encode(context: Context, text: Value, encoding: Value) -> Value:
         raise InvalidModel("_codecs.encode: expected text in latin1") from None
 
 
+@rebuilds("builtins.bytes", "__builtin__.bytes", args=(0, 0))
+def no_bytes(context: Context) -> Value:
+    """How protocols 0 to 2 write no bytes at all."""
+    return b""
+
+
 @rebuilds("builtins.bytearray", "__builtin__.bytearray", args=(0, 2))
 def byte_array(context: Context, content: Value = b"", encoding: Value = "") -> Value:
     """Bytes, or the text that stands for them."""
@@ -197,7 +203,8 @@ def inert(name: str) -> None:
 
 #: Classes of the standard library that stand beside tensors in checkpoints.
 _PLAIN = (
-    *("builtins.complex", "builtins.slice", "builtins.range", "__builtin__.complex"),
+    *(f"builtins.{name}" for name in ("complex", "range", "slice")),
+    *(f"__builtin__.{name}" for name in ("complex", "slice", "xrange")),
     *("datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta"),
     *("datetime.timezone", "decimal.Decimal", "fractions.Fraction", "uuid.UUID"),
     *(f"pathlib.{p}{k}Path" for p in ("", "Pure") for k in ("Posix", "Windows", "")),

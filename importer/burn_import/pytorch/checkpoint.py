@@ -14,6 +14,9 @@ from burn_import.pytorch.tensors import Quantization
 from burn_ir import InvalidModel
 from burn_ir.types import Array
 
+#: Where a checkpoint of PyTorch Lightning has its version.
+LIGHTNING = "pytorch-lightning_version"
+
 
 class LazyTensor(Protocol):
     """A tensor whose dtype and shape are known and whose values are mapped.
@@ -79,8 +82,8 @@ class Checkpoint(Mapping[str, LazyTensor]):
     @property
     def producer(self) -> str:
         """The program that wrote the file, with its version where the file says it."""
-        lightning = self.scalars.get("pytorch-lightning_version")
-        if isinstance(lightning, str):
+        lightning = self.metadata.get(LIGHTNING)
+        if lightning is not None:
             return f"pytorch-lightning {lightning}"
         if self.format in ("safetensors", "sharded"):
             return self.metadata.get("format", "")

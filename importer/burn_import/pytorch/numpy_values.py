@@ -18,7 +18,9 @@ _CODES = {
     **{f"i{n}": f"int{8 * n}" for n in (1, 2, 4, 8)},
     **{f"u{n}": f"uint{8 * n}" for n in (1, 2, 4, 8)},
     **{f"f{n}": f"float{8 * n}" for n in (2, 4, 8)},
-    "c8": "complex64", "c16": "complex128", "b1": "bool",
+    "c8": "complex64",
+    "c16": "complex128",
+    "b1": "bool",
 }
 
 

@@ -11,7 +11,12 @@ from burn.record import HEAD_SIZE, RecordError, describe_foreign, open_record
 from burn_import.onnx.files import map_file
 from burn_import.pytorch.archive import Content, read_archive
 from burn_import.pytorch.calls import Context
-from burn_import.pytorch.checkpoint import Checkpoint, LazyTensor, RecordTensor
+from burn_import.pytorch.checkpoint import (
+    LIGHTNING,
+    Checkpoint,
+    LazyTensor,
+    RecordTensor,
+)
 from burn_import.pytorch.legacy import nested_storage, read_pickles
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.pytorch.names import find, select
@@ -67,7 +72,9 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
         remedy = f"this: {kind}. {foreign.remedy}" if foreign else "something unknown"
         raise UnreadableFile(f"expected a file of PyTorch or safetensors, got {remedy}")
     content = reader(data, Context(limits, nested_storage))
-    root = content.root
+    root, about = content.root, dict(content.about)
+    if isinstance(root, dict) and isinstance(root.get(LIGHTNING), str):
+        about[LIGHTNING] = root[LIGHTNING]
     if top_level_key is not None:
         root = select(root, top_level_key)
     found = find(root, limits)
@@ -76,7 +83,7 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
         path,
         content.format,
         found.tensors,
-        content.about,
+        about,
         found.scalars,
         found.skipped,
         constants,
