@@ -8,7 +8,7 @@ import io
 import struct
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,6 +79,13 @@ class Raw:
     """Instructions as they are."""
 
     code: bytes
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Bytes, in the form that the protocol has for them."""
+
+    data: bytes
 
 
 ORDERED = Call(Name("collections", "OrderedDict"))
@@ -164,14 +171,25 @@ class Writer:
             if self.protocol == 0:
                 return f"F{value!r}\n".encode()
             return b"G" + struct.pack(">d", value)
+        if isinstance(value, Encoded):
+            return self.encoded(value.data)
         if isinstance(value, bytes):
             return b"B" + struct.pack("<I", len(value)) + value
         return self.text(value)
+
+    def encoded(self, data: bytes) -> bytes:
+        """Return the instructions for bytes, which older protocols lack."""
+        if self.protocol >= 3:
+            return b"B" + struct.pack("<I", len(data)) + data
+        text = data.decode("latin-1")
+        return self.code(Call(Name("_codecs", "encode"), (text, "latin1")))
 
     def text(self, value: str) -> bytes:
         """Return the instruction for text."""
         text = value.encode("utf-8", "surrogatepass")
         if self.protocol == 0:
+            for char in "\\\0\n\r\x1a":
+                value = value.replace(char, f"\\u{ord(char):04x}")
             return b"V" + value.encode("raw-unicode-escape") + b"\n"
         if self.protocol >= 4 and len(text) < 256:
             return b"\x8c" + bytes([len(text)]) + text
@@ -356,23 +374,13 @@ class Embedding(Writer):
         load = Name("torch.storage", "_load_from_bytes")
         return self.code(Call(load, (Encoded(legacy_file(value)),)))
 
-    def scalar(self, value: Any) -> bytes:
-        if not isinstance(value, Encoded):
-            return super().scalar(value)
-        if self.protocol >= 3:
-            return b"B" + struct.pack("<I", len(value.data)) + value.data
-        text = value.data.decode("latin-1")
-        return super().node(Call(Name("_codecs", "encode"), (text, "latin1")))
+
+def raw(code: str | bytes) -> Raw:
+    """Return instructions as they are."""
+    return Raw(code.encode("latin-1") if isinstance(code, str) else code)
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Bytes, in the form that the protocol has for them."""
-
-    data: bytes
-
-
-CONTAINERS = {
+CONTAINERS: dict[str, Callable[..., bytes]] = {
     "zip": zip_file,
     "following": following_file,
     "torchscript": script_file,

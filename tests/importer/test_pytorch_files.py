@@ -192,9 +192,9 @@ def test_tars_of_the_first_releases(tmp_path: Path) -> None:
         def pid(self, stored: Stored) -> Any:
             return stored.key
 
-    root = {"a": Stored("7", "", b"", 0), "b": Stored("8", "", b"", 0)}
-    members = {"sys_info": b"", "storages": storages, "tensors": tensors}
-    content = tarred({**members, "pickle": Tar(2).dumps(root)})
+    named = {"a": Stored("7", "", b"", 0), "b": Stored("8", "", b"", 0)}
+    pickled = Tar(2).dumps(named)
+    content = tarred({"storages": storages, "tensors": tensors, "pickle": pickled})
     found = opened(tmp_path, content)
     same(found["a"].array(), W.reshape(6, 5).T.copy())
     same(found["b"].array(), W[1])

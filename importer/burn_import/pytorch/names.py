@@ -92,15 +92,16 @@ class _Walk:
             )
         if depth > self.limits.depth:
             raise UnsupportedModel(f"containers nested deeper than {self.limits.depth}")
-        if isinstance(value, Tensor | NumpyArray):
-            self._tensor(value, name)
-        elif isinstance(value, _SCALARS):
+        kind = type(value)
+        if kind in _SCALARS:
             self.found.scalars[name] = value
-        elif isinstance(value, dict):
+        elif kind is dict:
             self._pairs(value.items(), name, depth)
-        elif isinstance(value, list | tuple):
+        elif kind is list or kind is tuple:
             self._list(value, name, depth)
-        elif isinstance(value, Instance):
+        elif kind is Tensor or kind is NumpyArray:
+            self._tensor(value, name)
+        elif kind is Instance:
             self._instance(value, name, depth)
         else:
             self.found.skipped[name] = _what(value)
