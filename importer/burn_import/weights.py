@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from burn_import.pytorch import Checkpoint, Quantization
     from burn_ir.types import Array
 
-RECORD_SUFFIX = ".safetensors"
 _WRITER = "importer"
 
 
