@@ -62,7 +62,7 @@ def test_a_record_has_every_tensor(container: str, tmp_path: Path) -> None:
     record = open_record(output)
     assert list(record) == [f"state_dict.{name}" for name in EXPECTED]
     for name, array in EXPECTED.items():
-        same(record[f"state_dict.{name}"], np.ascontiguousarray(array))
+        same(record[f"state_dict.{name}"], np.asarray(array))
     about = {"format": "pt", "importer": f"burn-import {VERSION}"}
     assert record.metadata == about
 
@@ -143,7 +143,7 @@ def test_quantised_tensors_keep_how_they_are_scaled(tmp_path: Path) -> None:
     assert run(path, "-o", tmp_path / "o.safetensors").exit_code == 0
     record = open_record(tmp_path / "o.safetensors")
     same(record["q"], integers)
-    assert (record["q.scale"], record["q.zero_point"]) == (0.5, 7)
+    assert (record["q.scale"].item(), record["q.zero_point"].item()) == (0.5, 7)
 
 
 def test_records_of_others_are_kept(net: Path, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_records_of_others_are_kept(net: Path, tmp_path: Path) -> None:
         (
             zip_file([tensor("0", W.astype(np.complex128))]),
             4,
-            "dtype complex128 has no",
+            "dtype complex128 has",
         ),
         (zip_file({"\ud800": tensor("0", W)}), 4, "lone surrogate"),
     ],
