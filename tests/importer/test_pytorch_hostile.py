@@ -156,7 +156,7 @@ BOMBS: dict[str, tuple[Any, str]] = {
             b"ccollections\nOrderedDict\nq\1](" + b"K\1K\2\x86" * 5000 + b"e\x85q\2"
             b"00" + b"h\1h\2R0" * 5000 + b"N"
         ),
-        "copies more",
+        "does more than",
     ),
     "long integer": (raw(b"\x8b\xff\xff\xff\x7f"), "an integer of 2147483647 bytes"),
     "long digits": (raw(b"L" + b"9" * 3000 + b"L\n"), "an integer of 3000 digits"),

@@ -36,14 +36,14 @@ class Context:
         return max(self.limits.operations - self.spent[0], 0)
 
     def spend(self, amount: int) -> None:
-        """Count elements that a call copies.
+        """Count instructions that ran, and elements that calls copied.
 
         Raises:
             UnsupportedModel: together they are more than is ever needed.
         """
         self.spent[0] += amount
         if self.spent[0] > self.limits.operations:
-            raise UnsupportedModel("a pickle that copies more than is ever needed")
+            raise UnsupportedModel("a pickle that does more than is ever needed")
 
     def within(self) -> Context:
         """The context of what is saved within this file."""
@@ -130,8 +130,8 @@ def default_dict(context: Context, factory: Value = None) -> Value:
 
 @rebuilds("torch.Size", args=(0, 1))
 def size(context: Context, values: Value = ()) -> Value:
-    """The tuple of a shape."""
-    return tuple(values) if isinstance(values, list) else values
+    """The sizes of a shape, which may be a list as well as a tuple."""
+    return values
 
 
 _ROOTS = ("__builtin__.object", "builtins.object")

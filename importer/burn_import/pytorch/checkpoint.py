@@ -60,7 +60,7 @@ class RecordTensor:
             raise InvalidModel(str(error)) from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Checkpoint(Mapping[str, LazyTensor]):
     """An ordered mapping of names to tensors, and what else a file says.
 
@@ -97,3 +97,6 @@ class Checkpoint(Mapping[str, LazyTensor]):
 
     def __len__(self) -> int:
         return len(self.tensors)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, {self.format}, {len(self)} tensors)"

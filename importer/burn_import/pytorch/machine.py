@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from itertools import repeat
 from typing import TypeVar
 
 from burn_import.pytorch.calls import Context, call, make
@@ -57,10 +56,11 @@ class Machine(Stream):
         """
         data = self.data
         try:
-            for _ in repeat(None, self.context.operations_left()):
+            for done in range(self.context.operations_left()):
                 code = data[self.at]
                 self.at += 1
                 if code == _STOP:
+                    self.context.spend(done)
                     return self.stack.pop()
                 OPCODES[code](self)
         except (IndexError, KeyError, struct.error, ValueError, OverflowError) as error:

@@ -85,11 +85,7 @@ class _Walk:
 
     def visit(self, value: Value, name: str, depth: int) -> None:
         """Note ``value``, and what is in it, under ``name``."""
-        self.visits += 1
-        if self.visits > self.limits.entries:
-            raise UnsupportedModel(
-                f"more than {self.limits.entries} entries when written out"
-            )
+        self._count(1)
         if depth > self.limits.depth:
             raise UnsupportedModel(f"containers nested deeper than {self.limits.depth}")
         kind = type(value)
@@ -105,6 +101,14 @@ class _Walk:
             self._instance(value, name, depth)
         else:
             self.found.skipped[name] = _what(value)
+
+    def _count(self, entries: int) -> None:
+        """Count what is looked at: a value that is used often is, each time."""
+        self.visits += entries
+        if self.visits > self.limits.entries:
+            raise UnsupportedModel(
+                f"more than {self.limits.entries} entries when written out"
+            )
 
     def _tensor(self, value: Tensor | NumpyArray, name: str) -> None:
         tensor = value.value() if isinstance(value, NumpyArray) else value
@@ -125,6 +129,7 @@ class _Walk:
             if isinstance(key, str | int):
                 self.visit(value, f"{prefix}{key}", depth + 1)
             else:
+                self._count(1)
                 self.found.skipped[name] = f"an entry whose key is {named(key)}"
 
     def _list(
@@ -156,12 +161,17 @@ class _Walk:
     def _module(self, state: dict[Value, Value], name: str, depth: int) -> None:
         """The tensors of a pickled module, as its ``state_dict`` names them."""
         hidden = state.get("_non_persistent_buffers_set")
-        names = hidden.elements if isinstance(hidden, Instance) else []
+        elements = hidden.elements if isinstance(hidden, Instance) else []
+        self._count(len(elements))
+        names = {element for element in elements if type(element) is str}
         for part in _PARTS:
-            entries = state[part].items()
-            if part == "_buffers":
-                entries = [pair for pair in entries if pair[0] not in names]
-            present = [pair for pair in entries if pair[1] is not None]
+            self._count(len(state[part]))
+            left_out = names if part == "_buffers" else ()
+            present = [
+                (key, entry)
+                for key, entry in state[part].items()
+                if entry is not None and key not in left_out
+            ]
             self._pairs(present, name, depth)
 
     def _script_module(self, value: Instance, name: str, depth: int) -> None:
@@ -172,6 +182,7 @@ class _Walk:
             ):  # such as the packed weights of a quantised layer
                 self.found.skipped[name] = _what(value)
             return
+        self._count(len(value.state))
         holders = (Tensor, Instance, list, tuple, dict)
         pairs = value.state.items()
         self._pairs([p for p in pairs if isinstance(p[1], holders)], name, depth)

@@ -133,7 +133,6 @@ def from_bytes(context: Context, data: Value) -> Value:
     if not isinstance(data, Bytes):
         raise InvalidModel(f"expected the bytes of a storage, got {named(data)}")
     view = memoryview(data)
-    context.spend(min(len(view), 4096))
     found = context.nested(view, context.within())
     if not isinstance(found, Storage | Tensor):
         raise InvalidModel(f"expected the bytes of a storage, got {named(found)}")
