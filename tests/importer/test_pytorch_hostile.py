@@ -17,7 +17,9 @@ from tests.importer.pytorch_files import (
     New,
     Raw,
     Writer,
+    legacy_file,
     raw,
+    storage,
     tensor,
     zip_file,
 )
@@ -139,6 +141,24 @@ def doubled(levels: int) -> Raw:
     return raw(code)
 
 
+def nested() -> Raw:
+    """Return 200 loads of one storage, whose pickle is long."""
+    blob = legacy_file(storage("0", W))
+    at = blob.index(b"(X\7\0\0\0storage")
+    blob = blob[:at] + b"N0" * 100_000 + blob[at:]
+    code = Writer(3).code(Name("torch.storage", "_load_from_bytes")) + b"q\0"
+    code += b"0" + Writer(3).code(blob) + b"q\1"
+    return raw(code + b"h\0h\1\x85R0" * 200)
+
+
+def shared_module() -> Raw:
+    """Return a list that has a module 5000 times, whose parameters are all None."""
+    fields: dict[str, Any] = dict.fromkeys(("_parameters", "_buffers", "_modules"), {})
+    fields["_parameters"] = {str(n): None for n in range(1000)}
+    code = Writer().code(New(Name("mine", "Net"), (), fields))
+    return raw(b"](" + code + b"q\0" + b"h\0" * 5000 + b"e")
+
+
 BOMBS: dict[str, tuple[Any, str]] = {
     "lists of lists": (doubled(90), "entries when written out"),
     "deep lists": (raw(b"]" * 50_000 + b"a" * 49_999), "nested deeper than 100"),
@@ -158,6 +178,8 @@ BOMBS: dict[str, tuple[Any, str]] = {
         ),
         "does more than",
     ),
+    "a storage loaded often": (nested(), "more instructions"),
+    "a module used often": (shared_module(), "entries when written out"),
     "long integer": (raw(b"\x8b\xff\xff\xff\x7f"), "an integer of 2147483647 bytes"),
     "long digits": (raw(b"L" + b"9" * 3000 + b"L\n"), "an integer of 3000 digits"),
     "long text": (raw(b"X\xff\xff\xff\xff"), "damaged or cut off"),
