@@ -1,26 +1,31 @@
-"""Files that are models of a kind that is not imported yet."""
+"""Files of which no module can be made: of weights alone, or of a kind not yet read."""
 
 from pathlib import Path
 
 from burn.record import HEAD_SIZE, describe_foreign
 from burn_ir import UnsupportedModel
 
+_EXPORT = "Export the model to ONNX with torch.onnx.export and import that."
+_WEIGHTS = (
+    "no module can be made of weights without the program that uses them. "
+    f"{_EXPORT} The weights alone become a record with -o NAME.safetensors."
+)
 #: What to do with each kind that ``describe_foreign`` tells.
 REMEDIES = {
-    "safetensors file": (
-        "It holds weights without the program that uses them; export the model to ONNX "
-        "with torch.onnx.export and import that."
-    ),
     **dict.fromkeys(
         (
+            "safetensors file",
             "PyTorch checkpoint (zip)",
             "PyTorch checkpoint (pickle, before 1.6)",
-            "TorchScript archive (zip)",
-            "PyTorch exported program (.pt2, zip)",
             "pickle",
         ),
-        "Export the model to ONNX with torch.onnx.export and import that.",
+        _WEIGHTS,
     ),
+    "TorchScript archive (zip)": (
+        f"its program is not imported yet. {_EXPORT} Its weights alone become a record "
+        "with -o NAME.safetensors."
+    ),
+    "PyTorch exported program (.pt2, zip)": (f"these are not imported yet. {_EXPORT}"),
 }
 
 
@@ -37,6 +42,6 @@ def refuse_not_yet(path: Path) -> None:
         foreign = describe_foreign(file.read(HEAD_SIZE))
     if foreign is not None and foreign.kind in REMEDIES:
         raise UnsupportedModel(
-            f"{path.name}: this is a {foreign.kind}, whatever its name says; these are "
-            f"not imported yet. {REMEDIES[foreign.kind]}"
+            f"{path.name}: this is a {foreign.kind}, whatever its name says; "
+            f"{REMEDIES[foreign.kind]}"
         )

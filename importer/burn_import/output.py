@@ -71,12 +71,12 @@ def write_module(
     record = module.with_suffix(".safetensors")
     data = (header(*origin, text) + text).encode("ascii")
     check(data)
-    same_record = _same_record(record, weights)
+    is_same = same_record(record, weights)
     if not force:
         check_ours(module)
-        if record.exists() and not same_record and not module.exists():
+        if record.exists() and not is_same and not module.exists():
             raise OutputRefused(f"{record.name} is there, of a module that is not")
-    changed = not (same_record and _same(module, data))
+    changed = not (is_same and _same(module, data))
     if changed and not dry_run:
         write_record(record, weights)
         atomic_write(module, data)
@@ -155,7 +155,7 @@ def _same(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def _same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
+def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
     """Whether the record at ``path`` holds exactly these weights."""
     from burn.record import RecordError, open_record
 

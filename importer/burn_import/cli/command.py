@@ -60,7 +60,8 @@ def burn_import(ctx: click.Context) -> None:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The module to write; the weights go beside it. [default: MODEL's name, here]",
+    help="The module to write; the weights go beside it. [default: MODEL's name, here]"
+    " A record (.safetensors) takes the weights alone.",
 )
 @click.option("--class-name", help="The name of the top class. [default: the module's]")
 @click.option(
@@ -68,6 +69,11 @@ def burn_import(ctx: click.Context) -> None:
     multiple=True,
     metavar="MODULE",
     help="A module that declares operators of your own. May be repeated.",
+)
+@click.option(
+    "--top-level-key",
+    metavar="KEY",
+    help="For a record: the dict in a checkpoint that holds the weights (state_dict).",
 )
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Compile and check, write nothing.")
@@ -80,16 +86,27 @@ def import_command(
     output: Path | None,
     class_name: str | None,
     operators: tuple[str, ...],
+    top_level_key: str | None,
     force: bool,
     dry_run: bool,
     style: str | None,
     verbose: bool,
 ) -> None:
-    """Write the Python module of MODEL, an ONNX file."""
+    """Write the Python module of MODEL, an ONNX file.
+
+    Where the output is a record (`-o weights.safetensors`), MODEL is a file of weights
+    (.pt, .pth, .ckpt, .bin, .safetensors or its index), and these are written.
+    """
     report = Report(style or "text", str(model))
     with _Answer(report, verbose) as answer, _current_directory(operators):
-        options = Options(class_name, operators=operators)
-        _import(report, model, output, options, force=force, dry_run=dry_run)
+        if output is not None and output.suffix == ".safetensors":
+            from burn_import.weights import convert
+
+            done = convert(model, output, top_level_key, force=force, dry_run=dry_run)
+            report.record(done, dry_run)
+        else:
+            options = Options(class_name, operators=operators)
+            _import(report, model, output, options, force=force, dry_run=dry_run)
     ctx.exit(answer.code)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from burn_import.output import Written
+    from burn_import.weights import Converted
     from burn_ir import Problem
 
 #: The version of the JSON that is printed.
@@ -39,6 +41,30 @@ def _escaped(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def _word(changed: bool, dry_run: bool) -> str:
+    if not changed:
+        return "unchanged"
+    return "would write" if dry_run else "wrote"
+
+
+def _table(done: Converted) -> Iterator[str]:
+    """The lines of a table of tensors, and of what was skipped."""
+    rows = [
+        (clean(row.name), row.dtype, " x ".join(map(str, row.shape)) or "scalar")
+        for row in done.rows[:_MOST_SHOWN]
+    ]
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(2)]
+    for name, dtype, shape in rows:
+        yield f"{name:{widths[0]}}  {dtype:{widths[1]}}  {shape}".rstrip()
+    if len(done.rows) > _MOST_SHOWN:
+        yield f"and {len(done.rows) - _MOST_SHOWN} more"
+    for name, reason in list(done.skipped.items())[:_MOST_SHOWN]:
+        yield f"skipped {clean(name)}: {clean(reason)}"
+    if len(done.skipped) > _MOST_SHOWN:
+        yield f"and {len(done.skipped) - _MOST_SHOWN} more"
+    yield f"{len(done.rows)} tensors, {done.size} bytes, of a {clean(done.source)}"
+
+
 @dataclass(frozen=True)
 class Report:
     """Prints in one of the styles ``text``, ``json`` and ``github``."""
@@ -53,11 +79,24 @@ class Report:
             data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
             click.echo(json.dumps({**data, "changed": written.changed}))
             return
-        word = "wrote" if written.changed else "unchanged"
-        if written.changed and dry_run:
-            word = "would write"
+        word = _word(written.changed, dry_run)
         for path in paths:
             click.echo(f"{word} {clean(path)}")
+
+    def record(self, done: Converted, dry_run: bool) -> None:
+        """Print the tensors of a record that was written, or would be."""
+        if self.style == "json":
+            data = {"schema": SCHEMA, "record": str(done.record)}
+            tensors = [asdict(row) for row in done.rows]
+            about = {"source": done.source, "changed": done.changed}
+            skipped = dict(done.skipped)
+            click.echo(
+                json.dumps({**data, **about, "tensors": tensors, "skipped": skipped})
+            )
+            return
+        for line in _table(done):
+            click.echo(line)
+        click.echo(f"{_word(done.changed, dry_run)} {clean(str(done.record))}")
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""

@@ -1,0 +1,16 @@
+"""Weights of PyTorch, read without PyTorch and without running what a file says.
+
+====================  ======================================================
+``read(path)``        the tensors of a file as a lazy :class:`Checkpoint`
+====================  ======================================================
+
+Pickles are programs. Here a closed machine follows them (:mod:`.machine`), whose only
+calls are those of a table (:mod:`.calls`); all else is data that does nothing.
+"""
+
+from burn_import.pytorch.checkpoint import Checkpoint, LazyTensor
+from burn_import.pytorch.limits import LIMITS, Limits
+from burn_import.pytorch.reader import read
+from burn_import.pytorch.tensors import Quantization
+
+__all__ = ["LIMITS", "Checkpoint", "LazyTensor", "Limits", "Quantization", "read"]

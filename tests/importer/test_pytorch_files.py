@@ -1,0 +1,354 @@
+"""Files of PyTorch: every container, dtype and kind of view gives its values."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from burn_import.pytorch import Checkpoint, read
+from burn_import.pytorch.tensors import Tensor
+from burn_ir import InvalidModel
+from tests.importer.pytorch_files import (
+    CONTAINERS,
+    KINDS,
+    ORDERED,
+    REBUILD,
+    Array,
+    Call,
+    Encoded,
+    Entry,
+    Name,
+    New,
+    Stored,
+    Writer,
+    bare_file,
+    entries_of,
+    legacy_file,
+    storage,
+    tar_file,
+    tarred,
+    tensor,
+    view,
+    zip_file,
+    zipped,
+)
+
+RANDOM = np.random.default_rng(11)
+W = RANDOM.normal(size=(2, 3, 5)).astype(np.float32)
+V = RANDOM.integers(-9, 9, size=(4, 1, 3)).astype(np.int64)
+DTYPES = (
+    *(np.dtype(name) for name in KINDS if name != "bfloat16"),
+    *(np.dtype(name) for name in ("uint16", "uint32", "uint64")),
+    *(
+        np.dtype(getattr(ml_dtypes, name))
+        for name in (
+            *("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"),
+            *("float8_e5m2fnuz", "float8_e8m0fnu"),
+        )
+    ),
+)
+
+
+def opened(folder: Path, content: bytes, key: str | None = None) -> Checkpoint:
+    """Return the checkpoint in a file of this content."""
+    path = folder / "net.pt"
+    path.write_bytes(content)
+    return read(path, key)
+
+
+def same(found: Array, expected: Array) -> None:
+    """Return if two arrays are equal to the bit, and the first is read-only."""
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.tobytes() == expected.tobytes()
+    assert not found.flags.writeable
+
+
+def numbers(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Return random bytes as an array; zeros and ones as bool."""
+    if dtype == np.bool_:
+        return RANDOM.integers(0, 2, size=shape).astype(np.bool_)
+    size = int(np.prod(shape)) * dtype.itemsize
+    return np.frombuffer(RANDOM.bytes(size), dtype).reshape(shape)
+
+
+PROTOCOLS = [
+    (container, protocol)
+    for container, protocol in itertools.product(CONTAINERS, range(6))
+    if protocol >= 2 or container == "pickle"
+]
+
+
+@pytest.mark.parametrize(("container", "protocol"), PROTOCOLS)
+def test_every_container_and_protocol(
+    container: str, protocol: int, tmp_path: Path
+) -> None:
+    root = {"a.w": tensor("0", W), "b": [tensor("1", V), {"c": tensor("2", W[0])}]}
+    found = opened(tmp_path, CONTAINERS[container](root, protocol))
+    assert list(found) == ["a.w", "b.0", "b.1.c"]
+    for array, name in ((W, "a.w"), (V, "b.0"), (W[0], "b.1.c")):
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        same(found[name].array(), array)
+    kind = {"following": "zip"}.get(container, container)
+    assert (found.format, found.producer) == (kind, "pytorch")
+    assert found.skipped == {} and found.scalars == {}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("container", ["zip", "legacy"])
+def test_every_dtype(container: str, dtype: np.dtype[Any], tmp_path: Path) -> None:
+    array = numbers(dtype, (3, 2, 5))
+    root = {"x": tensor("0", W), "y": tensor("1", array)}
+    found = opened(tmp_path, CONTAINERS[container](root))
+    same(found["y"].array(), array)
+
+
+VIEWS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {
+    "transposed": ((5, 2, 3), (1, 15, 5), 0),
+    "sliced": ((2, 2, 2), (15, 5, 2), 6),
+    "expanded": ((4, 2, 5), (0, 15, 1), 5),
+    "scalar": ((), (), 29),
+    "one": ((1, 1), (2**60, 7), 3),
+    "empty": ((0, 3), (3, 1), 30),
+    "overlapping": ((3, 4, 2), (5, 2, 1), 0),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("kind", VIEWS)
+def test_strides_are_honoured(container: str, kind: str, tmp_path: Path) -> None:
+    shape, steps, offset = VIEWS[kind]
+    root = [view(storage("7", W), shape, steps, offset)]
+    found = opened(tmp_path, CONTAINERS[container](root))["0"]
+    places = np.full(shape, offset)
+    for axis, step in enumerate(steps):
+        at = np.arange(shape[axis]) * step
+        places = places + at.reshape(
+            [-1 if n == axis else 1 for n in range(len(shape))]
+        )
+    same(found.array(), W.reshape(-1)[places].astype(np.float32))
+
+
+@pytest.mark.parametrize("container", ["zip", "following", "torchscript", "legacy"])
+def test_tensors_of_one_storage_share_it(container: str, tmp_path: Path) -> None:
+    stored = storage("0", W)
+    root = {
+        "a": view(stored, W.shape),
+        "b": view(stored, (5, 3), (1, 5), 15),
+        "c": tensor("1", W),
+    }
+    found = opened(tmp_path, CONTAINERS[container](root))
+    a, b, c = (found[name].array() for name in "abc")
+    same(b, W[1].T)
+    assert np.shares_memory(a, b) and np.shares_memory(a, found["a"].array())
+    assert not np.shares_memory(a, c)
+
+
+def test_storages_are_mapped(tmp_path: Path) -> None:
+    found = opened(tmp_path, zip_file({"w": tensor("0", W)}))
+    array: Any = found["w"].array()
+    while isinstance(array, np.ndarray):
+        array = array.base
+    assert isinstance(array, memoryview)
+    assert type(array.obj).__name__ == "mmap"
+
+
+@pytest.mark.parametrize("device", ["cuda:3", "mps", "xla:0", "privateuseone"])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_devices_are_ignored(container: str, device: str, tmp_path: Path) -> None:
+    root = [view(storage("0", W, device), W.shape)]
+    same(opened(tmp_path, CONTAINERS[container](root))["0"].array(), W)
+
+
+def test_views_of_legacy_storages(tmp_path: Path) -> None:
+    whole = storage("10", W)
+    part = Stored("11", "FloatStorage", b"", 12, root=whole, offset=9)
+    root = {"part": view(part, (2, 3), (6, 2), 1), "whole": view(whole, (30,))}
+    found = opened(tmp_path, legacy_file(root))
+    same(found["part"].array(), W.reshape(-1)[9:21].reshape(2, 6)[:, 1::2].copy())
+    assert np.shares_memory(found["part"].array(), found["whole"].array())
+    for count, offset in ((12, 19), (31, 0), (-1, 3), (2, -1)):
+        bad = Stored("11", "FloatStorage", b"", count, root=whole, offset=offset)
+        with pytest.raises(InvalidModel, match="a view within 30 elements"):
+            opened(tmp_path, legacy_file([view(bad, (1,))]))
+
+
+def test_tars_of_the_first_releases(tmp_path: Path) -> None:
+    writer = Writer(2)
+    kind = Name("torch", "FloatStorage")
+    storages = writer.dumps(1) + writer.dumps((94, "cpu", kind))
+    storages += np.int64(30).tobytes() + W.tobytes()
+    storages += writer.dumps([(95, 94, 15, 15)])
+    tensors = writer.dumps(2)
+    for key, root, shape, steps in ((7, 94, (5, 6), (1, 5)), (8, 95, (3, 5), (5, 1))):
+        tensors += writer.dumps((key, root, Name("torch", "FloatTensor")))
+        tensors += np.array([2, 0], "<i4").tobytes()
+        tensors += np.array([*shape, *steps, 0], "<i8").tobytes()
+
+    class Tar(Writer):
+        def pid(self, stored: Stored) -> Any:
+            return stored.key
+
+    named = {"a": Stored("7", "", b"", 0), "b": Stored("8", "", b"", 0)}
+    pickled = Tar(2).dumps(named)
+    content = tarred({"storages": storages, "tensors": tensors, "pickle": pickled})
+    found = opened(tmp_path, content)
+    same(found["a"].array(), W.reshape(6, 5).T.copy())
+    same(found["b"].array(), W[1])
+
+
+def test_tars_whose_pickles_leave_an_instruction_out(tmp_path: Path) -> None:
+    pid = ("storage", Name("torch", "FloatStorage"), "0", "cpu", W.size)
+    with_it = tar_file({"w": tensor("0", W)})
+    code, without = Writer(2).code(pid) + b"Q", Writer(2).code(pid) + b"1"[:0] + b"N0"
+    assert code in with_it
+    found = opened(tmp_path, _repacked(with_it, code, without))
+    same(found["w"].array(), W)
+
+
+def _repacked(content: bytes, old: bytes, new: bytes) -> bytes:
+    import io
+    import tarfile
+
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        members = {}
+        for info in archive:
+            data = archive.extractfile(info)
+            assert data is not None
+            members[info.name] = data.read().replace(old, new)
+    return tarred(members)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "complex64", "bfloat16", "bool"])
+def test_big_endian_archives(dtype: str, tmp_path: Path) -> None:
+    plain = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    array = numbers(plain, (3, 1, 4))
+    size = plain.itemsize // (2 if dtype == "complex64" else 1)
+    swapped = array.view(f"u{size}").byteswap().view(np.uint8).tobytes()
+    entries = entries_of({"x": tensor("0", array)})
+    content = {"net/byteorder": b"big", "net/data/0": swapped}
+    changed = [Entry(e.name, content.get(e.name, e.data)) for e in entries]
+    same(opened(tmp_path, zipped(changed))["x"].array(), array)
+
+
+@pytest.mark.parametrize("mark", ["conj", "neg"])
+def test_tensors_still_to_be_conjugated_or_negated(mark: str, tmp_path: Path) -> None:
+    array = (W + 1j * W[::-1]).astype(np.complex64)
+    root = [view(storage("0", array), array.shape, None, 0, {mark: True})]
+    expected = np.conj(array) if mark == "conj" else -array
+    same(opened(tmp_path, zip_file(root))["0"].array(), expected)
+
+
+def test_quantised_tensors_are_their_integers(tmp_path: Path) -> None:
+    integers = RANDOM.integers(-128, 128, size=(4, 3, 2)).astype(np.int8)
+    stored = Stored("0", "QInt8Storage", integers.tobytes(), integers.size)
+    scales, zeros = W[0, 0, :4].astype(np.float64), np.arange(4)
+    whole = (Name("torch", "per_tensor_affine"), 0.25, 3)
+    channels = (
+        Name("torch", "per_channel_affine"),
+        *(tensor("1", scales), tensor("2", zeros), 0),
+    )
+    rebuild = Name("torch._utils", "_rebuild_qtensor")
+    root = {
+        name: Call(rebuild, (stored, 0, (4, 3, 2), (6, 2, 1), how, False, ORDERED))
+        for name, how in (("whole", whole), ("channels", channels), ("odd", (1, 2)))
+    }
+    found = opened(tmp_path, zip_file(root))
+    same(found["whole"].array(), integers)
+    same(found["channels"].array(), integers)
+    scaling = found["whole"].quantization
+    assert scaling is not None
+    assert (scaling.scale, scaling.zero_point, scaling.axis) == (0.25, 3, None)
+    scaling = found["channels"].quantization
+    assert scaling is not None and scaling.axis == 0
+    assert isinstance(scaling.scale, Tensor) and isinstance(scaling.zero_point, Tensor)
+    same(scaling.scale.array(), scales)
+    same(scaling.zero_point.array(), zeros)
+    assert found.skipped == {"odd": "a tensor quantised in a way that is not known"}
+
+
+PARAMETER = Name("torch._utils", "_rebuild_parameter")
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "parameter": lambda t: Call(PARAMETER, (t, True, ORDERED)),
+    "parameter with state": lambda t: Call(
+        Name("torch._utils", "_rebuild_parameter_with_state"),
+        (t, True, ORDERED, {"tag": 1}),
+    ),
+    "subclass": lambda t: Call(
+        Name("torch._tensor", "_rebuild_from_type_v2"),
+        (t.function, Name("mine", "Special"), t.args, {}),
+    ),
+    "first form": lambda t: Call(Name("torch._utils", "_rebuild_tensor"), t.args[:4]),
+    "other device": lambda t: Call(
+        Name("torch._utils", "_rebuild_device_tensor_from_cpu_tensor"),
+        (t, Name("torch", "float32"), "xla:0", False),
+    ),
+    "sized": lambda t: Call(
+        REBUILD,
+        (*t.args[:2], Call(Name("torch", "Size"), (t.args[2],)), *t.args[3:]),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WRAPPED)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_forms_of_tensors(container: str, form: str, tmp_path: Path) -> None:
+    root = Call(Name("collections", "OrderedDict"), state={"_metadata": {"": 1}})
+    content = CONTAINERS[container]({"w": WRAPPED[form](tensor("0", W)), "m": root})
+    same(opened(tmp_path, content)["w"].array(), W)
+
+
+NUMPY = {
+    "c": W,
+    "fortran": np.asfortranarray(W),
+    "big": V.astype(">i4"),
+    "empty": W[:0],
+    "flags": V > 0,
+}
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("core", ["numpy.core", "numpy._core"])
+def test_arrays_of_numpy(name: str, protocol: int, core: str, tmp_path: Path) -> None:
+    array = NUMPY[name]
+    found = opened(tmp_path, bare_file({"x": numpy_array(array, core)}, protocol))
+    same(found["x"].array(), array.astype(array.dtype.newbyteorder("=")))
+
+
+def numpy_array(array: Array, core: str = "numpy.core") -> Call:
+    """Return the call that rebuilds an array of NumPy."""
+    code, order = array.dtype.str[1:], array.dtype.str[0]
+    dtype = Call(
+        Name("numpy", "dtype"),
+        (code, False, True),
+        (3, order, None, None, None, -1, -1, 0),
+    )
+    fortran = not array.flags.c_contiguous
+    raw = Encoded(array.tobytes(order="A"))
+    function = Name(f"{core}.multiarray", "_reconstruct")
+    kind = Name("numpy", "ndarray")
+    state = (1, array.shape, dtype, fortran, raw)
+    return Call(function, (kind, (0,), b"b"), state)
+
+
+def test_a_tensor_saved_as_an_array(tmp_path: Path) -> None:
+    function = Name("torch._utils", "_rebuild_device_tensor_from_numpy")
+    root = {
+        name: Call(function, (numpy_array(W), Name("torch", dtype), "xla", False))
+        for name, dtype in (("same", "float32"), ("other", "float16"))
+    }
+    found = opened(tmp_path, bare_file(root, 4))
+    same(found["same"].array(), W)
+    assert found.skipped == {"other": "a tensor of torch.float16 saved as float32"}
+
+
+def test_an_object_of_no_class_is_inert(tmp_path: Path) -> None:
+    space = New(Name("argparse", "Namespace"), (), {"lr": 0.1, "w": tensor("1", V)})
+    found = opened(tmp_path, zip_file({"args": space, "w": tensor("0", W)}))
+    assert list(found) == ["w"]
+    reason = "an object of argparse.Namespace, which is not built"
+    assert found.skipped == {"args": reason}
