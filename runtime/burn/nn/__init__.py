@@ -1,16 +1,70 @@
 """Modules and layers, with PyTorch's names, layouts and keys."""
 
-from burn.box import (Buffer as Buffer, Parameter as Parameter)
-from burn.nn import (init as init)
-from burn.nn.activation import (ELU as ELU, GELU as GELU, Identity as Identity, LeakyReLU as LeakyReLU, PReLU as PReLU, ReLU as ReLU, SiLU as SiLU, Sigmoid as Sigmoid, Softmax as Softmax, Tanh as Tanh)
-from burn.nn.conv import (Conv1d as Conv1d, Conv2d as Conv2d, Conv3d as Conv3d, ConvTranspose1d as ConvTranspose1d, ConvTranspose2d as ConvTranspose2d, ConvTranspose3d as ConvTranspose3d)
-from burn.nn.dropout import (Dropout as Dropout, DynamicDropout as DynamicDropout)
-from burn.nn.embedding import (Embedding as Embedding)
-from burn.nn.init import (buffer as buffer, parameter as parameter)
-from burn.nn.linear import (Linear as Linear)
-from burn.nn.module import (Module as Module, ModuleList as ModuleList, ModuleTuple as ModuleTuple, Sequential as Sequential, WeightsError as WeightsError)
-from burn.nn.norm import (BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d, GroupNorm as GroupNorm, InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d, InstanceNorm3d as InstanceNorm3d, LayerNorm as LayerNorm, LocalResponseNorm as LocalResponseNorm, RMSNorm as RMSNorm)
-from burn.nn.pool import (AdaptiveAvgPool1d as AdaptiveAvgPool1d, AdaptiveAvgPool2d as AdaptiveAvgPool2d, AdaptiveAvgPool3d as AdaptiveAvgPool3d, AvgPool1d as AvgPool1d, AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, GlobalAvgPool as GlobalAvgPool, MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d)
-from burn.nn.random import (Bernoulli as Bernoulli, Multinomial as Multinomial, RandomNormal as RandomNormal, RandomNormalLike as RandomNormalLike, RandomState as RandomState, RandomUniform as RandomUniform, RandomUniformLike as RandomUniformLike)
-from burn.nn.rnn import (GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent)
-from burn.nn.trees import (TreeEnsemble as TreeEnsemble)
+from burn.box import Buffer as Buffer, Parameter as Parameter
+from burn.nn import init as init
+from burn.nn.activation import (
+    ELU as ELU,
+    GELU as GELU,
+    Identity as Identity,
+    LeakyReLU as LeakyReLU,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    Sigmoid as Sigmoid,
+    SiLU as SiLU,
+    Softmax as Softmax,
+    Tanh as Tanh,
+)
+from burn.nn.conv import (
+    Conv1d as Conv1d,
+    Conv2d as Conv2d,
+    Conv3d as Conv3d,
+    ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d,
+    ConvTranspose3d as ConvTranspose3d,
+)
+from burn.nn.dropout import Dropout as Dropout, DynamicDropout as DynamicDropout
+from burn.nn.embedding import Embedding as Embedding
+from burn.nn.init import buffer as buffer, parameter as parameter
+from burn.nn.linear import Linear as Linear
+from burn.nn.module import (
+    Module as Module,
+    ModuleList as ModuleList,
+    ModuleTuple as ModuleTuple,
+    Sequential as Sequential,
+    WeightsError as WeightsError,
+)
+from burn.nn.norm import (
+    BatchNorm1d as BatchNorm1d,
+    BatchNorm2d as BatchNorm2d,
+    BatchNorm3d as BatchNorm3d,
+    GroupNorm as GroupNorm,
+    InstanceNorm1d as InstanceNorm1d,
+    InstanceNorm2d as InstanceNorm2d,
+    InstanceNorm3d as InstanceNorm3d,
+    LayerNorm as LayerNorm,
+    LocalResponseNorm as LocalResponseNorm,
+    RMSNorm as RMSNorm,
+)
+from burn.nn.pool import (
+    AdaptiveAvgPool1d as AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d as AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d,
+    AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d,
+    AvgPool3d as AvgPool3d,
+    GlobalAvgPool as GlobalAvgPool,
+    MaxPool1d as MaxPool1d,
+    MaxPool2d as MaxPool2d,
+    MaxPool3d as MaxPool3d,
+)
+from burn.nn.random import (
+    Bernoulli as Bernoulli,
+    Multinomial as Multinomial,
+    RandomNormal as RandomNormal,
+    RandomNormalLike as RandomNormalLike,
+    RandomState as RandomState,
+    RandomUniform as RandomUniform,
+    RandomUniformLike as RandomUniformLike,
+)
+from burn.nn.rnn import GRU as GRU, LSTM as LSTM, RNN as RNN, Recurrent as Recurrent
+from burn.nn.trees import TreeEnsemble as TreeEnsemble
