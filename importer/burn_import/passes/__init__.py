@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from burn_import.passes.attention import attention
 from burn_import.passes.dead_code import dead_code
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     movements,
     identities,
     linear,
+    attention,
     merge,
     placement,
 )
