@@ -31,8 +31,10 @@ def attention(graph: Graph) -> Graph:
     """
     rewriter = _Rewriter(Dataflow(graph))
     nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
-    result = changed(graph, nodes)
-    return result if result is graph else rename(result, rewriter.aliases)
+    aliases = rewriter.aliases
+    kept = [node for node in nodes if node.outputs[0] not in aliases]
+    result = changed(graph, kept)
+    return result if result is graph else rename(result, aliases)
 
 
 @dataclass
@@ -338,9 +340,9 @@ class _Match:
         """The scale, None if it is that of the definition, 1 / sqrt(size)."""
         wide = self.flow.graph.types[self.last.output].dtype == float64
         error = 1e-14 if wide else 4e-7
-        if isinstance(self.size, int):
-            if abs(self.scale * self.size**0.5 - 1) < error:
-                return None
+        size = self.size if isinstance(self.size, int) else 0
+        if abs(self.scale * size**0.5 - 1) < error:
+            return None
         return self.scale if wide else float(str(np.float32(self.scale)))
 
 

@@ -132,8 +132,11 @@ class Dataflow:
         if t is not None and self.is_discrete(name):
             return 1.0 if t.dtype == np.bool_ else 2.0 ** (8 * t.dtype.itemsize)
         node = self.producers.get(name)
-        if node is None or node.op.domain or node.outputs[0] != name or t is None:
+        if node is None or node.op.domain or t is None:
             return float("inf")
+        if node.op.onnx == "ConstantOfShape":
+            value = node.op.attrs()["value"]
+            return 0.0 if value is None else largest(value)
         bounds = [self.magnitude(n, depth - 1) for n in _content(node)]
         if not bounds:
             return float("inf")
@@ -159,8 +162,24 @@ def greatest(t: Type) -> float:
 
 #: Operators that take elements of their first operand and none from elsewhere.
 MOVES = frozenset(
-    """Cast Identity Expand Unsqueeze Squeeze Reshape Flatten Transpose Slice Gather
-    GatherND GatherElements Neg Abs Tile Split""".split()
+    [
+        "Cast",
+        "Identity",
+        "Expand",
+        "Unsqueeze",
+        "Squeeze",
+        "Reshape",
+        "Flatten",
+        "Transpose",
+        "Slice",
+        "Gather",
+        "GatherND",
+        "GatherElements",
+        "Neg",
+        "Abs",
+        "Tile",
+        "Split",
+    ]
 )
 
 
