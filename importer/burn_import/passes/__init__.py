@@ -16,6 +16,7 @@ from burn_import.passes.linear import linear
 from burn_import.passes.merge import merge
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -30,6 +31,7 @@ PASSES: tuple[Pass, ...] = (
     identities,
     linear,
     attention,
+    repeat_kv,
     merge,
     placement,
 )
