@@ -18,6 +18,7 @@ from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
+from burn_import.passes.rope import rope
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -32,6 +33,7 @@ PASSES: tuple[Pass, ...] = (
     linear,
     attention,
     repeat_kv,
+    rope,
     merge,
     placement,
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.passes.arrays import core
+from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Array, Type
@@ -80,6 +81,47 @@ class Dataflow:
         if axes is None or x is None or x.shape is None:
             return None
         return tuple(sorted(axis - len(x.shape) for axis in x.axes(axes)))
+
+    def extents(self, name: str | None) -> tuple[Dim, ...]:
+        """The shape of a value; empty where not even the rank is known."""
+        t = self.graph.type(name)
+        return () if t is None or t.shape is None else t.shape
+
+    def piece(self, name: str | None) -> tuple[str | None, int, int] | None:
+        """The value of which ``name`` is a slice of the last axis, and from where to
+        where; None unless that is known.
+        """
+        node = None if name is None else self.producers.get(name)
+        if node is None or node.op.domain or name is None:
+            return None
+        if node.op.onnx == "Split":
+            return self._split_off(node, name)
+        return self._sliced(node) if node.op.onnx == "Slice" else None
+
+    def _split_off(self, node: Node, name: str) -> tuple[str | None, int, int] | None:
+        axis, rank = node.op.attrs()["axis"], len(self.extents(node.inputs[0]))
+        before = node.outputs[: node.outputs.index(name) + 1]
+        sizes = [self.extents(n)[-1:] for n in before if n is not None]
+        widths = [n for size in sizes for n in size if isinstance(n, int)]
+        if axis not in (-1, rank - 1) or len(widths) != len(before):
+            return None
+        return node.inputs[0], sum(widths[:-1]), sum(widths)
+
+    def _sliced(self, node: Node) -> tuple[str | None, int, int] | None:
+        shape, operands = self.extents(node.inputs[0]), (*node.inputs, None, None)[1:5]
+        starts, ends, axes, steps = (known_ints(self.graph.type(n)) for n in operands)
+        one_axis = axes in ((-1,), (len(shape) - 1,)) and len(shape) > 0
+        if (
+            not one_axis
+            or starts is None
+            or ends is None
+            or not isinstance(shape[-1], int)
+        ):
+            return None
+        if steps not in (None, (1,)) or (steps is None and operands[3] is not None):
+            return None
+        start, end, _ = slice(starts[0], ends[0]).indices(shape[-1])
+        return node.inputs[0], start, end
 
     def fresh(self, name: str) -> str:
         """A name for a new value, made from ``name``; the same in every run."""

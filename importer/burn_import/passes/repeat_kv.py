@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.rewrite import changed
-from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
 
@@ -28,7 +27,7 @@ def _grouped(flow: Dataflow, node: Node) -> Node:
     past_or_present = any(node.inputs[4:6]) or any(node.outputs[1:])
     if key is None or value is None or past_or_present:
         return node
-    if _extents(flow, key)[1:2] != _extents(flow, value)[1:2]:
+    if flow.extents(key)[1:2] != flow.extents(value)[1:2]:
         return node
     return replace(node, inputs=(node.inputs[0], key, value, *node.inputs[3:]))
 
@@ -42,7 +41,7 @@ def _once(flow: Dataflow, name: str | None) -> str | None:
     )
     if merged is None or expanded is None or apart is None:
         return None
-    source, several = _extents(flow, apart.inputs[0]), _extents(flow, expanded.output)
+    source, several = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
     if len(source) != 4 or len(several) != 5:
         return None
     batch, groups, length, size = source
@@ -51,13 +50,8 @@ def _once(flow: Dataflow, name: str | None) -> str | None:
         return None
     whole = (batch, groups * count, length, size)
     fits = (
-        _extents(flow, apart.output) == (batch, groups, 1, length, size)
+        flow.extents(apart.output) == (batch, groups, 1, length, size)
         and several == (batch, groups, count, length, size)
-        and _extents(flow, merged.output) == whole
+        and flow.extents(merged.output) == whole
     )
     return apart.inputs[0] if fits else None
-
-
-def _extents(flow: Dataflow, name: str | None) -> tuple[Dim, ...]:
-    t = flow.graph.type(name)
-    return () if t is None or t.shape is None else t.shape

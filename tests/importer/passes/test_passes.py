@@ -22,7 +22,7 @@ CASES = [
     if not any(f"{pending}(" in case.model for pending in PENDING)
 ]
 #: Passes that change how results are rounded, with the error allowed.
-ROUNDING = {"linear", "attention", "repeat_kv"}
+ROUNDING = {"linear", "attention", "repeat_kv", "rope"}
 #: What half types may differ by where they are rounded less often than before.
 HALF = 5e-3
 
