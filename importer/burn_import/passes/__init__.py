@@ -13,6 +13,7 @@ from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
 from burn_import.passes.identities import identities
 from burn_import.passes.linear import linear
+from burn_import.passes.lookups import lookups
 from burn_import.passes.merge import merge
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
@@ -31,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     movements,
     identities,
     linear,
+    lookups,
     attention,
     repeat_kv,
     rope,
