@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from burn.dtypes import HALVES, float32, float64
+from burn_import.passes.conditions import Conditions
 from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.masks import Mask, Masks
 from burn_import.passes.rewrite import changed, common_scope, rename
@@ -29,7 +30,8 @@ def attention(graph: Graph) -> Graph:
     so it must be so before, or it must be sure that there is none. Results may differ
     by rounding, and half types are rounded once instead of in every step.
     """
-    rewriter = _Rewriter(Dataflow(graph))
+    flow = Dataflow(graph)
+    rewriter = _Rewriter(flow, Conditions(flow))
     nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
     aliases = rewriter.aliases
     kept = [node for node in nodes if node.outputs[0] not in aliases]
@@ -40,6 +42,7 @@ def attention(graph: Graph) -> Graph:
 @dataclass
 class _Rewriter:
     flow: Dataflow
+    conditions: Conditions
     #: Values that lose a factor which became part of a scale.
     aliases: dict[str, str] = field(default_factory=dict)
 
@@ -47,7 +50,7 @@ class _Rewriter:
         """``node``, or the nodes that stand for it."""
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
-        match = _Match(self.flow, node)
+        match = _Match(self.flow, self.conditions, node)
         if not match.found():
             return [node]
         self.aliases.update(match.aliases)
@@ -70,9 +73,9 @@ class _Rewriter:
 class _Match:
     """What is found on the way from the second product to the operands."""
 
-    def __init__(self, flow: Dataflow, last: Node) -> None:
+    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
         self.flow, self.last = flow, last
-        self.masks = Masks(flow)
+        self.masks = Masks(flow, conditions)
         self.scale, self.softcap = 1.0, 0.0
         #: Whether a row that is hidden wholly is zeros.
         self.guarded = False

@@ -8,6 +8,7 @@ import numpy as np
 
 from burn.dtypes import float16
 from burn_import.passes.arrays import equal
+from burn_import.passes.conditions import Conditions
 from burn_import.passes.dataflow import Dataflow, greatest
 from burn_import.passes.rewrite import common_scope
 from burn_ir.dim import Dim
@@ -38,9 +39,11 @@ class Mask(NamedTuple):
 class Masks:
     """The masks on the scores of one attention, the last one first."""
 
-    def __init__(self, flow: Dataflow) -> None:
-        self.flow = flow
+    def __init__(self, flow: Dataflow, conditions: Conditions) -> None:
+        self.flow, self.conditions = flow, conditions
         self.found: list[Mask] = []
+        #: The shape of the scores.
+        self.scores: tuple[Dim, ...] = ()
         #: Nodes that make one mask of several.
         self.nodes: list[Node] = []
 
@@ -67,6 +70,7 @@ class Masks:
 
     def fit(self, scores: tuple[Dim, ...]) -> bool:
         """Whether no mask makes scores larger, and all keys are reached together."""
+        self.scores = scores
         reached = not self.found
         for mask in self.found:
             t = self.flow.graph.type(mask.name)
@@ -120,24 +124,22 @@ class Masks:
 
     def combined(self) -> str | None:
         """The name of the one mask, which :attr:`nodes` make; None if there is none."""
-        if not self.found:
-            return None
-        if len(self.found) == 1 and self.found[0].fill is not None:
-            (mask,) = self.found
-            if np.isneginf(self.filled(mask)):
-                if mask.shown:
-                    return mask.name
-                return self.made(Not(), (mask.name,), f"{mask.name}.seen")
+        if len(self.found) == 1 and np.isneginf(self.filled(self.found[0])):
+            name = self.conditions.needed(self.found[0].name, self.scores)
+            if self.found[0].shown:
+                return name
+            return self.made(Not(), (name,), f"{name}.seen")
         terms = [self.term(mask) for mask in reversed(self.found)]
-        result = terms[0]
-        for term in terms[1:]:
-            result = self.made(Add(), (result, term), f"{result}.{term}")
+        needed = [term for term in terms if term is not None]
+        result = needed[0] if needed else None
+        for term in needed[1:]:
+            result = self.made(Add(), (str(result), term), f"{result}.{term}")
         return result
 
-    def term(self, mask: Mask) -> str:
-        """``mask`` as what is added."""
+    def term(self, mask: Mask) -> str | None:
+        """``mask`` as what is added, None if that is zero."""
         if mask.fill is None:
-            return mask.name
+            return self.added(mask.name)
         constants = self.flow.graph.constants
         number = np.zeros((), constants[mask.fill].dtype)
         zero = f"{mask.fill}.zero"
@@ -147,11 +149,27 @@ class Masks:
         sides = (zero, mask.fill) if mask.shown else (mask.fill, zero)
         return self.made(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
-    def made(self, op: Op, inputs: tuple[str, ...], name: str) -> str:
+    def added(self, name: str) -> str | None:
+        """What is added, without what always holds of the condition it is made of."""
+        node = self.flow.made_by(name, "Where")
+        condition, *sides = (None, None) if node is None else node.inputs
+        if condition is None:
+            return name
+        if self.conditions.always(condition) and self.flow.scalar(sides[0]) == 0:
+            return None
+        needed = self.conditions.needed(condition, self.scores)
+        single = [self.flow.stored(side) for side in sides]
+        if needed == condition or any(a is None or a.ndim for a in single):
+            return name
+        return self.made(Where(), (needed, *sides), f"{name}.needed")
+
+    def made(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
         """The result of a new node, which is where its operands are from."""
         name = self.flow.fresh(name)
         own = {node.output: node for node in self.nodes}
-        producers = [own.get(n) or self.flow.producers.get(n) for n in inputs]
+        producers = [
+            own.get(n or "") or self.flow.producers.get(n or "") for n in inputs
+        ]
         nodes = [node for node in producers if node is not None]
         scope, classes = common_scope(*nodes) if nodes else ((), ())
         node = Node(op, inputs, (name,), scope=scope, classes=classes)
