@@ -11,7 +11,9 @@ from burn_import.passes.ramps import Ramp, Ramps
 from burn_import.passes.rewrite import changed, common_scope
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
-from burn_ir.ops.shape import Unsqueeze
+from burn_ir.ops.indexing import Gather, Slice
+from burn_ir.ops.shape import Shape, Unsqueeze
+from burn_ir.ops.support import known_ints
 
 
 def lookups(graph: Graph) -> Graph:
@@ -19,10 +21,13 @@ def lookups(graph: Graph) -> Graph:
 
     PyTorch's exporters write ``mask[:, None, None, :]`` with numbered samples and
     positions: one of them looks up pairs (``GatherND``), the other one places in the
-    flat mask (``Gather``). It is the same only if all rows and columns are counted.
+    flat mask (``Gather``). It is the same only if all rows and columns are counted; of
+    pairs, fewer columns are a ``Slice``, and more than there are were an error. A
+    ``GatherND`` of whole rows is a ``Gather``.
     """
     rewriter = _Rewriter(Dataflow(graph))
-    return changed(graph, [rewriter.rewritten(node) for node in graph.nodes])
+    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    return changed(graph, nodes)
 
 
 @dataclass
@@ -33,13 +38,28 @@ class _Rewriter:
     def __post_init__(self) -> None:
         self.ramps = Ramps(self.flow)
 
-    def rewritten(self, node: Node) -> Node:
+    def rewritten(self, node: Node) -> list[Node]:
         """``node``, or what stands for it."""
         if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
-            return node
-        pairs = node.op.onnx == "GatherND"
-        found = self.pairs(node) if pairs else self.places(node)
-        return node if found is None else self.unsqueezed(node, *found)
+            return [node]
+        if node.op.onnx == "Reshape":
+            found = self.places(node)
+        elif (rows := self.rows(node)) is not None:
+            return [rows]
+        else:
+            found = self.pairs(node)
+        return [node] if found is None else self.unsqueezed(node, *found)
+
+    def rows(self, node: Node) -> Node | None:
+        """The ``Gather`` that does the same if indices are of one number each."""
+        apart = self.flow.made_by(node.inputs[1], "Unsqueeze")
+        if apart is None or node.op.attrs()["batch_dims"]:
+            return None
+        axes = known_ints(self.flow.graph.type(apart.inputs[1]))
+        last = len(self.flow.extents(apart.output)) - 1
+        if last < 1 or axes not in ((-1,), (last,)):
+            return None
+        return replace(node, op=Gather(), inputs=(node.inputs[0], apart.inputs[0]))
 
     def pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
         """The matrix, and the axes of the result that are its rows and columns."""
@@ -99,23 +119,44 @@ class _Rewriter:
         row, column = axes
         if row >= column or any(ramp.offset != 0 for ramp in ramps):
             return None
-        if (shape[row], shape[column]) != self.flow.extents(data):
+        whole = (shape[row], shape[column]) == self.flow.extents(data)
+        if not whole and (len(ramps) == 1 or shape[row] != self.flow.extents(data)[0]):
             return None
         rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
         return (data, axes) if all(dim == 1 for dim in rest) else None
 
-    def unsqueezed(self, node: Node, data: str, axes: tuple[int, int]) -> Node:
-        rank = len(self.flow.extents(node.output))
-        new = np.array([axis for axis in range(rank) if axis not in axes], np.int64)
+    def unsqueezed(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
+        shape = self.flow.extents(node.output)
+        own = [n for n in (self.flow.producers.get(data), node) if n is not None]
+        scope, classes = common_scope(*own)
+        node = replace(node, scope=scope, classes=classes)
+        new: list[Node] = []
+        if shape[axes[1]] != self.flow.extents(data)[1]:
+            new = self.sliced(node, data, axes[1])
+            data = new[-1].output
+        rest = [axis for axis in range(len(shape)) if axis not in axes]
+        inputs = (data, self.literal(f"{node.output}.axes", rest))
+        return [*new, replace(node, op=Unsqueeze(), inputs=inputs)]
+
+    def sliced(self, node: Node, data: str, column: int) -> list[Node]:
+        """The nodes that make the first columns of ``data``, as many as are counted."""
+        end = self.flow.fresh(f"{node.output}.end")
+        part = self.flow.fresh(f"{node.output}.part")
+        joined = self.flow.producers[str(node.inputs[1])]
+        count = Shape(start=column, end=column + 1)
+        start, axis = (self.literal(f"{part}.{n}", [n]) for n in (0, 1))
+        inputs = (data, start, end, axis)
+        return [
+            replace(node, op=count, inputs=joined.inputs[1:], outputs=(end,)),
+            replace(node, op=Slice(), inputs=inputs, outputs=(part,)),
+        ]
+
+    def literal(self, name: str, values: list[int]) -> str:
+        """The name of a new constant."""
         constants = self.flow.graph.constants
-        name = constants.add(self.flow.fresh(f"{node.output}.axes"), new)
+        name = constants.add(self.flow.fresh(name), np.array(values, np.int64))
         constants.literals.add(name)
-        producer = self.flow.producers.get(data)
-        scope, classes = common_scope(*([] if producer is None else [producer]), node)
-        inputs = (data, name)
-        return replace(
-            node, op=Unsqueeze(), inputs=inputs, scope=scope, classes=classes
-        )
+        return name
 
 
 def _moving(ramp: Ramp) -> list[int]:
