@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from burn_ir import UnsupportedModel
-from tests.conformance.expected_failures import FAILURES, VARIANT_FAILURES
+from tests.conformance.expected_failures import FAILURES, PLAIN_ONLY, VARIANT_FAILURES
 from tests.conformance.suite import Case, cases
 from tests.conformance.variants import VARIANTS, Variant
 from tests.ir.pending import PENDING
@@ -33,7 +33,8 @@ def chosen(every: bool) -> Iterator[tuple[Variant, Case]]:
         if not every and variant.name not in SAMPLED:
             continue
         for case in cases().values() if every else sample():
-            fails = case.name in FAILURES or bool(case.undeclared)
+            alone = case.name in FAILURES or case.name in PLAIN_ONLY
+            fails = alone or bool(case.undeclared)
             if variant.name == "plain" or (variant.applies(case) and not fails):
                 yield variant, case
 

@@ -75,7 +75,7 @@ class _Match:
 
     def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
         self.flow, self.last = flow, last
-        self.masks = Masks(flow, conditions)
+        self.masks = Masks(flow, conditions, last)
         self.scale, self.softcap = 1.0, 0.0
         #: Whether a row that is hidden wholly is zeros.
         self.guarded = False

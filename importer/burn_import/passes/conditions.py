@@ -76,10 +76,15 @@ class Conditions:
 
     def _reaches(self, name: str, scores: tuple[Dim, ...]) -> bool:
         shape = self.flow.extents(name)
-        if not shape or len(shape) > len(scores) or shape[-1] != scores[-1]:
-            return False
-        extents = scores[len(scores) - len(shape) :]
-        return all(n in (1, d) for n, d in zip(shape, extents, strict=True))
+        return shape[-1:] == scores[-1:] and broadcasts(shape, scores)
+
+
+def broadcasts(shape: tuple[Dim, ...], scores: tuple[Dim, ...]) -> bool:
+    """Whether a value of ``shape`` leaves scores as large as they are."""
+    if len(shape) > len(scores):
+        return False
+    extents = scores[len(scores) - len(shape) :]
+    return all(n in (1, d) for n, d in zip(shape, extents, strict=True))
 
 
 def _is_below(low: Ramp, high: Ramp) -> bool:

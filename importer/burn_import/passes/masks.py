@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from burn.dtypes import float16
 from burn_import.passes.arrays import equal
-from burn_import.passes.conditions import Conditions
+from burn_import.passes.conditions import Conditions, broadcasts
 from burn_import.passes.dataflow import Dataflow, greatest
-from burn_import.passes.rewrite import common_scope
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.op import Op
@@ -22,6 +22,10 @@ from burn_ir.types import Array
 HIDDEN = -1e30
 #: What a score is taken to be smaller than.
 ORDINARY = 1e20
+
+
+#: The path of a module and the classes along it.
+Scope: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Mask(NamedTuple):
@@ -39,8 +43,8 @@ class Mask(NamedTuple):
 class Masks:
     """The masks on the scores of one attention, the last one first."""
 
-    def __init__(self, flow: Dataflow, conditions: Conditions) -> None:
-        self.flow, self.conditions = flow, conditions
+    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
+        self.flow, self.conditions, self.last = flow, conditions, last
         self.found: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
@@ -74,10 +78,7 @@ class Masks:
         reached = not self.found
         for mask in self.found:
             t = self.flow.graph.type(mask.name)
-            if t is None or t.shape is None or len(t.shape) > len(scores):
-                return False
-            extents = scores[len(scores) - len(t.shape) :]
-            if any(n not in (1, d) for n, d in zip(t.shape, extents, strict=True)):
+            if t is None or t.shape is None or not broadcasts(t.shape, scores):
                 return False
             reached |= t.shape[-1:] == scores[-1:]
         return reached
@@ -153,27 +154,34 @@ class Masks:
         """What is added, without what always holds of the condition it is made of."""
         node = self.flow.made_by(name, "Where")
         condition, *sides = (None, None) if node is None else node.inputs
-        if condition is None:
+        if node is None or condition is None:
             return name
         if self.conditions.always(condition) and self.flow.scalar(sides[0]) == 0:
             return None
         needed = self.conditions.needed(condition, self.scores)
-        single = [self.flow.stored(side) for side in sides]
-        if needed == condition or any(a is None or a.ndim for a in single):
+        types = [self.flow.graph.type(side) for side in sides]
+        shapes = [None if t is None else t.shape for t in types]
+        fit = all(s is not None and broadcasts(s, self.scores) for s in shapes)
+        if needed == condition or not fit:
             return name
-        return self.made(Where(), (needed, *sides), f"{name}.needed")
+        output = self.flow.fresh(f"{name}.needed")
+        self.nodes.append(replace(node, inputs=(needed, *sides), outputs=(output,)))
+        return output
 
     def made(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
-        """The result of a new node, which is where its operands are from."""
+        """The result of a new node, in the innermost module around attention that one
+        of its operands is from: so layers that are given one mask make it once.
+        """
         name = self.flow.fresh(name)
         own = {node.output: node for node in self.nodes}
-        producers = [
-            own.get(n or "") or self.flow.producers.get(n or "") for n in inputs
-        ]
-        nodes = [node for node in producers if node is not None]
-        scope, classes = common_scope(*nodes) if nodes else ((), ())
-        node = Node(op, inputs, (name,), scope=scope, classes=classes)
-        self.nodes.append(node)
+        scope: Scope = ((), ())
+        for operand in inputs:
+            node = own.get(operand or "") or self.flow.producers.get(operand or "")
+            length = 0 if node is None else len(node.scope)
+            if node is None or node.scope != self.last.scope[:length]:
+                continue
+            scope = max(scope, (node.scope, node.classes), key=lambda s: len(s[0]))
+        self.nodes.append(Node(op, inputs, (name,), scope=scope[0], classes=scope[1]))
         return name
 
 
