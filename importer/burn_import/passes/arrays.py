@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from burn_ir.graph import Constants
+from burn_ir.graph import Constants, Graph
 from burn_ir.types import Array
 
 
@@ -50,3 +50,16 @@ def origins(constants: Constants, name: str) -> Iterator[str]:
     while name in constants.source:
         name = constants.source[name]
         yield name
+
+
+def integers(graph: Graph, values: list[int]) -> str:
+    """The name of a stored vector, one for equal contents: so readers are merged."""
+    name, array = f"int64{values}", np.array(values, np.int64)
+    while name in graph.types:
+        name += "_"
+    stored = graph.constants.get(name)
+    if stored is not None and equal(stored, array):
+        return name
+    name = graph.constants.add(name, array)
+    graph.constants.literals.add(name)
+    return name

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
+from burn_import.passes.arrays import integers
 from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.ramps import Ramp, Ramps
 from burn_import.passes.rewrite import changed, common_scope
@@ -135,7 +134,7 @@ class _Rewriter:
             new = self.sliced(node, data, axes[1])
             data = new[-1].output
         rest = [axis for axis in range(len(shape)) if axis not in axes]
-        inputs = (data, self.literal(f"{node.output}.axes", rest))
+        inputs = (data, integers(self.flow.graph, rest))
         return [*new, replace(node, op=Unsqueeze(), inputs=inputs)]
 
     def sliced(self, node: Node, data: str, column: int) -> list[Node]:
@@ -144,19 +143,12 @@ class _Rewriter:
         part = self.flow.fresh(f"{node.output}.part")
         joined = self.flow.producers[str(node.inputs[1])]
         count = Shape(start=column, end=column + 1)
-        start, axis = (self.literal(f"{part}.{n}", [n]) for n in (0, 1))
+        start, axis = (integers(self.flow.graph, [n]) for n in (0, 1))
         inputs = (data, start, end, axis)
         return [
             replace(node, op=count, inputs=joined.inputs[1:], outputs=(end,)),
             replace(node, op=Slice(), inputs=inputs, outputs=(part,)),
         ]
-
-    def literal(self, name: str, values: list[int]) -> str:
-        """The name of a new constant."""
-        constants = self.flow.graph.constants
-        name = constants.add(self.flow.fresh(name), np.array(values, np.int64))
-        constants.literals.add(name)
-        return name
 
 
 def _moving(ramp: Ramp) -> list[int]:
