@@ -247,26 +247,32 @@ class _Match:
     def operands(self) -> bool:
         """Whether the operands of the first product are a query and a turned key."""
         query, key = self.product.inputs
-        self.query = self.unscaled(query) or ""
-        key = self.unscaled(key)
+        self.query = self.unscaled(query, []) or ""
+        path: list[Node] = []
+        key = self.unscaled(key, path)
         self.turned_type = self.flow.graph.type(key)
-        self.key = self.unscaled(self.turned_back(key)) or ""
+        self.key = self.unscaled(self.turned_back(key, path), path) or ""
         return bool(self.query and self.key)
 
-    def unscaled(self, name: str | None) -> str | None:
-        """``name`` without the factors that it was multiplied by last."""
+    def unscaled(self, name: str | None, path: list[Node]) -> str | None:
+        """``name`` without the factors that it was multiplied by last.
+
+        ``path`` has the nodes from there to the product, and gets more.
+        """
         for _ in range(STEPS):
-            inner, factor = self.flow.factor(self.flow.made_by(name, "Mul", "Div"))
-            if inner is None:
+            node = self.flow.made_by(name, "Mul", "Div")
+            inner, factor = self.flow.factor(node)
+            if node is None or inner is None:
                 break
             self.scale *= factor
+            path.append(node)
             name = inner
-        self.unscale_before_split(name)
+        self.unscale_before_split(name, path)
         return name
 
-    def unscale_before_split(self, name: str | None) -> None:
+    def unscale_before_split(self, name: str | None, path: list[Node]) -> None:
         """Take a factor from before heads were split, if nobody else sees it."""
-        inner: list[Node] = []
+        inner = list(path)
         for op in ("Transpose", "Reshape"):
             node = self.flow.made_by(name, op)
             if node is None:
@@ -277,19 +283,18 @@ class _Match:
         source, factor = self.flow.factor(scaled)
         if scaled is None or source is None:
             return
-        if self.flow.are_inside([scaled], inner[1]) and self.flow.are_inside(
-            inner[1:], inner[0]
-        ):
+        if self.flow.are_inside([*inner, scaled], self.product):
             self.scale *= factor
             self.aliases[scaled.output] = source
 
-    def turned_back(self, name: str | None) -> str | None:
+    def turned_back(self, name: str | None, path: list[Node]) -> str | None:
         """The value of which ``name`` is the transpose of the last two axes."""
         node = self.flow.made_by(name, "Transpose", "Reshape")
         if node is None:
             return None
         if node.op.onnx == "Reshape":
-            return self.turned_as_stack(node)
+            return self.turned_as_stack(node, path)
+        path.append(node)
         perm = node.op.attrs()["perm"]
         if perm is None or len(perm) != 4:
             return None
@@ -301,7 +306,7 @@ class _Match:
         self.turned.append(replace(node, op=op, outputs=(output,)))
         return output
 
-    def turned_as_stack(self, node: Node) -> str | None:
+    def turned_as_stack(self, node: Node, path: list[Node]) -> str | None:
         """What PyTorch's exporter turns as a stack of matrices: ``[b * h, t, d]``."""
         turned = self.flow.made_by(node.inputs[0], "Transpose")
         if turned is None or turned.op.attrs()["perm"] != (0, 2, 1):
@@ -309,6 +314,7 @@ class _Match:
         stacked = self.flow.made_by(turned.inputs[0], "Reshape")
         if stacked is None:
             return None
+        path += [node, turned, stacked]
         types = [self.flow.graph.type(n) for n in (stacked.inputs[0], stacked.output)]
         key, stack, result = *types, self.flow.graph.type(node.output)
         if key is None or stack is None or result is None:

@@ -27,6 +27,7 @@ class Dataflow:
     graph: Graph
     producers: dict[str, Node] = field(init=False)
     users: dict[str, list[Node]] = field(init=False)
+    outputs: frozenset[str] = field(init=False)
     #: Names that were given to new values.
     new: set[str] = field(default_factory=set)
     _magnitudes: dict[str, float] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Dataflow:
     def __post_init__(self) -> None:
         self.producers = self.graph.producers()
         self.users = self.graph.users()
+        self.outputs = frozenset(self.graph.outputs)
 
     def made_by(self, name: str | None, *ops: str) -> Node | None:
         """The node that makes a value, if it is of one of ONNX's operators ``ops``."""
@@ -144,7 +146,7 @@ class Dataflow:
         """
         nodes = list(inner)
         among = {id(node) for node in nodes} | {id(last)}
-        outputs = set(self.graph.outputs)
+        outputs = self.outputs
         return all(
             name not in outputs
             and all(id(n) in among or self._is_idle(n) for n in self.users[name])

@@ -130,11 +130,11 @@ class Masks:
             if self.found[0].shown:
                 return name
             return self.made(Not(), (name,), f"{name}.seen")
-        terms = [self.term(mask) for mask in reversed(self.found)]
-        needed = [term for term in terms if term is not None]
-        result = needed[0] if needed else None
-        for term in needed[1:]:
-            result = self.made(Add(), (str(result), term), f"{result}.{term}")
+        if not self.found:
+            return None
+        result, *others = (self.term(mask) for mask in reversed(self.found))
+        for other in others:
+            result = self.made(Add(), (result, other), f"{result}.{other}")
         return result
 
     def term(self, mask: Mask) -> str | None:
@@ -156,7 +156,8 @@ class Masks:
         condition, *sides = (None, None) if node is None else node.inputs
         if node is None or condition is None:
             return name
-        if self.conditions.always(condition) and self.flow.scalar(sides[0]) == 0:
+        only = len(self.found) == 1 and self.flow.scalar(sides[0]) == 0
+        if only and self.conditions.always(condition):
             return None
         needed = self.conditions.needed(condition, self.scores)
         types = [self.flow.graph.type(side) for side in sides]

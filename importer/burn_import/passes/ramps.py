@@ -47,11 +47,13 @@ class Ramps:
         return self._found[name]
 
     def _made(self, name: str, depth: int) -> Ramp | None:
+        if not self.flow.is_discrete(name):
+            return None
         dims = known_dims(self.flow.graph.type(name))
         if dims is not None and len(dims) == 1:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", "Add", "Mul")
-        if node is None or not self.flow.is_discrete(name):
+        if node is None:
             return None
         if node.op.onnx == "Range":
             return self._range(node)
