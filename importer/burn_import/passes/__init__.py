@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from burn_import.passes.attention import attention
 from burn_import.passes.dead_code import dead_code
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
@@ -16,12 +17,15 @@ from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
 from burn_import.passes.layer_norm import layer_norm
 from burn_import.passes.linear import linear
+from burn_import.passes.lookups import lookups
 from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
+from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
 from burn_ir.graph import Graph
@@ -44,6 +48,10 @@ PASSES: tuple[Pass, ...] = (
     softplus,
     mish,
     linear,
+    lookups,
+    attention,
+    repeat_kv,
+    rope,
     merge,
     placement,
 )

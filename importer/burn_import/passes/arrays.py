@@ -70,3 +70,16 @@ def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
     if name in constants.literals:
         constants.literals.add(derived)
     return derived
+
+
+def integers(graph: Graph, values: list[int]) -> str:
+    """The name of a stored vector, one for equal contents: so readers are merged."""
+    name, array = f"int64{values}", np.array(values, np.int64)
+    while name in graph.types:
+        name += "_"
+    stored = graph.constants.get(name)
+    if stored is not None and equal(stored, array):
+        return name
+    name = graph.constants.add(name, array)
+    graph.constants.literals.add(name)
+    return name

@@ -227,6 +227,8 @@ RULES: dict[str, Callable[[Node, Graph], str | None]] = {
     "Max": _only,
     "Min": _only,
     "Mean": _only,
+    "And": _neutral(1, (1, 0)),
+    "Or": _neutral(0, (1, 0)),
     "Add": _neutral(0, (1, 0)),
     "Sub": _neutral(0, (1,)),
     "Mul": _neutral(1, (1, 0)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from burn_import.passes.arrays import integers
 from burn_import.passes.rewrite import changed
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
@@ -16,7 +17,7 @@ RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 
 
 def movements(graph: Graph) -> Graph:
-    """``graph`` with one node for two transposes or reshapes in succession.
+    """``graph`` with one node for two rearrangements of a kind in succession.
 
     The second reads what the first one read; an ``Identity`` stands where they cancel
     each other. Two are joined when nobody else reads the first result, or when they
@@ -52,6 +53,8 @@ def _joined(
         return node
     if first.op.onnx == node.op.onnx == "Transpose":
         return _one_transpose(first, node)
+    if first.op.onnx == node.op.onnx == "Unsqueeze":
+        return _one_unsqueeze(first, node, graph)
     if first.op.onnx in RESHAPES and _needs_no_shape(first, node, graph):
         return replace(node, inputs=(first.inputs[0], *node.inputs[1:]))
     return node
@@ -63,6 +66,17 @@ def _one_transpose(first: Node, node: Node) -> Node:
         return node
     op = replace(node.op, perm=_after(outer, inner))  # type: ignore[type-var]
     return replace(node, op=op, inputs=first.inputs)
+
+
+def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
+    inner = _axes(first, graph.type(first.output), graph)
+    outer = _axes(node, graph.type(node.output), graph)
+    if inner is None or outer is None:
+        return node
+    rank = len(graph.types[node.output].dims)
+    kept = [axis for axis in range(rank) if axis not in outer]
+    axes = sorted([*outer, *(kept[axis] for axis in inner)])
+    return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
 
 
 def _after(outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:

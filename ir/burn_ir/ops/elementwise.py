@@ -62,8 +62,8 @@ class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
         return Type(same_dtype(x, y), broadcast(x, y))
 
     def lower(self, x: Value, y: Value) -> Value:
-        """Integers are divided towards zero, as C does."""
-        if dtypes.is_integer(x.dtype):
+        """Integers, which dimensions are too, are divided towards zero, as C does."""
+        if dtypes.is_integer(x.dtype) or x.dtype == dtypes.string:
             return ops.trunc_div(x, y)
         return x / y
 

@@ -7,7 +7,7 @@ import numpy as np
 from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.logic import where
-from burn.ops.support import Array, like, numeric, pair
+from burn.ops.support import Array, like, namespace, numeric, pair
 from burn.primitive import primitive
 
 
@@ -74,8 +74,9 @@ def trunc_div(x: Array, y: Array) -> Array:
     quotient = np.floor_divide(x, y)
     if x.dtype.kind == "u":
         return quotient
-    inexact = quotient * y != x
-    return quotient + (inexact & ((x < 0) != (y < 0))).astype(quotient.dtype)
+    # One dimension is no array any more once it is computed with.
+    inexact = namespace(x).asarray(quotient * y != x)
+    return quotient + (inexact & ((x < 0) != (y < 0))).astype(x.dtype)
 
 
 trunc_div.no_gradient("integers have no gradient")

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 05a1a6a03da2329284ef45f9e9d1b13e8b3ae0bf522c6feaee56292e0e04f71b
+# body   sha256 ab51a77b0e2cae136506d0fbf6a9fa72dac1fc507780d79691403a1e5e71ea5d
 """Net: x -> encoded.
 
 Inputs:
@@ -84,13 +84,13 @@ class Attention(nn.Module):
         batch, length = x.shape[:2]
         # [batch, 2, length, 4]
         heads = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, 2, 4, length]
-        heads2 = self.key(x).reshape(batch, length, 2, 4).permute(0, 2, 3, 1)
         # [batch, 2, length, 4]
-        x = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, length, 2, 4]
-        together = (ops.softmax(heads @ heads2 * 0.5) @ x).transpose(1, 2)
-        return self.output(together.reshape(batch, length, 8))
+        heads2 = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        # [batch, 2, length, 4]
+        x = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        # [batch, length, 8]
+        z = ops.attention(heads, x, heads2).transpose(1, 2).reshape(batch, length, 8)
+        return self.output(z)
 
 
 class Mlp(nn.Module):

@@ -1,0 +1,93 @@
+"""Attention however it was written out: one node is left, with the same values."""
+
+from hypothesis import given, settings, strategies as st
+
+from burn_import.passes import simplify
+from tests.importer.passes.cases import graph_of, listing, same_values
+
+#: How the key, of whose heads and sizes there are {h} and {d}, is turned.
+KEYS = {
+    "transposed": ("[B, {h}, T, {d}]", "t = Transpose<perm = [0, 1, 3, 2]>(k)"),
+    "permuted": ("[B, T, {h}, {d}]", "t = Transpose<perm = [0, 2, 3, 1]>(k)"),
+    "stacked": (
+        "[B, {h}, T, {d}]",
+        """batch = Shape<start = 0, end = 1>(k)
+        length = Shape<start = 2, end = 3>(k)
+        heads = Constant<value = int64[1] {{ {h} }}>()
+        size = Constant<value = int64[1] {{ {d} }}>()
+        rest = Constant<value = int64[1] {{-1}}>()
+        stack = Concat<axis = 0>(rest, length, size)
+        whole = Concat<axis = 0>(batch, heads, size, length)
+        k3 = Reshape(k, stack)
+        t3 = Transpose<perm = [0, 2, 1]>(k3)
+        t = Reshape(t3, whole)""",
+    ),
+}
+SCALES = {
+    "none": ("", "", ""),
+    "query": ("c", "", ""),
+    "both": ("c", "c", ""),
+    "product": ("", "", "s2 = Mul(c, s)"),
+    "quotient": ("", "", "s2 = Div(s, c)"),
+    "key": ("", "c", ""),
+}
+MASKS = {
+    "none": "w = Softmax(s4)",
+    "added": "m = Where(seen, zero, low) a = Add(m, s4) w = Softmax(a)",
+    "two": """m = Where(seen, zero, low) a = Add(s4, few) b = Add(a, m)
+        w = Softmax<axis = 3>(b)""",
+    "guarded": """m = Where(seen, zero, least) a = Add(s4, m) w0 = Softmax(a)
+        n = IsNaN(w0) w = Where(n, zero, w0)""",
+    "chosen": "a = Where(seen, s4, low) w = Softmax(a)",
+    "chosen, guarded": """a = Where(seen, s4, least) w0 = Softmax(a)
+        n = IsNaN(w0) w = Where(n, zero, w0)""",
+}
+
+
+@st.composite
+def models(draw: st.DrawFn) -> str:
+    """A model that ends with attention, in float64."""
+    heads, size = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    shape, turned = draw(st.sampled_from(list(KEYS.values())))
+    query, key, after = draw(st.sampled_from(list(SCALES.values())))
+    capped = draw(st.booleans())
+    scale = draw(st.floats(0.05, 3.0))
+    lines = [
+        f"c = Constant<value = double {{ {scale:.6f} }}>()",
+        "zero = Constant<value = double {0}>()",
+        "low = Constant<value = double {-1e38}>()",
+        "least = Constant<value = double {-inf}>()",
+        "cap = Constant<value = double {1.5}>()",
+        turned.format(h=heads, d=size),
+        "q2 = Mul(q, c)" if query else "q2 = Identity(q)",
+        "t2 = Mul(c, t)" if key else "t2 = Identity(t)",
+        "s = MatMul(q2, t2)",
+        after or "s2 = Identity(s)",
+        (
+            "d = Div(s2, cap) h = Tanh(d) s4 = Mul(h, cap)"
+            if capped
+            else "s4 = Identity(s2)"
+        ),
+        draw(st.sampled_from(list(MASKS.values()))),
+        "y = MatMul(w, v)",
+    ]
+    inputs = (
+        f"double[B, {heads}, S, {size}] q, double{shape.format(h=heads, d=size)} k, "
+        f"double[B, {heads}, T, 6] v, bool[B, 1, S, T] seen"
+    )
+    body = "\n".join(lines)
+    return (
+        f"g ({inputs}) => (double[B, {heads}, S, 6] y) <double[{heads}, 1, 1] few> "
+        f"{{\n{body}\n}}"
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(models())
+def test_attention_is_recovered_and_keeps_values(model: str) -> None:
+    graph = graph_of(model)
+    simple = simplify(graph)
+    kinds = [node.op.onnx for node in simple.nodes]
+    assert kinds.count("Attention") == 1, listing(simple)
+    assert not {"Softmax", "MatMul", "IsNaN"} & set(kinds)
+    same_values(graph, simple, 1e-10)
