@@ -53,7 +53,7 @@ class Dataflow:
     def scalar(self, name: str | None) -> float | None:
         """The one element of a stored floating operand; None unless it is finite."""
         array = self.stored(name)
-        if array is None or array.size != 1 or self.is_discrete(name):
+        if array is None or array.size != 1 or not is_float(array.dtype):
             return None
         value = float(array.reshape(()))
         return value if isfinite(value) else None

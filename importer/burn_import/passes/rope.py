@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from burn.dtypes import is_float
 from burn_import.passes.arrays import equal
 from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.rewrite import changed, common_scope
@@ -105,7 +106,9 @@ class _Rewriter:
     ) -> Node | None:
         if not self.flow.are_inside(inner, node):
             return None
-        shape = self.flow.extents(x)
+        shape, t = self.flow.extents(x), self.flow.graph.type(x)
+        if t is None or not is_float(t.dtype):
+            return None
         if len(shape) != 4 or self.flow.extents(node.output) != shape:
             return None
         tables = [self.table(name, shape) for name in (cos, sin)]
