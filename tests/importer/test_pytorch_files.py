@@ -1,6 +1,7 @@
 """Files of PyTorch: every container, dtype and kind of view gives its values."""
 
 import itertools
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from burn_import.pytorch import Checkpoint, read
 from burn_import.pytorch.tensors import Tensor
-from burn_ir import InvalidModel
+from burn_ir import InvalidModel, UnreadableFile
 from tests.importer.pytorch_files import (
     CONTAINERS,
     KINDS,
@@ -352,3 +353,43 @@ def test_an_object_of_no_class_is_inert(tmp_path: Path) -> None:
     assert list(found) == ["w"]
     reason = "an object of argparse.Namespace, which is not built"
     assert found.skipped == {"args": reason}
+
+
+def wide(content: bytes) -> bytes:
+    """Return an archive with all its sizes and places in eight bytes."""
+    end = content.rindex(b"PK\5\6")
+    count, size, begin = struct.unpack_from("<H2I", content, end + 10)
+    listed, at = b"", begin
+    while at < end:
+        fields = list(struct.unpack_from("<4s6H3I5H2I", content, at))
+        name = content[at + 46 : at + 46 + fields[10]]
+        numbers = fields[9], fields[8], fields[16]
+        fields[8] = fields[9] = fields[16] = 2**32 - 1
+        other = struct.pack("<2HH", 0x7777, 2, 9)
+        extra = other + struct.pack("<2H3Q", 1, 24, *numbers)
+        fields[11] = len(extra)
+        listed += struct.pack("<4s6H3I5H2I", *fields) + name + extra
+        at += 46 + len(name)
+    place = begin + len(listed)
+    tail = struct.pack("<4sQ2H2I", b"PK\6\6", 44, 45, 45, 0, 0)
+    tail += struct.pack("<4Q", count, count, len(listed), begin)
+    tail += struct.pack("<4sIQI", b"PK\6\7", 0, place, 1)
+    few = struct.pack(
+        "<4s4H2IH", b"PK\5\6", 0, 0, *[2**16 - 1] * 2, *[2**32 - 1] * 2, 0
+    )
+    return content[:begin] + listed + tail + few
+
+
+def test_archives_of_the_wide_form(tmp_path: Path) -> None:
+    content = wide(zip_file({"w": tensor("0", W), "v": tensor("1", V)}))
+    found = opened(tmp_path, content)
+    same(found["w"].array(), W)
+    same(found["v"].array(), V)
+    for at, message in (
+        (content.rindex(b"PK\6\6"), "whose end is damaged"),
+        (content.rindex(b"PK\1\2"), "list is damaged"),
+        (content.rindex(struct.pack("<2H", 1, 24)), "the sizes of a large entry"),
+    ):
+        broken = content[:at] + b"XX" + content[at + 2 :]
+        with pytest.raises(UnreadableFile, match=message):
+            opened(tmp_path, broken)

@@ -264,9 +264,13 @@ def test_shards(kind: str, tmp_path: Path) -> None:
     "name", ["../two.bin", "sub/two.bin", "", "..", "a\\b", "C:x", "a\0b", "gone", 3]
 )
 def test_files_that_are_not_beside_the_index(name: Any, tmp_path: Path) -> None:
-    index, _ = sharded(tmp_path, "bin")
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    index, _ = sharded(tmp_path / "in", "bin")
+    for folder in ("in/sub", "."):
+        (tmp_path / folder / "two.bin").write_bytes(zip_file({"c": tensor("0", W)}))
     index.write_text(json.dumps({"weight_map": {"c": name}}))
-    with pytest.raises(UnreadableFile, match="beside the index"):
+    message = "no such file" if name == "gone" else "the name of a file"
+    with pytest.raises(UnreadableFile, match=f"{message} beside the index"):
         read(index)
 
 

@@ -185,6 +185,14 @@ def test_what_is_refused_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["net.pt"]
 
 
+def test_a_refused_call_comes_with_a_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt"
+    path.write_bytes(zip_file([Call(Name("mine", "Kind"), ("x",))]))
+    answer = run(path, "-o", tmp_path / "o.safetensors")
+    assert "calls mine.Kind, which is refused" in answer.stderr
+    assert "= help: where you trust the file" in answer.stderr
+
+
 def test_a_key_that_is_not_there(net: Path, tmp_path: Path) -> None:
     answer = run(net, "-o", tmp_path / "o.safetensors", "--top-level-key", "model")
     assert answer.exit_code == 5 and "got 'state_dict', 'args'" in answer.stderr

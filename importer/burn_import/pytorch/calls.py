@@ -13,7 +13,7 @@ from typing import TypeAlias
 from burn_import.pytorch.keys import checked_key
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.pytorch.values import Bytes, Global, Instance, Value, named
-from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir import InvalidModel, Problem, UnsupportedModel
 
 Loader: TypeAlias = "Callable[[memoryview, Context], Value]"
 
@@ -50,6 +50,9 @@ class Context:
         return replace(self, nested=None)
 
 
+_REMEDY = (
+    "where you trust the file, load it in PyTorch and save the state_dict of its model"
+)
 Function = Callable[[Context, tuple[Value, ...]], Value]
 _TABLE: dict[str, tuple[Function, int, int]] = {}
 
@@ -77,11 +80,12 @@ def call(context: Context, function: Value, args: Value) -> Value:
     if not isinstance(function, Global):
         raise UnsupportedModel(f"the pickle calls {named(function)}, not a function")
     if function.path not in _TABLE:
-        raise UnsupportedModel(
+        message = (
             f"the pickle calls {function}, which is refused: only functions that are "
             "known to rebuild tensors and plain data are allowed, since any other can "
             "run code"
         )
+        raise UnsupportedModel([Problem(message, hint=_REMEDY)])
     body, low, high = _TABLE[function.path]
     if not isinstance(args, tuple) or not low <= len(args) <= high:
         got = len(args) if isinstance(args, tuple) else named(args)

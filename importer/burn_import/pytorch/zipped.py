@@ -205,8 +205,11 @@ def _first_byte(
         extra = bytes(data[begin - extra_size : begin])
         size, packed, _ = _wide(extra, [size, packed, 0])
     _, _, *sizes = said
-    follow = flags & _SIZES_FOLLOW and not (crc or packed or size)
-    same = follow or [crc, packed, size] == sizes
+    follow = flags & _SIZES_FOLLOW
+    same = all(
+        here == there or (follow and not here)
+        for here, there in zip((crc, packed, size), sizes, strict=True)
+    )
     if magic != b"PK\3\4" or local != raw or (flags, method) != said[:2] or not same:
         raise UnreadableFile(f"{where}: the archive says two things of this entry")
     if method == _STORED and sizes[1] != sizes[2]:
