@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -56,9 +58,10 @@ class _Run:
         self.graph = graph
         self.layer_paths = layer_paths
         self.tracer = Tracer()
-        self.values: dict[str, Any] = {}
+        self.values: ChainMap[str, Any] = ChainMap()
         self.layers: dict[Path, Layer] = {}
-        self.extents: set[Dim] = set()
+        #: In the order in which they became known; those of a body go with it.
+        self.extents: dict[Dim, None] = {}
         self.loops = 0
 
     def parameter(self, name: str) -> Symbol:
@@ -76,7 +79,8 @@ class _Run:
 
     def note(self, known: Type | None) -> None:
         if known is not None and known.shape is not None:
-            self.extents.update(d for d in known.shape if isinstance(d, Poly))
+            found = (d for d in known.shape if isinstance(d, Poly))
+            self.extents.update(dict.fromkeys(found))
 
     def block(
         self, items: Sequence[Item], outputs: Sequence[str], inputs: Sequence[str] = ()
@@ -209,25 +213,29 @@ class _Run:
         targets = self.targets(node, graph)
         self.tracer.append(ModuleCall(path, args, targets))
 
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Within, what becomes known is known to the body of a node alone."""
+        known = len(self.extents)
+        self.values = self.values.new_child()
+        yield
+        self.values = self.values.parents
+        while len(self.extents) > known:
+            self.extents.popitem()
+
     def choice(self, branch: Branch, node: Node, graph: Graph) -> None:
-        outer, extents = dict(self.values), set(self.extents)
         blocks = []
         for body in (branch.then, branch.orelse):
-            self.values = {
-                **outer,
-                **dict(zip(body.inputs, branch.operands, strict=True)),
-            }
-            self.extents = set(extents)
-            blocks.append(self.body(body))
-        self.values, self.extents = outer, extents
+            with self.inside():
+                self.values.update(zip(body.inputs, branch.operands, strict=True))
+                blocks.append(self.body(body))
         targets = self.targets(node, graph)
         self.tracer.append(Choice(branch.condition, blocks[0], blocks[1], targets))
 
     def repeat(self, loop: Repeat, node: Node, graph: Graph) -> None:
         """The rounds of a loop, and what is made of their pieces after them."""
-        outer, extents = dict(self.values), set(self.extents)
-        counter, state, items, block = self.rounds(loop)
-        self.values, self.extents = outer, extents
+        with self.inside():
+            counter, state, items, block = self.rounds(loop)
         count = len(loop.carried)
         carried = [
             Symbol() if name is None else self.define(name, graph).data
@@ -268,7 +276,7 @@ class _Run:
             del names[:2]
         else:
             counter = symbol(f"?round{self.loops}")
-        self.extents.add(counter)
+        self.extents[counter] = None
         state = [self.define(name, body).data for name in names[: len(loop.carried)]]
         del names[: len(loop.carried)]
         items = self.pieces(loop, names, counter)
@@ -312,14 +320,13 @@ class _Run:
 
     def derivation(self, of: Derivative, node: Node, graph: Graph) -> None:
         """A function of its own, and its gradient."""
-        outer, extents = dict(self.values), set(self.extents)
         block = Block()
         self.tracer.blocks.append(block)
         names = of.body.inputs
-        state = [self.define(n, of.body).data for n in names[: len(of.operands)]]
-        self.values.update(zip(names[len(state) :], of.captured, strict=True))
-        self.fill(block, of.body)
-        self.values, self.extents = outer, extents
+        with self.inside():
+            state = [self.define(n, of.body).data for n in names[: len(of.operands)]]
+            self.values.update(zip(names[len(state) :], of.captured, strict=True))
+            self.fill(block, of.body)
         targets = self.targets(node, graph)
         targets += [Symbol() for _ in range(of.count - len(targets))]
         args = list(of.operands)

@@ -94,8 +94,11 @@ class Extents:
         elif isinstance(statement, Repetition):
             state = [*statement.state, *(item for item, _ in statement.items)]
             self._count(statement)
+        outside = len(available)
         for block in blocks_of(statement):
-            self._plan_block(block, [*available, *state])
+            available += state
+            self._plan_block(block, available)
+            del available[outside:]
         if isinstance(statement, Repetition):
             self.depth -= 1
         available += statement.targets
