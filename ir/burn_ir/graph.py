@@ -120,7 +120,3 @@ class Graph:
     def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:
         """This graph with other nodes."""
         return replace(self, nodes=tuple(nodes))
-
-    def with_types(self, types: Mapping[str, Type]) -> Graph:
-        """This graph with what more has been learnt of its values."""
-        return replace(self, types=types)

@@ -61,10 +61,6 @@ class Draft:
         kept = {k: v for k, v in self.attrs.items() if k not in drop}
         return replace(self, node=replace(self.node, attrs={**kept, **attrs}))
 
-    def with_operator(self, op_type: str) -> Draft:
-        """As another operator of the same domain, at its newest version."""
-        return replace(self, node=replace(self.node, op_type=op_type))
-
     def with_input(self, position: int, name: str | None) -> Draft:
         """With an operand replaced or added."""
         inputs: list[str | None] = list(self.node.inputs)

@@ -13,7 +13,15 @@ import numpy as np
 
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.support import Array, accumulate, namespace, pair
-from burn.ops.window import Extents, Padding, Windows, every_window, transposed, windows
+from burn.ops.window import (
+    Extents,
+    Padding,
+    Windows,
+    every_window,
+    per_axis,
+    transposed,
+    windows,
+)
 from burn.primitive import composite, primitive
 
 # The largest matrix of windows that is made at once, in bytes.
@@ -157,9 +165,9 @@ def conv_transpose_to(
     """
     counts, kernel = x.shape[2:], weight.shape[2:]
     rank = len(counts)
-    steps, gaps, more = (spread(n, rank) for n in (stride, dilation, output_padding))
+    steps, gaps, more = (per_axis(n, rank) for n in (stride, dilation, output_padding))
     wanted = (
-        spread(size, rank)
+        per_axis(size, rank, "size")
         if size is not None
         else [n * step for n, step in zip(counts, steps, strict=True)]
     )
@@ -181,11 +189,6 @@ def conv_transpose_to(
         dilation=dilation,
         groups=groups,
     )
-
-
-def spread(value: Extents, rank: int) -> tuple[int, ...]:
-    """One number for every axis."""
-    return (value,) * rank if isinstance(value, int) else tuple(value)
 
 
 @primitive
