@@ -7,6 +7,7 @@ and no two layers would be alike.
 
 from __future__ import annotations
 
+from burn.dtypes import is_float
 from burn_import.structure.parts import Path
 from burn_import.structure.paths import Places, common
 from burn_ir.graph import Graph, Node
@@ -24,6 +25,8 @@ def hoisted(graph: Graph, found: Places) -> Places:
         run.want(node)
     for node in graph.nodes:
         run.settle(node)
+    for node in reversed(graph.nodes):
+        run.bring_back(node, found.scopes[id(node)])
     return Places(found.layers, run.scopes)
 
 
@@ -32,6 +35,7 @@ class _Hoisting:
         self.layers = found.layers
         self.scopes = dict(found.scopes)
         self.users = graph.users()
+        self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
         self.made: dict[str, Path] = {}
         self.owning = {
@@ -49,8 +53,29 @@ class _Hoisting:
             if name is not None
             for user in self.users.get(name, ())
         ]
-        fixed = id(node) in self.layers or bool(node.op.bodies())
+        fixed = id(node) in self.layers or bool(node.op.bodies()) or self.owns(node)
         self.wanted[id(node)] = own if fixed else common([own, *readers])
+
+    def owns(self, node: Node) -> bool:
+        """Whether ``node`` reads a stored weight, whose key says where it belongs."""
+        stored = [n for n in node.inputs if n is not None and n in self.constants]
+        return any(is_float(self.constants[n].dtype) and "." in n for n in stored)
+
+    def bring_back(self, node: Node, own: Path) -> None:
+        """Undo a move if all who read ``node`` stayed inside."""
+        moved = self.scopes[id(node)]
+        if moved == own:
+            return
+        readers = [
+            self.scopes[id(user)]
+            for name in node.outputs
+            if name is not None
+            for user in self.users.get(name, ())
+        ]
+        home = common([own, *readers])
+        while home and len(home) < len(own) and own[len(home)].isdigit():
+            home = home[:-1]  # a list runs nothing
+        self.scopes[id(node)] = max(moved, home, key=len)
 
     def settle(self, node: Node) -> None:
         """Move ``node`` as far out as what it reads, and modules around it, allow."""
