@@ -107,3 +107,16 @@ def role(symbol: Symbol, statement: Statement) -> str:
 def _module_role(statement: ModuleCall) -> str:
     words = [segment for segment in statement.path if not segment.isdigit()]
     return snake(words[-1]) if words else ""
+
+
+def nested(names: list[str], statement: Statement) -> list[str]:
+    """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
+    places = getattr(statement, "results", None) or range(len(names))
+    found = []
+    for place in places:
+        inner = [place] if isinstance(place, int) else list(place)
+        text = ", ".join(names[i] for i in inner)
+        unread = all(names[i] == "_" for i in inner)
+        whole = text if isinstance(place, int) else f"({text})"
+        found.append("_" if unread else whole)
+    return found

@@ -1,0 +1,163 @@
+"""One layer of PyTorch's in the place of ONNX's, and what others read of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from burn_import.passes.arrays import integers
+from burn_import.passes.dataflow import Dataflow
+from burn_import.passes.recurrent_nodes import (
+    STATES,
+    Single,
+    concatenation,
+    is_spent,
+    joined,
+    permutation,
+)
+from burn_import.passes.recurrent_weights import Parameters
+from burn_import.passes.rewrite import common_scope
+from burn_ir.graph import Node
+from burn_ir.op import Op, operators
+from burn_ir.ops.recurrent import GRU, LSTM, RNN
+
+#: Exchanges batch and time.
+TURN = (1, 0, 2)
+
+
+def place(
+    flow: Dataflow, parameters: Parameters, stack: list[Single], states: list[str]
+) -> Mapping[int, list[Node]]:
+    """What stands in place of nodes, by their identity: one layer for a ``stack``.
+
+    ``states`` are its first states, none if they are zeros.
+    """
+    return _Placing(flow, stack).replaced(parameters, states)
+
+
+@dataclass
+class _Placing:
+    flow: Dataflow
+    stack: list[Single]
+    #: The nodes that the layer stands for.
+    gone: list[Node] = field(default_factory=list)
+    #: What makes of its results what others read.
+    after: list[Node] = field(default_factory=list)
+
+    def replaced(
+        self, parameters: Parameters, states: list[str]
+    ) -> Mapping[int, list[Node]]:
+        head = self.stack[0]
+        nodes = [one.node for one in self.stack]
+        weights = [
+            name
+            for number, one in enumerate(self.stack)
+            for name in parameters.stored(one.kind, one.packed, number)
+        ]
+        x, y, batch_first = self.ends()
+        lasts = [self.last_state(k) for k in range(1, 1 + STATES[head.kind])]
+        given = states or [None] * len(lasts)
+        scope, classes = common_scope(*nodes)
+        layer = replace(
+            nodes[0],
+            op=_operator(head, len(nodes), batch_first),
+            inputs=(x, *given, *weights),
+            outputs=(y, *lasts),
+            scope=scope,
+            classes=classes,
+        )
+        gone: dict[int, list[Node]] = {id(node): [] for node in (*nodes, *self.gone)}
+        after = [replace(n, scope=scope[:-1], classes=classes[:-1]) for n in self.after]
+        return {**gone, id(nodes[0]): [layer, *after]}
+
+    def ends(self) -> tuple[str | None, str, bool]:
+        """The input, the name of all outputs, and whether the batch is first in both.
+
+        It is if the input is turned, and everybody turns the outputs back.
+        """
+        x, last = self.stack[0].node.inputs[0], self.stack[-1]
+        turning = self.flow.made_by(x, "Transpose")
+        if turning is not None and permutation(turning) == TURN:
+            turned = self.turned(last)
+            if turned is not None:
+                return turning.inputs[0], self.same(turned, last), True
+        return x, self.by_time(last), False
+
+    def turned(self, last: Single) -> list[Node] | None:
+        """The nodes that make all outputs with the batch first; None if somebody
+        reads others.
+        """
+        found = []
+        for one in joined(self.flow, last):
+            readers = self.flow.users.get(one.value, [])
+            turning = [n for n in readers if permutation(n) == TURN]
+            found += [one.node] if one.batch_first else turning
+        spent = is_spent(self.flow, last.node.outputs[0], {id(node) for node in found})
+        return found if spent else None
+
+    def same(self, nodes: list[Node], last: Single) -> str:
+        """The name of what all ``nodes`` make, which the layer now makes for them."""
+        self.gone += nodes
+        if not nodes:
+            return self.flow.fresh(f"{last.node.outputs[0] or last.kind}_joined")
+        name = nodes[0].output
+        self.after += [_node("Identity", name, output=n.output) for n in nodes[1:]]
+        return name
+
+    def by_time(self, last: Single) -> str:
+        """The name of all outputs with time first; others are made of it."""
+        every = joined(self.flow, last)
+        y = self.same([one.node for one in every if not one.batch_first], last)
+        for one in every:
+            if one.batch_first:
+                self.gone.append(one.node)
+                self.after.append(_node("Transpose", y, output=one.value, perm=TURN))
+        name = last.node.outputs[0]
+        if name is not None:
+            self.after += self.with_directions(y, name, last)
+        return y
+
+    def with_directions(self, y: str, name: str, last: Single) -> list[Node]:
+        """What makes ``name``, all outputs as ONNX has them, of ``y``."""
+        if last.ways == 1:
+            axes = integers(self.flow.graph, [1])
+            return [_node("Unsqueeze", y, axes, output=name)]
+        shape = integers(self.flow.graph, [0, 0, 2, last.hidden])
+        split = self.flow.fresh(f"{name}_split")
+        return [
+            _node("Reshape", y, shape, output=split),
+            _node("Transpose", split, output=name, perm=(0, 2, 1, 3)),
+        ]
+
+    def last_state(self, position: int) -> str | None:
+        """The name of the last states of all layers; of each one, it is a part."""
+        names = [(*one.node.outputs, None, None)[position] for one in self.stack]
+        if len(names) == 1:
+            return names[0]
+        graph = self.flow.graph
+        whole = concatenation(self.flow, names)
+        if whole is not None:
+            self.gone.append(whole)
+            name = whole.output
+        else:
+            name = self.flow.fresh(f"{names[-1] or 'state'}_all")
+        ways, axes = self.stack[0].ways, integers(graph, [0])
+        for number, part in enumerate(names):
+            if part is not None:
+                bounds = [integers(graph, [n * ways]) for n in (number, number + 1)]
+                self.after.append(_node("Slice", name, *bounds, axes, output=part))
+        return name
+
+
+def _operator(head: Single, layers: int, batch_first: bool) -> Op:
+    both = head.ways == 2
+    if head.kind == "LSTM":
+        return LSTM(layers, batch_first, both)
+    if head.kind == "GRU":
+        return GRU(layers, batch_first, both)
+    nonlinearity = "relu" if head.nonlinearity == "relu" else "tanh"
+    return RNN(layers, nonlinearity, batch_first, both)
+
+
+def _node(onnx: str, *inputs: str, output: str, **attrs: object) -> Node:
+    return Node(operators()["", onnx](**attrs), inputs, (output,))
