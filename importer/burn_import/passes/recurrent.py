@@ -18,8 +18,9 @@ from burn_import.passes.recurrent_nodes import (
     joined,
     part,
     single_of,
+    without_zeros,
 )
-from burn_import.passes.recurrent_results import place
+from burn_import.passes.recurrent_results import Plan
 from burn_import.passes.recurrent_weights import Parameters, owner
 from burn_import.passes.rewrite import changed
 from burn_ir.graph import Graph, Node
@@ -58,16 +59,21 @@ class _Recovery:
             single = single_of(self.flow, node)
             if single is not None:
                 self.singles[id(node)] = single
-        for stack in self.stacks():
+        stacks = list(self.stacks())
+        plan = Plan(self.flow, self.parameters)
+        for stack in reversed(stacks):
+            plan.look_ahead(stack)
+        for stack in stacks:
             states = self.first_states(stack)
             assert states is not None
-            self.instead.update(place(self.flow, self.parameters, stack, states))
+            self.instead.update(plan.place(stack, states))
         nodes = [n for node in self.graph.nodes for n in self.placed(node)]
         return changed(self.graph, nodes)
 
     def placed(self, node: Node) -> list[Node]:
         """What stands where ``node`` stood."""
-        return self.instead.get(id(node), [node])
+        made = self.instead.get(id(node))
+        return [without_zeros(self.flow, node)] if made is None else made
 
     def stacks(self) -> Iterable[list[Single]]:
         """The layers, those on top of each other together."""

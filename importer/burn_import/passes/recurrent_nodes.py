@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.recurrent_weights import are_weights
@@ -78,6 +78,16 @@ def single_of(flow: Dataflow, node: Node) -> Single | None:
     if r.shape[0] != ways:
         return None
     return Single(node, packed, given, squash, ways, r.shape[2])
+
+
+def without_zeros(flow: Dataflow, node: Node) -> Node:
+    """``node`` without first states that are zeros, if it is a layer of ONNX's."""
+    if node.op.domain or node.op.onnx not in KINDS:
+        return node
+    stop = 5 + STATES[node.op.onnx]
+    states = [None if flow.magnitude(n) == 0 else n for n in node.inputs[5:stop]]
+    inputs = (*node.inputs[:5], *states, *node.inputs[stop:])
+    return node if inputs == node.inputs else replace(node, inputs=inputs)
 
 
 def nonlinearity_of(node: Node) -> str:

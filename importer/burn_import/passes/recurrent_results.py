@@ -25,81 +25,139 @@ from burn_ir.ops.recurrent import GRU, LSTM, RNN
 TURN = (1, 0, 2)
 
 
-def place(
-    flow: Dataflow, parameters: Parameters, stack: list[Single], states: list[str]
-) -> Mapping[int, list[Node]]:
-    """What stands in place of nodes, by their identity: one layer for a ``stack``.
+@dataclass
+class Plan:
+    """What the layers of a graph know of each other.
 
-    ``states`` are its first states, none if they are zeros.
+    A layer may have the batch first if what it reads is turned for it, and everybody
+    turns its outputs back. Between two such layers nobody turns anything.
     """
-    return _Placing(flow, stack).replaced(parameters, states)
+
+    flow: Dataflow
+    parameters: Parameters
+    #: The nodes that turn a layer's outputs, by the last node of a stack that has any.
+    ends: dict[int, list[Node]] = field(default_factory=dict)
+    #: The first nodes of these stacks.
+    heads: set[int] = field(default_factory=set)
+    #: Outputs with the batch first by the name of those with time first.
+    by_batch: dict[str, str] = field(default_factory=dict)
+
+    def look_ahead(self, stack: list[Single]) -> None:
+        """Note how the outputs of a stack are read; those after it are known."""
+        head, last = stack[0], stack[-1]
+        found: list[Node] = []
+        absorbed: set[int] = set()
+        for one in joined(self.flow, last):
+            readers = self.flow.users.get(one.value, [])
+            turning = [n for n in readers if len(permutation(n)) == 3]
+            found += [one.node] if one.batch_first else turning
+            absorbed.update(
+                id(n)
+                for n in readers
+                if id(n) in self.heads and n.inputs[0] == one.value
+            )
+        absorbed.update(id(node) for node in found)
+        if is_spent(self.flow, last.node.outputs[0], absorbed):
+            self.ends[id(last.node)] = found
+            if not head.states:
+                self.heads.add(id(head.node))
+
+    def place(self, stack: list[Single], states: list[str]) -> Mapping[int, list[Node]]:
+        """What stands in place of nodes, by their identity: one layer for a ``stack``.
+
+        ``states`` are its first states, none if they are zeros.
+        """
+        return _Placing(self, stack).replaced(states)
 
 
 @dataclass
 class _Placing:
-    flow: Dataflow
+    plan: Plan
     stack: list[Single]
     #: The nodes that the layer stands for.
     gone: list[Node] = field(default_factory=list)
+    #: What turns its input.
+    before: list[Node] = field(default_factory=list)
     #: What makes of its results what others read.
     after: list[Node] = field(default_factory=list)
 
-    def replaced(
-        self, parameters: Parameters, states: list[str]
-    ) -> Mapping[int, list[Node]]:
+    @property
+    def flow(self) -> Dataflow:
+        return self.plan.flow
+
+    def replaced(self, states: list[str]) -> Mapping[int, list[Node]]:
         head = self.stack[0]
         nodes = [one.node for one in self.stack]
         weights = [
             name
             for number, one in enumerate(self.stack)
-            for name in parameters.stored(one.kind, one.packed, number)
+            for name in self.plan.parameters.stored(one.kind, one.packed, number)
         ]
-        x, y, batch_first = self.ends()
+        x, y, batch_first = self.sequences()
         lasts = [self.last_state(k) for k in range(1, 1 + STATES[head.kind])]
-        given = states or [None] * len(lasts)
         scope, classes = common_scope(*nodes)
         layer = replace(
             nodes[0],
             op=_operator(head, len(nodes), batch_first),
-            inputs=(x, *given, *weights),
+            inputs=(x, *(states or [None] * len(lasts)), *weights),
             outputs=(y, *lasts),
             scope=scope,
             classes=classes,
         )
         gone: dict[int, list[Node]] = {id(node): [] for node in (*nodes, *self.gone)}
-        after = [replace(n, scope=scope[:-1], classes=classes[:-1]) for n in self.after]
-        return {**gone, id(nodes[0]): [layer, *after]}
+        before, after = (
+            [replace(n, scope=scope[:-1], classes=classes[:-1]) for n in made]
+            for made in (self.before, self.after)
+        )
+        return {**gone, id(nodes[0]): [*before, layer, *after]}
 
-    def ends(self) -> tuple[str | None, str, bool]:
-        """The input, the name of all outputs, and whether the batch is first in both.
+    def sequences(self) -> tuple[str | None, str, bool]:
+        """The input, the name of all outputs, and whether the batch is first in both."""
+        last = self.stack[-1]
+        ends = self.plan.ends.get(id(last.node))
+        x = None if ends is None else self.by_batch(self.stack[0].node.inputs[0])
+        if ends is None or x is None:
+            return self.stack[0].node.inputs[0], self.by_time(last), False
+        y = self.turned(ends, last)
+        values = [one.value for one in joined(self.flow, last) if not one.batch_first]
+        self.plan.by_batch.update(dict.fromkeys(values, y))
+        return x, y, True
 
-        It is if the input is turned, and everybody turns the outputs back.
-        """
-        x, last = self.stack[0].node.inputs[0], self.stack[-1]
-        turning = self.flow.made_by(x, "Transpose")
-        if turning is not None and permutation(turning) == TURN:
-            turned = self.turned(last)
-            if turned is not None:
-                return turning.inputs[0], self.same(turned, last), True
-        return x, self.by_time(last), False
+    def by_batch(self, x: str | None) -> str | None:
+        """The input with the batch first; None if it is not turned from there."""
+        if x in self.plan.by_batch:
+            return self.plan.by_batch[x]
+        node = self.flow.made_by(x, "Transpose")
+        perm = permutation(node)
+        if node is None or x is None or len(perm) != 3:
+            return None
+        if perm == TURN:
+            return node.inputs[0]
+        name = self.flow.fresh(f"{x}.turned")
+        turned = (perm[1], perm[0], perm[2])
+        source = node.inputs[0]
+        assert source is not None
+        self.before.append(_node("Transpose", source, output=name, perm=turned))
+        return name
 
-    def turned(self, last: Single) -> list[Node] | None:
-        """The nodes that make all outputs with the batch first; None if somebody
-        reads others.
-        """
-        found = []
-        for one in joined(self.flow, last):
-            readers = self.flow.users.get(one.value, [])
-            turning = [n for n in readers if permutation(n) == TURN]
-            found += [one.node] if one.batch_first else turning
-        spent = is_spent(self.flow, last.node.outputs[0], {id(node) for node in found})
-        return found if spent else None
+    def turned(self, ends: list[Node], last: Single) -> str:
+        """The name of all outputs with the batch first, which ``ends`` are made of."""
+        plain = [node for node in ends if permutation(node) in ((), TURN)]
+        y = self.same(plain, last)
+        for node in ends:
+            perm = permutation(node)
+            if perm not in ((), TURN):
+                self.gone.append(node)
+                other = tuple(TURN[axis] for axis in perm)
+                made = _node("Transpose", y, output=node.output, perm=other)
+                self.after.append(made)
+        return y
 
     def same(self, nodes: list[Node], last: Single) -> str:
         """The name of what all ``nodes`` make, which the layer now makes for them."""
         self.gone += nodes
         if not nodes:
-            return self.flow.fresh(f"{last.node.outputs[0] or last.kind}_joined")
+            return self.flow.fresh(f"{last.node.outputs[0] or last.kind}.joined")
         name = nodes[0].output
         self.after += [_node("Identity", name, output=n.output) for n in nodes[1:]]
         return name
@@ -123,7 +181,7 @@ class _Placing:
             axes = integers(self.flow.graph, [1])
             return [_node("Unsqueeze", y, axes, output=name)]
         shape = integers(self.flow.graph, [0, 0, 2, last.hidden])
-        split = self.flow.fresh(f"{name}_split")
+        split = self.flow.fresh(f"{name}.split")
         return [
             _node("Reshape", y, shape, output=split),
             _node("Transpose", split, output=name, perm=(0, 2, 1, 3)),
@@ -140,7 +198,7 @@ class _Placing:
             self.gone.append(whole)
             name = whole.output
         else:
-            name = self.flow.fresh(f"{names[-1] or 'state'}_all")
+            name = self.flow.fresh(f"{names[-1] or 'state'}.all")
         ways, axes = self.stack[0].ways, integers(graph, [0])
         for number, part in enumerate(names):
             if part is not None:
