@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from burn import ops
 from burn_ir.errors import InvalidOperand
@@ -14,34 +14,40 @@ from burn_ir.ops.recurrent import NAMES
 
 class Cell:
     """What the cells have in common: operands are the input ``[batch, input]``, the
-    states ``[batch, hidden]``, and the parameters.
+    states ``[batch, hidden]`` (all or none: zeros), and the parameters.
     """
 
     onnx: ClassVar[str]
     states: ClassVar[int]
 
-    def infer(self, x: Type, *operands: Type) -> tuple[Type, ...]:
-        weights = operands[self.states :]
+    def infer(self, x: Type, *operands: Type | None) -> tuple[Type, ...]:
+        weights = [t for t in operands[self.states :] if t is not None]
         if len(weights) not in (2, 4):
             raise InvalidOperand(f"expected 2 or 4 parameters, got {len(weights)}")
-        dtype = same_dtype(x, *operands)
+        if len({t is None for t in operands[: self.states]}) > 1:
+            raise InvalidOperand("expected all of the states or none")
+        dtype = same_dtype(x, *(t for t in operands if t is not None))
         shape = None if x.shape is None else (x.dims[0], weights[1].dims[1])
         return tuple(Type(dtype, shape) for _ in range(self.states))
 
-    def layer(self, x: Type, *operands: Type) -> Layer | None:
-        weights = operands[self.states :]
+    def layer(self, x: Type, *operands: Type | None) -> Layer | None:
+        weights = [t for t in operands[self.states :] if t is not None]
         if any(t.known is None for t in weights):
             return None
         begin = 1 + self.states
         places = range(begin, begin + len(weights))
-        options: dict[str, Any] = {} if len(weights) == 4 else {"bias": False}
+        state = (1, 2) if self.states == 2 else 1
         return Layer(
             self.onnx,
             (weights[0].dims[1], weights[1].dims[1]),
-            options,
+            self.options(len(weights) == 4),
             dict(zip(NAMES, places, strict=False)),
-            (0, (1, 2)) if self.states == 2 else (0, 1),
+            (0,) if operands[0] is None else (0, state),
         )
+
+    def options(self, biased: bool) -> dict[str, Any]:
+        """The arguments that are not at PyTorch's defaults."""
+        return {} if biased else {"bias": False}
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class LSTMCell(Cell, Op, onnx="LSTMCell", versions=(1,), domain="burn"):
     states = 2
 
     def lower(self, x: Value, h: Value, c: Value, *weights: Value) -> tuple[Value, ...]:
-        gates = _product(x, weights, 0) + _product(h, weights, 1)
+        c = _state(c, x, weights)
+        gates = _product(x, weights, 0) + _product(_state(h, x, weights), weights, 1)
         i, f, g, o = ops.split(gates, (weights[1].shape[1],) * 4, 1)
         c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
         return ops.sigmoid(o) * ops.tanh(c), c
@@ -64,12 +71,38 @@ class GRUCell(Cell, Op, onnx="GRUCell", versions=(1,), domain="burn"):
     states = 1
 
     def lower(self, x: Value, h: Value, *weights: Value) -> tuple[Value, ...]:
-        sizes = (weights[1].shape[1],) * 3
+        h, sizes = _state(h, x, weights), (weights[1].shape[1],) * 3
         r, z, n = ops.split(_product(x, weights, 0), sizes, 1)
         hr, hz, hn = ops.split(_product(h, weights, 1), sizes, 1)
         z = ops.sigmoid(z + hz)
         n = ops.tanh(n + ops.sigmoid(r + hr) * hn)
         return ((1.0 - z) * n + z * h,)
+
+
+@dataclass(frozen=True)
+class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
+    """Operands are ``x``, ``h`` and the parameters; the result is h."""
+
+    states = 1
+
+    nonlinearity: Literal["tanh", "relu"] = "tanh"
+
+    def lower(self, x: Value, h: Value, *weights: Value) -> tuple[Value, ...]:
+        h = _state(h, x, weights)
+        total = _product(x, weights, 0) + _product(h, weights, 1)
+        return (ops.tanh(total) if self.nonlinearity == "tanh" else ops.relu(total),)
+
+    def options(self, biased: bool) -> dict[str, Any]:
+        shown = super().options(biased)
+        usual = self.nonlinearity == "tanh"
+        return shown if usual else {**shown, "nonlinearity": self.nonlinearity}
+
+
+def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:
+    """A state, which is zeros if it is left out."""
+    if state is not None:
+        return state
+    return ops.zeros((x.shape[0], weights[1].shape[1]), dtype=x.dtype)
 
 
 def _product(x: Value, weights: tuple[Value, ...], place: int) -> Value:
