@@ -6,7 +6,7 @@ Exporters write a stack as one node after the other, with what turns axes betwee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from burn_import.passes.dataflow import Dataflow
@@ -20,7 +20,7 @@ from burn_import.passes.recurrent_nodes import (
     single_of,
     without_zeros,
 )
-from burn_import.passes.recurrent_results import Plan
+from burn_import.passes.recurrent_results import Plan, one_step
 from burn_import.passes.recurrent_weights import Parameters, owner
 from burn_import.passes.rewrite import changed
 from burn_ir.graph import Graph, Node
@@ -57,7 +57,12 @@ class _Recovery:
         """The graph with the layers that were found."""
         for node in self.graph.nodes:
             single = single_of(self.flow, node)
-            if single is not None:
+            if single is None:
+                continue
+            step = one_step(self.flow, self.parameters, single)
+            if step:
+                self.instead[id(node)] = step
+            else:
                 self.singles[id(node)] = single
         stacks = list(self.stacks())
         plan = Plan(self.flow, self.parameters)
@@ -113,9 +118,7 @@ class _Recovery:
 
     def are_together(self, single: Single, top: Single) -> bool:
         """Whether the file says that two layers are of one module."""
-        named = [
-            self.parameters.named(one.kind, one.packed) for one in (single, top)
-        ]
+        named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
         if named[0] is not None and named[1] is not None:
             same = named[0].module == named[1].module
             return same and named[1].number == named[0].number + 1
@@ -151,4 +154,3 @@ class _Recovery:
                 return None
             found.append(whole)
         return found
-

@@ -153,11 +153,9 @@ def joined(flow: Dataflow, single: Single) -> list[Joined]:
         perm = permutation(node)
         if perm not in ((0, 2, 1, 3), (2, 0, 1, 3)):
             continue
-        turned = perm[0] == 2
+        turned = perm != (0, 2, 1, 3)
         for reader in flow.users.get(node.output, []):
-            if reader.inputs[0] == node.output and _joins(flow, 
-                reader, single, turned
-            ):
+            if reader.inputs[0] == node.output and _joins(flow, reader, single, turned):
                 found.append(Joined(reader.output, turned, reader))
     return found
 

@@ -1,8 +1,8 @@
-"""One layer of PyTorch's in the place of ONNX's, and what others read of its results."""
+"""One layer of PyTorch's in place of ONNX's, and what others read of its results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from burn_import.passes.arrays import integers
@@ -19,7 +19,9 @@ from burn_import.passes.recurrent_weights import Parameters
 from burn_import.passes.rewrite import common_scope
 from burn_ir.graph import Node
 from burn_ir.op import Op, operators
+from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
 from burn_ir.ops.recurrent import GRU, LSTM, RNN
+from burn_ir.ops.support import known_ints
 
 #: Exchanges batch and time.
 TURN = (1, 0, 2)
@@ -86,6 +88,7 @@ class _Placing:
         return self.plan.flow
 
     def replaced(self, states: list[str]) -> Mapping[int, list[Node]]:
+        """The layer, with what turns its input and what others read of its results."""
         head = self.stack[0]
         nodes = [one.node for one in self.stack]
         weights = [
@@ -94,12 +97,13 @@ class _Placing:
             for name in self.plan.parameters.stored(one.kind, one.packed, number)
         ]
         x, y, batch_first = self.sequences()
+        omitted: list[str | None] = [None] * STATES[head.kind]
         lasts = [self.last_state(k) for k in range(1, 1 + STATES[head.kind])]
         scope, classes = common_scope(*nodes)
         layer = replace(
             nodes[0],
             op=_operator(head, len(nodes), batch_first),
-            inputs=(x, *(states or [None] * len(lasts)), *weights),
+            inputs=(x, *(states or omitted), *weights),
             outputs=(y, *lasts),
             scope=scope,
             classes=classes,
@@ -112,7 +116,7 @@ class _Placing:
         return {**gone, id(nodes[0]): [*before, layer, *after]}
 
     def sequences(self) -> tuple[str | None, str, bool]:
-        """The input, the name of all outputs, and whether the batch is first in both."""
+        """The input, the name of all outputs, whether the batch is first in both."""
         last = self.stack[-1]
         ends = self.plan.ends.get(id(last.node))
         x = None if ends is None else self.by_batch(self.stack[0].node.inputs[0])
@@ -207,14 +211,64 @@ class _Placing:
         return name
 
 
+def one_step(flow: Dataflow, parameters: Parameters, single: Single) -> list[Node]:
+    """The call of a cell that a layer is of a sequence of one, as its weights' names
+    say, with what others read of its results; nothing if it is none.
+    """
+    axes = integers(flow.graph, [0])
+    inner = [
+        _without_axis(flow, name) for name in (single.node.inputs[0], *single.states)
+    ]
+    names = parameters.cell(single.kind, single.packed)
+    if not names or None in inner:
+        return []
+    count = STATES[single.kind]
+    results = [flow.fresh(f"{single.node.outputs[0]}.step{k}") for k in range(count)]
+    cell = replace(
+        single.node,
+        op=CELLS[single.kind](single.nonlinearity),
+        inputs=(inner[0], *(inner[1:] or [None] * count), *names),
+        outputs=tuple(results),
+    )
+    every, *lasts = (*single.node.outputs, None, None)[: 1 + count]
+    made = [
+        _node("Unsqueeze", state, axes, output=name)
+        for state, name in zip(results, lasts, strict=True)
+        if name is not None
+    ]
+    if every is not None:
+        both = integers(flow.graph, [0, 1])
+        made.append(_node("Unsqueeze", results[0], both, output=every))
+    around = single.node.scope[:-1], single.node.classes[:-1]
+    made = [replace(n, scope=around[0], classes=around[1]) for n in made]
+    return [cell, *made]
+
+
+#: What makes the operator of one step.
+CELLS: Mapping[str, Callable[[str], Op]] = {
+    "LSTM": lambda _: LSTMCell(),
+    "GRU": lambda _: GRUCell(),
+    "RNN": lambda kind: RNNCell("relu" if kind == "relu" else "tanh"),
+}
+
+
+def _without_axis(flow: Dataflow, name: str | None) -> str | None:
+    """What a value is with one axis put in front."""
+    node = flow.made_by(name, "Unsqueeze")
+    if node is None or known_ints(flow.graph.type(node.inputs[1])) != (0,):
+        return None
+    return node.inputs[0]
+
+
 def _operator(head: Single, layers: int, batch_first: bool) -> Op:
     both = head.ways == 2
     if head.kind == "LSTM":
         return LSTM(layers, batch_first, both)
     if head.kind == "GRU":
         return GRU(layers, batch_first, both)
-    nonlinearity = "relu" if head.nonlinearity == "relu" else "tanh"
-    return RNN(layers, nonlinearity, batch_first, both)
+    if head.nonlinearity == "relu":
+        return RNN(layers, "relu", batch_first, both)
+    return RNN(layers, "tanh", batch_first, both)
 
 
 def _node(onnx: str, *inputs: str, output: str, **attrs: object) -> Node:

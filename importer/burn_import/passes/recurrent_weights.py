@@ -15,8 +15,8 @@ from burn_ir.types import Array
 
 #: The place in ONNX's order of each of PyTorch's gates.
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
-#: The name of the first parameter of such a layer as a file holds it.
-_PARAMETER = re.compile(r"^(.+)\.weight_ih_l(\d+)$")
+#: The name of the first parameter of such a layer, or a cell, as a file holds it.
+_PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l(\d+))?$")
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
@@ -39,11 +39,29 @@ class Parameters:
         self.graph = graph
         #: The first parameter of layers that are named as such, by its contents.
         self.first: dict[bytes, list[tuple[str, int]]] = {}
+        #: The same of cells, whose parameters have no number.
+        self.cells: dict[bytes, list[str]] = {}
         for name in graph.constants:
             found = _PARAMETER.match(name)
             if found and name not in graph.types:
                 key = graph.constants[name].tobytes()
-                self.first.setdefault(key, []).append((found[1], int(found[2])))
+                if found[2] is None:
+                    self.cells.setdefault(key, []).append(found[1])
+                else:
+                    self.first.setdefault(key, []).append((found[1], int(found[2])))
+
+    def cell(self, kind: str, packed: list[str]) -> tuple[str, ...]:
+        """The parameters of the cell of which W, R and perhaps B were ``packed``; none
+        if the file holds no such cell.
+        """
+        if not self.cells:
+            return ()
+        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        for module in self.cells.get(arrays[0].tobytes(), ()):
+            names = tuple(f"{module}.{name}" for name in NAMES[: len(arrays)])
+            if len(arrays) <= 4 and all(map(self._is, names, arrays)):
+                return names
+        return ()
 
     def named(self, kind: str, packed: list[str]) -> Named | None:
         """The layer of the file of which W, R and perhaps B were ``packed``."""
@@ -146,5 +164,3 @@ def are_weights(graph: Graph, kind: str, names: list[str | None]) -> bool:
     rows = len(GATES[kind]) * hidden
     fits = w.shape[:2] == (ways, rows) == r.shape[:2]
     return fits and all(b.shape == (ways, 2 * rows) for b in arrays[2:])
-
-

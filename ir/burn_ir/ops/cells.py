@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from burn import ops
+from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
@@ -27,7 +28,10 @@ class Cell:
         if len({t is None for t in operands[: self.states]}) > 1:
             raise InvalidOperand("expected all of the states or none")
         dtype = same_dtype(x, *(t for t in operands if t is not None))
-        shape = None if x.shape is None else (x.dims[0], weights[1].dims[1])
+        if x.shape is not None and x.rank != 2:
+            raise InvalidOperand(f"expected rank 2, got {x.name}")
+        batch = unnamed() if x.shape is None else x.dims[0]
+        shape = (batch, weights[1].dims[1])
         return tuple(Type(dtype, shape) for _ in range(self.states))
 
     def layer(self, x: Type, *operands: Type | None) -> Layer | None:

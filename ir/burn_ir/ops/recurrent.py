@@ -88,18 +88,18 @@ class Stacked:
     def packed(self, weights: list[Value]) -> list[Value]:
         """W, R and B of one layer in ONNX's layout, from its parameters."""
         each = len(weights) // self.directions
-        gated = [self.gated(value) for value in weights]
+        hidden = weights[1].shape[1]
+        gated = [self.gated(value, hidden) for value in weights]
         ways = [gated[way * each : (way + 1) * each] for way in range(self.directions)]
         matrices = [ops.stack([way[place] for way in ways]) for place in range(2)]
         if each == 2:
             return [*matrices, None]
         return [*matrices, ops.stack([ops.concat(way[2:]) for way in ways])]
 
-    def gated(self, value: Value) -> Value:
+    def gated(self, value: Value, hidden: int) -> Value:
         """One parameter with its gates in ONNX's order."""
         if len(self.gates) == 1:
             return value
-        hidden = value.shape[0] // len(self.gates)
         pieces = ops.split(value, (hidden,) * len(self.gates), 0)
         return ops.concat([pieces[gate] for gate in self.gates])
 
@@ -143,7 +143,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class LSTM(Stacked, Op, onnx="LSTM", versions=(1,), domain="burn"):
-    """Operands are ``x``, ``h0``, ``c0`` and parameters; results all, last h, last c."""
+    """Operands are ``x``, ``h0``, ``c0`` and parameters; results all and the last."""
 
     states = 2
     gates = (0, 3, 1, 2)

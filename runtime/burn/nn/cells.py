@@ -43,7 +43,8 @@ class Cell(Module):
         return ops.split(gates, (self.hidden_size,) * self.gates, 1)
 
     def _zeros(self, x: Tensor) -> Tensor:
-        return ops.zeros((x.shape[0], self.hidden_size), dtype=x.dtype)
+        zeros: Tensor = ops.zeros((x.shape[0], self.hidden_size), dtype=x.dtype)
+        return zeros
 
     def describe(self) -> str:
         bias = "" if self.bias_ih is not None else ", bias=False"
