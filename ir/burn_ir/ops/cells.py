@@ -10,7 +10,7 @@ from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
-from burn_ir.ops.recurrent import NAMES
+from burn_ir.ops.recurrent import NAMES, check_parameters
 
 
 class Cell:
@@ -25,6 +25,7 @@ class Cell:
         weights = [t for t in operands[self.states :] if t is not None]
         if len(weights) not in (2, 4):
             raise InvalidOperand(f"expected 2 or 4 parameters, got {len(weights)}")
+        check_parameters(weights)
         if len({t is None for t in operands[: self.states]}) > 1:
             raise InvalidOperand("expected all of the states or none")
         dtype = same_dtype(x, *(t for t in operands if t is not None))

@@ -49,11 +49,12 @@ class Stacked:
         weights = [t for t in operands[self.states :] if t is not None]
         if len({t is None for t in operands[: self.states]}) > 1:
             raise InvalidOperand("expected all of the first states or none")
-        each, rest = divmod(len(weights), self.num_layers * self.directions)
+        each, rest = divmod(len(weights), max(self.num_layers, 1) * self.directions)
         if rest or each not in (2, 4):
             raise InvalidOperand(
                 f"expected 2 or 4 parameters for each layer, got {len(weights)} in all"
             )
+        check_parameters(weights)
         dtype = same_dtype(x, *weights)
         if x.shape is not None and x.rank != 3:
             raise InvalidOperand(f"expected rank 3, got {x.name}")
@@ -199,6 +200,17 @@ class RNN(Stacked, Op, onnx="RNN", versions=(1,), domain="burn"):
             return shown
         layers = {k: v for k, v in shown.items() if k == "num_layers"}
         return {**layers, "nonlinearity": self.nonlinearity, **shown}
+
+
+def check_parameters(weights: list[Type]) -> None:
+    """Return if the first two parameters are matrices.
+
+    Raises:
+        InvalidOperand: they are not.
+    """
+    if any(t.shape is None or t.rank != 2 for t in weights[:2]):
+        shown = " and ".join(t.name for t in weights[:2])
+        raise InvalidOperand(f"expected matrices, got {shown}")
 
 
 def _given(operands: tuple[Value, ...]) -> tuple[Value, ...]:
