@@ -11,10 +11,15 @@ from dataclasses import dataclass, field, replace
 
 from burn_import.passes.cell_weights import CellWeights, Products
 from burn_import.passes.dataflow import Dataflow
+from burn_import.passes.linear import linear
 from burn_import.passes.rewrite import changed, common_scope
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
+
+
+#: What linear layers are written with.
+PRODUCTS = frozenset({"Linear", "Gemm", "MatMul"})
 
 
 def recurrent_cells(graph: Graph) -> Graph:
@@ -25,9 +30,11 @@ def recurrent_cells(graph: Graph) -> Graph:
     rounding.
     """
     kinds = {node.op.onnx for node in graph.nodes}
-    if "Linear" not in kinds or kinds.isdisjoint({"Tanh", "Relu"}):
+    if kinds.isdisjoint(PRODUCTS) or kinds.isdisjoint({"Tanh", "Relu"}):
         return graph
-    return _Recovery(graph).result()
+    plain = linear(graph)
+    found = _Recovery(plain).result()
+    return graph if found is plain else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +215,12 @@ class _Recovery:
             return None
         x, h, weights = given
         states: list[str | None] = [h, *step.states[1:]]
-        if all(self.flow.magnitude(name) == 0 for name in states):
+        shapes = [self.flow.extents(name) for name in states]
+        if any(len(shape) != 2 for shape in shapes):
+            return None
+        rows = {1, *self.flow.extents(x)[:1]}
+        zeros = all(self.flow.magnitude(name) == 0 for name in states)
+        if zeros and all(shape[0] in rows for shape in shapes):
             states = [None] * len(states)
         parts = sorted(step.nodes, key=lambda n: self.weights.order[id(n)])
         scope, classes = self.scopes.setdefault(weights, common_scope(*parts))

@@ -11,6 +11,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.recurrent import NAMES, check_parameters
+from burn_ir.types import broadcast
 
 
 class Cell:
@@ -31,8 +32,12 @@ class Cell:
         dtype = same_dtype(x, *(t for t in operands if t is not None))
         if x.shape is not None and x.rank != 2:
             raise InvalidOperand(f"expected rank 2, got {x.name}")
-        batch = unnamed() if x.shape is None else x.dims[0]
-        shape = (batch, weights[1].dims[1])
+        hidden = weights[1].dims[1]
+        # One row of states may serve all of the batch, and the other way round.
+        rows = Type(dtype, None if x.shape is None else (x.dims[0], 1))
+        given = [t for t in operands[: self.states] if t is not None]
+        shape = broadcast(rows, Type(dtype, (1, hidden)), *given)
+        shape = (unnamed(), hidden) if shape is None else shape
         return tuple(Type(dtype, shape) for _ in range(self.states))
 
     def layer(self, x: Type, *operands: Type | None) -> Layer | None:
