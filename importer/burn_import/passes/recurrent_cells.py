@@ -17,7 +17,6 @@ from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
 
-
 #: What linear layers are written with.
 PRODUCTS = frozenset({"Linear", "Gemm", "MatMul"})
 
