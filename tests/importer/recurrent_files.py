@@ -15,6 +15,7 @@ STATES = {"LSTM": 2, "GRU": 1, "RNN": 1}
 #: The place in ONNX's order of each of PyTorch's gates, and the other way round.
 TO_ONNX = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 INPUT, HIDDEN = 3, 4
+NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 @dataclass
@@ -83,6 +84,11 @@ class Stack:
     activation: str = "Relu"
 
     @property
+    def first(self) -> list[str]:
+        """The names of the first states that are given."""
+        return ["h0", "c0"][: STATES[self.kind] * self.given]
+
+    @property
     def results(self) -> list[str]:
         """The names of the outputs."""
         return [name for name in self.reads if name != "c" or self.kind == "LSTM"]
@@ -93,41 +99,18 @@ def torchscript(path: Path, stack: Stack, scope: str = "/net/rnn") -> dict[str, 
 
     It is a module in the scope ``/net/rnn``, and a linear layer after it.
     """
-    b, expected = Build(), {}
-    states = {"LSTM": ["h0", "c0"]}.get(stack.kind, ["h0"])
-    x, lasts = "x", []
+    b = Build()
+    expected: dict[str, Array] = {}
+    x, lasts, turned = "x", [], f"{scope}/Transpose_1"
     if stack.batch_first:
         b.op("Transpose", [x], ["steps"], f"{scope}/Transpose", perm=[1, 0, 2])
         x = "steps"
     for layer in range(stack.layers):
-        width = INPUT if layer == 0 else HIDDEN * stack.ways
-        each = [parameters(b, stack.kind, width, stack.bias) for _ in range(stack.ways)]
-        for way, arrays in zip(("", "_reverse"), each, strict=False):
-            names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            for name, array in zip(names, arrays, strict=False):
-                expected[f"rnn.{name}_l{layer}{way}"] = array
-        weights = [
-            b.weight(f"onnx::{stack.kind}_{layer}{i}", array)
-            for i, array in enumerate(packed(stack.kind, each))
-        ]
-        if not stack.bias:
-            weights.append("")
-        first = [
-            first_state(b, state, layer, stack, scope) if stack.given else ""
-            for state in states
-        ]
-        outputs = [f"{name}{layer}" for name in ("Y", "H", "C")][: 1 + len(states)]
-        b.op(
-            stack.kind,
-            [x, *weights, "", *first],
-            outputs,
-            f"{scope}/{stack.kind}_{layer}",
-            **options(stack),
-        )
-        lasts.append(outputs[1:])
-        x = joined(b, outputs[0], stack, f"{scope}/{layer}")
+        each = layer_parameters(b, stack, layer)
+        expected |= named(each, layer)
+        x, states = one_layer(b, x, layer, packed(stack.kind, each), stack, scope)
+        lasts.append(states)
     if stack.batch_first:
-        turned = f"{scope}/Transpose_1"
         b.op("Transpose", [x], [turned], turned, perm=[1, 0, 2])
         x = turned
     for name, parts in zip(("h", "c"), zip(*lasts, strict=True), strict=False):
@@ -135,13 +118,47 @@ def torchscript(path: Path, stack: Stack, scope: str = "/net/rnn") -> dict[str, 
     matrix = b.normal(stack.ways * HIDDEN, 2)
     expected["out.weight"] = matrix.T
     b.op("MatMul", [x, b.weight("onnx::MatMul_9", matrix)], ["y"], "/net/out/MatMul")
-    inputs: dict[str, Any] = {"x": ["a", "b", INPUT]}
-    if stack.given:
-        batch = "a" if stack.batch_first else "b"
-        size = [stack.layers * stack.ways, batch, HIDDEN]
-        inputs |= dict.fromkeys(states, size)
-    b.save(path, inputs, stack.results)
+    b.save(path, inputs(stack), stack.results)
     return expected
+
+
+def inputs(stack: Stack) -> dict[str, Any]:
+    """The shapes of what goes in."""
+    batch = "a" if stack.batch_first else "b"
+    size = [stack.layers * stack.ways, batch, HIDDEN]
+    return {"x": ["a", "b", INPUT], **dict.fromkeys(stack.first, size)}
+
+
+def layer_parameters(b: Build, stack: Stack, layer: int) -> list[list[Array]]:
+    """PyTorch's parameters of one layer, by direction."""
+    width = INPUT if layer == 0 else HIDDEN * stack.ways
+    return [parameters(b, stack.kind, width, stack.bias) for _ in range(stack.ways)]
+
+
+def named(each: list[list[Array]], layer: int) -> dict[str, Array]:
+    """The parameters of one layer by their names."""
+    return {
+        f"rnn.{name}_l{layer}{way}": array
+        for way, arrays in zip(("", "_reverse"), each, strict=False)
+        for name, array in zip(NAMES, arrays, strict=False)
+    }
+
+
+def one_layer(
+    b: Build, x: str, layer: int, arrays: list[Array], stack: Stack, scope: str
+) -> tuple[str, list[str]]:
+    """All outputs, directions joined, and the last states."""
+    weights = [
+        b.weight(f"onnx::{stack.kind}_{layer}{i}", array)
+        for i, array in enumerate(arrays)
+    ]
+    omitted = [""] * (3 - len(weights))
+    first = [first_state(b, state, layer, stack, scope) for state in stack.first]
+    outputs = [f"{name}{layer}" for name in "YHC"[: 1 + STATES[stack.kind]]]
+    operands = [x, *weights, *omitted, "", *first]
+    name = f"{scope}/{stack.kind}_{layer}"
+    b.op(stack.kind, operands, outputs, name, **options(stack))
+    return joined(b, outputs[0], stack, f"{scope}/{layer}"), outputs[1:]
 
 
 def options(stack: Stack) -> dict[str, Any]:
@@ -185,8 +202,7 @@ def feeds(stack: Stack, first: int, second: int) -> dict[str, Array]:
     rng = np.random.default_rng(first * 100 + second)
     found = {"x": rng.standard_normal((first, second, INPUT)).astype(np.float32)}
     batch = first if stack.batch_first else second
-    if stack.given:
-        for name in ("h0", "c0")[: STATES[stack.kind]]:
-            shape = (stack.layers * stack.ways, batch, HIDDEN)
-            found[name] = rng.standard_normal(shape).astype(np.float32)
+    for name in stack.first:
+        shape = (stack.layers * stack.ways, batch, HIDDEN)
+        found[name] = rng.standard_normal(shape).astype(np.float32)
     return found

@@ -16,6 +16,7 @@ from tests.importer.recurrent_files import (
     GATES,
     HIDDEN,
     INPUT,
+    NAMES,
     STATES,
     Array,
     Build,
@@ -134,8 +135,7 @@ def test_what_pytorch_has_not_stays_a_function(
 def unfolded(path: Path, kind: str, leaf: str = "_l0") -> dict[str, Array]:
     """A model that still holds PyTorch's parameters, turned when it runs."""
     b = Build(5)
-    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    arrays = dict(zip(names, parameters(b, kind, INPUT), strict=True))
+    arrays = dict(zip(NAMES, parameters(b, kind, INPUT), strict=True))
     parts = {}
     zero = b.weight("zero", np.array([0], np.int64))
     for name, array in arrays.items():
@@ -229,12 +229,11 @@ def unrolled(path: Path, steps: int, names: dict[str, str]) -> dict[str, Array]:
 
 #: What the gates of an LSTM go through.
 FUNCTIONS = ("Sigmoid", "Sigmoid", "Tanh", "Sigmoid")
-CELL = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def test_steps_with_the_same_weights_are_calls_of_one_cell(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    expected = unrolled(path, 3, {name: f"cell.{name}" for name in CELL})
+    expected = unrolled(path, 3, {name: f"cell.{name}" for name in NAMES})
     text = import_model(path, Options()).text
     assert text.count("nn.LSTMCell(4, 4)") == 1
     assert text.count("self.cell(") == 3
@@ -250,7 +249,7 @@ def test_steps_with_the_same_weights_are_calls_of_one_cell(tmp_path: Path) -> No
 def test_linear_layers_of_the_author_stay_what_they_are(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     leaves = ("x2h.weight", "h2h.weight", "x2h.bias", "h2h.bias")
-    names = {n: f"cell.{leaf}" for n, leaf in zip(CELL, leaves, strict=True)}
+    names = {n: f"cell.{leaf}" for n, leaf in zip(NAMES, leaves, strict=True)}
     expected = unrolled(path, 2, names)
     net = module_of(path, tmp_path)
     assert set(net.state_dict()) == set(expected)
