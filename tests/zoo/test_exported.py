@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import burn
+from burn_import.exported import read
+from burn_ir import UnreadableFile
 from tests.modules import generate, import_file
 
 #: What does not give what is recorded, and why.
@@ -27,7 +29,8 @@ def entries(zoo: Path) -> list[Any]:
     if not (zoo / "manifest.json").is_file():
         return [None]
     files = json.loads((zoo / "manifest.json").read_text("utf-8"))["files"]
-    return [file for file in files if file["path"].endswith(".pt2")]
+    found = [file for file in files if file["path"].endswith(".pt2")]
+    return [file for file in found if file["category"] == "pytorch"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -70,3 +73,11 @@ def compare(zoo: Path, entry: Any, folder: Path) -> None:
                 np.testing.assert_allclose(
                     found.numpy(), expected, rtol=1e-5, atol=1e-5, err_msg=golden
                 )
+
+
+def test_deep_json_is_refused(request: pytest.FixtureRequest) -> None:
+    path: Path = request.config.getoption("--zoo") / "adversarial/pt2_bad_json.pt2"
+    if not path.is_file():
+        pytest.skip("no models (see --zoo)")
+    with pytest.raises(UnreadableFile, match="expected JSON"):
+        read(path)
