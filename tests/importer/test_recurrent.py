@@ -85,6 +85,12 @@ def test_the_source_says_what_the_author_wrote(tmp_path: Path) -> None:
     assert f"self.rnn = {made}" in text and "_, h = self.rnn(x)" in text
 
 
+def test_no_local_name_looks_like_a_one(tmp_path: Path) -> None:
+    torchscript(tmp_path / "m.onnx", Stack("LSTM", reads=("y",)), "/net/l")
+    text = import_model(tmp_path / "m.onnx", Options()).text
+    assert "x, _ = self.l(x)" in text
+
+
 def variant(path: Path, kind: str, **attrs: Any) -> Path:
     """A model of one operator as ONNX has it, with all of its results."""
     b = Build(3)

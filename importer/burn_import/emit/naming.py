@@ -110,7 +110,8 @@ def role(symbol: Symbol, statement: Statement) -> str:
 
 def _module_role(statement: ModuleCall) -> str:
     words = [segment for segment in statement.path if not segment.isdigit()]
-    return snake(words[-1]) if words else ""
+    name = snake(words[-1]) if words else ""
+    return "" if name == "l" else name  # which looks like a one
 
 
 def nested(names: list[str], statement: Statement) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from burn.dtypes import float32
-from burn_import.passes.arrays import derive, origins
+from burn_import.passes.arrays import derive, digest, origins
 from burn_import.passes.dataflow import Dataflow
 from burn_ir.graph import Node
 from burn_ir.types import Array
@@ -48,6 +48,7 @@ class CellWeights:
     recurrent: set[str] = field(default_factory=set)
     #: One name for stored arrays of equal contents, so that cells are found equal.
     names: dict[tuple[tuple[int, ...], bytes], str] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.flow.graph.nodes
@@ -221,5 +222,8 @@ class CellWeights:
         """One name for all stored arrays with these contents, if they have no name."""
         if self.leaf(name):
             return name
-        array = self.flow.graph.constants[name]
-        return self.names.setdefault((array.shape, array.tobytes()), name)
+        if name not in self.same:
+            array = self.flow.graph.constants[name]
+            key = (array.shape, digest(array))
+            self.same[name] = self.names.setdefault(key, name)
+        return self.same[name]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from burn.dtypes import float32
-from burn_import.passes.arrays import derive, equal
+from burn_import.passes.arrays import derive, digest, equal
 from burn_ir.graph import Graph
 from burn_ir.ops.recurrent import NAMES
 from burn_ir.types import Array
@@ -16,7 +16,7 @@ from burn_ir.types import Array
 #: The place in ONNX's order of each of PyTorch's gates.
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 #: The name of the first parameter of such a layer, or a cell, as a file holds it.
-_PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l(\d+))?$")
+_PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l([0-9]{1,3}))?$")
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
@@ -44,7 +44,7 @@ class Parameters:
         for name in graph.constants:
             found = _PARAMETER.match(name)
             if found and name not in graph.types:
-                key = graph.constants[name].tobytes()
+                key = digest(graph.constants[name])
                 if found[2] is None:
                     self.cells.setdefault(key, []).append(found[1])
                 else:
@@ -57,7 +57,7 @@ class Parameters:
         if not self.cells:
             return ()
         arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
-        for module in self.cells.get(arrays[0].tobytes(), ()):
+        for module in self.cells.get(digest(arrays[0]), ()):
             names = tuple(f"{module}.{name}" for name in NAMES[: len(arrays)])
             if len(arrays) <= 4 and all(map(self._is, names, arrays)):
                 return names
@@ -68,7 +68,7 @@ class Parameters:
         if not self.first:
             return None
         arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
-        for module, number in self.first.get(arrays[0].tobytes(), ()):
+        for module, number in self.first.get(digest(arrays[0]), ()):
             leaves = _leaves(len(arrays), len(packed) == 3, number)
             names = tuple(f"{module}.{leaf}" for leaf in leaves)
             if all(map(self._is, names, arrays)):
