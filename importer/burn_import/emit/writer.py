@@ -140,7 +140,8 @@ class Writer:
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and _several(statement) else ""
         text = f"{', '.join(nested(names, statement))}{comma} = {expression.text}"
-        self.line(text, indent, self.comment(statement.targets, expression))
+        read = [s for s in statement.targets if s in self.render.names]
+        self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:
             self.read_extents(target, indent)
 

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
-# body   sha256 a9e3bae0fc929c22321d02b0d0e369fd0f9140783f9c3c12c62ec1f40ab12f73
+# body   sha256 488575c8c3539f050cd8776d1cb7feae8b799a76eb68974c04bbbba803735d69
 """Net: series, start -> forecast.
 
 Inputs:
@@ -40,7 +40,7 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, series: Tensor, start: Tensor) -> Tensor:
-        _, encoder = self.encoder(series)  # [batch, time, 4]
+        _, encoder = self.encoder(series)  # [2, batch, 4]
         x = encoder[1]  # [batch, 4]
         return self.decoder(start, x, ops.tanh(x))
 
