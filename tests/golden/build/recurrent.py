@@ -1,5 +1,7 @@
 """A golden model with recurrent layers as an exporter writes them."""
 
+from typing import Any
+
 from onnx import helper
 
 from tests.golden.build.case import Build, Case, model
@@ -59,7 +61,7 @@ def encoder(b: Build) -> str:
             b.weight(f"onnx::GRU_{layer}3", 1, 6 * HIDDEN),
         ]
         outputs = [f"/encoder/GRU_{layer}_output_{place}" for place in (0, 1)]
-        options = {"hidden_size": HIDDEN, "linear_before_reset": 1}
+        options: dict[str, Any] = {"hidden_size": HIDDEN, "linear_before_reset": 1}
         name = f"/encoder/GRU_{layer}"
         b.nodes.append(helper.make_node("GRU", [x, *weights], outputs, name, **options))
         name = f"/encoder/Squeeze_{layer}"
