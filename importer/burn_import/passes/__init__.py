@@ -6,6 +6,7 @@ Each is a function of a graph in the file of its name, and they run in this orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from sys import modules
 
 from burn_import.passes.attention import attention
 from burn_import.passes.dead_code import dead_code
@@ -31,7 +32,7 @@ from burn_import.passes.softplus import softplus
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
-__all__ = ["PASSES", "simplify"]
+__all__ = ["PASSES", "pass_names", "simplify"]
 
 PASSES: tuple[Pass, ...] = (
     dead_code,
@@ -60,8 +61,25 @@ PASSES: tuple[Pass, ...] = (
 ROUNDS = 3
 
 
+#: Names all of them in a choice, beside others.
+ALL = "all"
+
+
+def pass_names() -> tuple[str, ...]:
+    """The names of the passes, in their order."""
+    return tuple(apply.__name__ for apply in PASSES)
+
+
+def summary(name: str) -> str:
+    """What the pass called ``name`` is for: the first line of its file."""
+    (chosen,) = (apply for apply in PASSES if apply.__name__ == name)
+    return str(modules[chosen.__module__].__doc__).partition("\n")[0]
+
+
 def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
     """``graph`` after the passes called ``names`` (all of them when None), typed.
+
+    ``"all"`` among the names stands for all of them, too.
 
     They run in the order of ``PASSES`` until nothing changes, three times at most.
 
@@ -88,8 +106,9 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted = set(names)
-    known = {apply.__name__ for apply in PASSES}
+    wanted, known = set(names), set(pass_names())
+    if ALL in wanted:
+        wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
     if not wanted <= known:
         raise ValueError(
             f"expected passes among {', '.join(sorted(known))}, "
