@@ -15,6 +15,7 @@ from burn_import.options import Options
 
 if TYPE_CHECKING:
     from burn.nn import Module
+    from burn_import.pipeline import Compiled
     from burn_ir.types import Array
 
 _numbers = itertools.count(1)
@@ -52,6 +53,11 @@ def load(
     options = replace(options, stem=module_stem(path), operators=declared)
     compiled = import_model(path, options)
     check_body(compiled.text.encode("ascii"))
+    return _executed(compiled)
+
+
+def _executed(compiled: Compiled) -> Module:
+    """The model of a compiled module, which is in ``sys.modules`` from now on."""
     name = f"burn_import.loaded_{next(_numbers)}"
     filename = f"<{name}>"
     module = ModuleType(name)

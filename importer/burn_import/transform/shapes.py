@@ -40,7 +40,7 @@ def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
     """``model`` with ``wanted`` extents of its inputs.
 
     Raises:
-        WrongOptions: as :func:`with_shapes` does, or a stored default has another shape.
+        WrongOptions: as :func:`with_shapes` does, or a default has another shape.
     """
     graph = model.graph
     inputs = with_shapes(graph.inputs, wanted)
