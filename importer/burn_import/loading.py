@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import linecache
 import sys
@@ -45,12 +46,10 @@ def load(
         InvalidModel: it contradicts itself or the specification.
     """
     from burn_import.emit.gate import check_body
-    from burn_import.pipeline import import_model, module_stem
+    from burn_import.pipeline import import_model
 
-    path = Path(path)
     options = options or Options()
-    declared = (*options.operators, *operators)
-    options = replace(options, stem=module_stem(path), operators=declared)
+    options = replace(options, operators=(*options.operators, *operators))
     compiled = import_model(path, options)
     check_body(compiled.text.encode("ascii"))
     return _executed(compiled)
@@ -58,7 +57,9 @@ def load(
 
 def _executed(compiled: Compiled) -> Module:
     """The model of a compiled module, which is in ``sys.modules`` from now on."""
-    name = f"burn_import.loaded_{next(_numbers)}"
+    # Another process gives the same number to another model: a pickle must not fit it.
+    digest = hashlib.sha256(compiled.text.encode("ascii")).hexdigest()[:8]
+    name = f"burn_import.loaded_{next(_numbers)}_{digest}"
     filename = f"<{name}>"
     module = ModuleType(name)
     module.__file__ = filename

@@ -24,9 +24,10 @@ class Options:
     """How a module is written.
 
     ``class_name`` is the name of the top class; None takes it from ``stem``, the name
-    of the module to write. ``passes`` names the passes that simplify the graph; None
-    is the same as ``"all"`` among them: those that run by default. ``operators`` names
-    importable modules, which declare operators of the caller's own.
+    of the module to write, and None takes that from the model's file. ``passes`` names
+    the passes that simplify the graph; None is the same as ``"all"`` among them: those
+    that run by default. ``operators`` names importable modules, which declare operators
+    of the caller's own.
 
     ``flat`` puts everything in one class. ``dtype`` (of ``DTYPES``) is what the module
     computes in instead of the file's floating dtypes. ``shapes`` fixes and names the
@@ -35,7 +36,7 @@ class Options:
     """
 
     class_name: str | None = None
-    stem: str = "model"
+    stem: str | None = None
     passes: tuple[str, ...] | None = None
     operators: tuple[str, ...] = ()
     flat: bool = False
@@ -47,7 +48,7 @@ class Options:
     @property
     def weights(self) -> str:
         """The file name of the record that the module loads, beside it."""
-        return f"{self.stem}.safetensors"
+        return f"{self.stem or 'model'}.safetensors"
 
     @property
     def mark(self) -> str:

@@ -47,8 +47,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     from burn_import.operators import load_operators, load_operators_for
     from burn_import.transform import check_options, prepared
 
-    options = options or Options(stem=module_stem(path))
+    options = options or Options()
     check_options(options)
+    options = replace(options, stem=options.stem or module_stem(path))
     load_operators(options.operators)
     raw = read(path)
     load_operators_for(raw)
