@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burn_import.foreign import refuse_not_yet
 from burn_import.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, write_module
@@ -41,10 +40,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         InvalidModel: it contradicts itself or the specification.
     """
     path = Path(source)
-    refuse_not_yet(path)
     from burn_import.compiler import compile_graph
-    from burn_import.onnx import read
     from burn_import.operators import load_operators, load_operators_for
+    from burn_import.sources import kind_of, read
     from burn_import.transform import check_options, prepared
 
     options = options or Options()
@@ -55,9 +53,11 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     load_operators_for(raw)
     options = replace(options, class_name=options.class_name or options.stem)
     with uncollected():
+        raw = read(path)
         module = compile_graph(prepared(raw, options), options, options.weights)
+    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
     mark = f"options {options.mark}" if options.mark else ""
-    versions = [f"opset {raw.opsets.get('', 1)}", mark, raw.producer]
+    versions = [opset, mark, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(
         module.text, module.weights, module.class_name, origin, file_sha256(path)
