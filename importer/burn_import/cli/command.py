@@ -109,12 +109,14 @@ def import_command(
 @burn_import.command("passes")
 def passes_command() -> None:
     """List the passes that simplify a model, in the order in which they run."""
-    from burn_import.passes import pass_names, summary
+    from burn_import.passes import OPTIONAL_PASSES, pass_names, summary
 
     names = pass_names()
     width = max(map(len, names))
+    asked = {apply.__name__ for apply in OPTIONAL_PASSES}
     for name in names:
-        click.echo(f"{name:{width}}  {summary(name)}")
+        only = " Only if asked for by name." * (name in asked)
+        click.echo(f"{name:{width}}  {summary(name)}{only}")
 
 
 def _import(

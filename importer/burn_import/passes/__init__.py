@@ -32,7 +32,7 @@ from burn_import.passes.softplus import softplus
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
-__all__ = ["PASSES", "pass_names", "simplify"]
+__all__ = ["ALL", "OPTIONAL_PASSES", "PASSES", "pass_names", "simplify", "summary"]
 
 PASSES: tuple[Pass, ...] = (
     dead_code,
@@ -57,6 +57,10 @@ PASSES: tuple[Pass, ...] = (
     placement,
 )
 
+#: Passes that run if they are asked for by name, behind those above: they change what
+#: can be done with the model.
+OPTIONAL_PASSES: tuple[Pass, ...] = ()
+
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.
 ROUNDS = 3
 
@@ -66,13 +70,14 @@ ALL = "all"
 
 
 def pass_names() -> tuple[str, ...]:
-    """The names of the passes, in their order."""
-    return tuple(apply.__name__ for apply in PASSES)
+    """The names of all passes, in their order."""
+    return tuple(apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES))
 
 
 def summary(name: str) -> str:
     """What the pass called ``name`` is for: the first line of its file."""
-    (chosen,) = (apply for apply in PASSES if apply.__name__ == name)
+    every = (*PASSES, *OPTIONAL_PASSES)
+    (chosen,) = (apply for apply in every if apply.__name__ == name)
     return str(modules[chosen.__module__].__doc__).partition("\n")[0]
 
 
@@ -106,7 +111,8 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted, known = set(names), set(pass_names())
+    wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
+    known = {apply.__name__ for apply in every}
     if ALL in wanted:
         wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
     if not wanted <= known:
@@ -114,4 +120,4 @@ def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
             f"expected passes among {', '.join(sorted(known))}, "
             f"got {', '.join(sorted(wanted - known))}"
         )
-    return [apply for apply in PASSES if apply.__name__ in wanted]
+    return [apply for apply in every if apply.__name__ in wanted]
