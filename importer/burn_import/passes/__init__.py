@@ -82,11 +82,10 @@ def summary(name: str) -> str:
 
 
 def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
-    """``graph`` after the passes called ``names`` (all of them when None), typed.
+    """``graph`` after the passes called ``names`` (``PASSES`` when None), typed.
 
-    ``"all"`` among the names stands for all of them, too.
-
-    They run in the order of ``PASSES`` until nothing changes, three times at most.
+    ``"all"`` among the names stands for ``PASSES``, too. They run in that order, and
+    then in that of ``OPTIONAL_PASSES``, until nothing changes, three times at most.
 
     Raises:
         ValueError: there is no pass of a given name.
