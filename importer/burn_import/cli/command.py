@@ -94,6 +94,8 @@ def import_command(
     (.pt, .pth, .ckpt, .bin, .safetensors or its index), and these are written.
     """
     options = options_of(given)
+    if options.mark and output is not None and output.suffix == ".safetensors":
+        raise click.UsageError("expected options of records, got some of modules")
     report = Report(style or "text", str(model))
     with _Answer(report, verbose) as answer, _current_directory(options.operators):
         if output is not None and output.suffix == ".safetensors":

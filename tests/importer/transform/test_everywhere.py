@@ -39,6 +39,11 @@ def test_everything_on_the_command_line(net: Path, tmp_path: Path) -> None:
     assert written.read_text().split("\n", 3)[3] == lines[3]
 
 
+def test_a_record_has_no_such_options(net: Path, tmp_path: Path) -> None:
+    answer = run(net, "-o", tmp_path / "w.safetensors", "--dtype", "float16")
+    assert answer.exit_code == 2 and "options of records" in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
