@@ -156,58 +156,23 @@ def test_what_an_operator_compares_is_refused(key: tuple[str, str, str]) -> None
         assert "expected" in str(caught.value)
 
 
+def encoder(keys: list[str], values: list[str], **others: str) -> RawNode:
+    """A node that gives a value for each key."""
+    lists = {"keys_strings": tuple(keys), "values_strings": tuple(values)}
+    return RawNode("LabelEncoder", ML, {**lists, **others}, ("x",), ("y",))
+
+
 def looked_up(words: list[str]) -> dict[str, tuple[RawNode, list[str], list[str]]]:
     """Nodes on texts whose attributes are ``words``, with texts and what they give."""
     keys = [f"key of {word}" for word in words]
+    stop = {"stopwords": tuple(words), "is_case_sensitive": 1}
+    without = RawNode("StringNormalizer", "", stop, ("x",), ("y",))
+    default = encoder(["a"], ["b"], default_string=words[0])
     return {
-        "values": (
-            RawNode(
-                "LabelEncoder",
-                ML,
-                {"keys_strings": tuple(keys), "values_strings": tuple(words)},
-                ("x",),
-                ("y",),
-            ),
-            keys,
-            words,
-        ),
-        "keys": (
-            RawNode(
-                "LabelEncoder",
-                ML,
-                {"keys_strings": tuple(words), "values_strings": tuple(keys)},
-                ("x",),
-                ("y",),
-            ),
-            words,
-            keys,
-        ),
-        "default": (
-            RawNode(
-                "LabelEncoder",
-                ML,
-                {
-                    "keys_strings": ("a",),
-                    "values_strings": ("b",),
-                    "default_string": words[0],
-                },
-                ("x",),
-                ("y",),
-            ),
-            ["a", "c"],
-            ["b", words[0]],
-        ),
-        "stopwords": (
-            RawNode(
-                "StringNormalizer",
-                "",
-                {"stopwords": tuple(words), "is_case_sensitive": 1},
-                ("x",),
-                ("y",),
-            ),
-            [words[0], "kept"],
-            ["kept"],
-        ),
+        "values": (encoder(keys, words), keys, words),
+        "keys": (encoder(words, keys), words, keys),
+        "default": (default, ["a", "c"], ["b", words[0]]),
+        "stopwords": (without, [words[0], "kept"], ["kept"]),
     }
 
 
