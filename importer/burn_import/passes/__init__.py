@@ -28,6 +28,7 @@ from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
+from burn_import.passes.stacks import stacks
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -49,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     mish,
     linear,
     lookups,
+    stacks,
     attention,
     repeat_kv,
     rope,

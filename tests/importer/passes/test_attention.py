@@ -30,6 +30,8 @@ SCALES = {
     "product": ("", "", "s2 = Mul(c, s)"),
     "quotient": ("", "", "s2 = Div(s, c)"),
     "key": ("", "c", ""),
+    "heads": ("", "", "s2 = Mul(per, s)"),
+    "samples": ("c", "", "e = Exp(one) f = Mul(s, per) s2 = Div(f, e)"),
 }
 MASKS = {
     "none": "w = Softmax(s4)",
@@ -73,12 +75,12 @@ def models(draw: st.DrawFn) -> str:
     ]
     inputs = (
         f"double[B, {heads}, S, {size}] q, double{shape.format(h=heads, d=size)} k, "
-        f"double[B, {heads}, T, 6] v, bool[B, 1, S, T] seen"
+        f"double[B, {heads}, T, 6] v, bool[B, 1, S, T] seen, double[B, 1, 1, 1] one"
     )
     body = "\n".join(lines)
     return (
-        f"g ({inputs}) => (double[B, {heads}, S, 6] y) <double[{heads}, 1, 1] few> "
-        f"{{\n{body}\n}}"
+        f"g ({inputs}) => (double[B, {heads}, S, 6] y) <double[{heads}, 1, 1] few, "
+        f"double[{heads}, 1, 1] per> {{\n{body}\n}}"
     )
 
 
