@@ -62,7 +62,7 @@ class _Rewriter:
         scope, classes = common_scope(match.product, node)
         new = replace(
             node,
-            op=Attention(scale=match.scale_or_default(), softcap=match.softcap),
+            op=match.op(),
             inputs=inputs if mask is None else (*inputs, mask),
             scope=scope,
             classes=classes,
@@ -261,6 +261,17 @@ class _Match:
             and value.dims[:3] == (batch, heads, columns)
             and self.masks.fit(scores)
             and self.operands.fit(scores)
+        )
+
+    def op(self) -> Attention:
+        """The operator; masks have to be combined before."""
+        reach = self.masks.reach
+        return Attention(
+            is_causal=1 if reach.is_causal else 0,
+            left_window_size=reach.left,
+            right_window_size=-1 if reach.is_causal else reach.right,
+            scale=self.scale_or_default(),
+            softcap=self.softcap,
         )
 
     def scale_or_default(self) -> float | None:

@@ -11,11 +11,12 @@ from burn.dtypes import float16
 from burn_import.passes.arrays import equal
 from burn_import.passes.conditions import Conditions, broadcasts
 from burn_import.passes.dataflow import Dataflow, greatest
+from burn_import.passes.reach import EVERYWHERE, Reach, Reaches
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.op import Op
 from burn_ir.ops.elementwise import Add
-from burn_ir.ops.logic import Not, Where
+from burn_ir.ops.logic import And, Not, Where
 from burn_ir.types import Array
 
 #: A number below which nothing is left of a score that is added to it.
@@ -48,6 +49,10 @@ class Masks:
         self.found: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
+        #: Whether a row that is hidden wholly is zeros.
+        self.guarded = False
+        #: How far queries see, whatever the masks say.
+        self.reach = EVERYWHERE
         #: Nodes that make one mask of several.
         self.nodes: list[Node] = []
 
@@ -67,6 +72,10 @@ class Masks:
             self.found.append(Mask(condition, fill, shown))
             return scores
         return None
+
+    def reaches(self, mask: Mask) -> bool:
+        """Whether a mask tells all keys apart."""
+        return self.flow.extents(mask.name)[-1:] == self.scores[-1:]
 
     def rank(self, name: str) -> int:
         t = self.flow.graph.type(name)
@@ -89,6 +98,9 @@ class Masks:
         A row that is hidden by finite numbers is not zeros, and one that is hidden by
         minus infinity is zeros if that was ``guarded``, and otherwise not a number.
         """
+        self.guarded = guarded
+        self.drop_zeros()
+        self.take_reach()
         fills = [self.filled(mask) for mask in self.found if mask.fill is not None]
         added = [m.name for m in self.found if m.fill is None]
         total = sum(map(self.flow.magnitude, added))
@@ -105,7 +117,9 @@ class Masks:
     def filled(self, mask: Mask) -> float:
         """What is put in place of scores; 0 where it could not be added to them."""
         array = self.flow.stored(mask.fill)
-        if array is None or array.dtype == float16 and np.isfinite(array).all():
+        if array is None or array.size != 1 or array.dtype.kind != "f":
+            return 0.0
+        if array.dtype == float16 and np.isfinite(array).all():
             return 0.0
         return float(array.reshape(()))
 
@@ -124,7 +138,10 @@ class Masks:
         return bool(seen.any(axis=-1).all())
 
     def combined(self) -> str | None:
-        """The name of the one mask, which :attr:`nodes` make; None if there is none."""
+        """The name of the one mask, which :attr:`nodes` make; None if there is none.
+
+        What masks say of :attr:`reach` is not in it.
+        """
         if len(self.found) == 1 and np.isneginf(self.filled(self.found[0])):
             name = self.conditions.needed(self.found[0].name, self.scores)
             if self.found[0].shown:
@@ -137,37 +154,126 @@ class Masks:
             result = self.made(Add(), (result, other), f"{result}.{other}")
         return result
 
+    def drop_zeros(self) -> None:
+        """Drop what adds nothing, unless attention needs it to reach all keys."""
+        kept = [
+            mask
+            for mask in self.found
+            if mask.fill is not None or self.flow.magnitude(mask.name) != 0
+        ]
+        if not kept or any(self.reaches(mask) for mask in kept):
+            self.found = kept
+
+    def take_reach(self) -> None:
+        """Take from the masks what they say of how far queries see."""
+        for mask in list(self.found):
+            others = [other for other in self.found if other is not mask]
+            if all(self.reaches(other) for other in others):
+                self.take_reach_of(mask, others)
+
+    def take_reach_of(self, mask: Mask, others: list[Mask]) -> None:
+        hiding = self.hiding(mask)
+        if hiding is None:
+            return
+        seen, shown, low = hiding
+        reaches = Reaches(self.conditions, self.scores, self.both)
+        reach = reaches.of(seen, shown)
+        rest: str | None = None
+        certain = self.guarded and np.isneginf(low)
+        if reach is None and shown and certain and mask.fill is not None:
+            rest = reaches.without(self.conditions.needed(mask.name, self.scores))
+            reach = None if reaches.found == EVERYWHERE else reaches.found
+        if reach is None or not (certain or self.always_shows(reach, others)):
+            return
+        self.reach = self.reach.narrowed(reach)
+        place = self.found.index(mask)
+        kept = [] if rest is None else [mask._replace(name=rest)]
+        self.found[place : place + 1] = kept
+
+    def hiding(self, mask: Mask) -> tuple[str | Array, bool, float] | None:
+        """The condition of a mask, whether it shows keys, and what hides the others."""
+        if mask.fill is not None:
+            low = self.filled(mask)
+            return (mask.name, mask.shown, low) if low <= HIDDEN else None
+        array = self.flow.stored(mask.name)
+        if array is not None:
+            low = float(array.min()) if array.size and array.dtype.kind == "f" else 0.0
+            two = low <= HIDDEN and bool(((array == 0) | (array == low)).all())
+            return (array == 0, True, low) if two else None
+        node = self.flow.made_by(mask.name, "Where")
+        condition, *sides = (None,) * 3 if node is None else node.inputs
+        for shown, (zero, fill) in ((True, sides), (False, sides[::-1])):
+            low = self.filled(Mask("", fill))
+            if condition and self.flow.magnitude(zero) == 0 and low <= HIDDEN:
+                return condition, shown, low
+        return None
+
+    def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
+        """Whether some key in ``reach`` of a row is surely not hidden.
+
+        That is so of the first key for all that see to the left, and of the key at
+        its own place, if it has one.
+        """
+        if any(other.fill is not None for other in others):
+            return False
+        if sum(self.flow.magnitude(other.name) for other in others) > ORDINARY:
+            return False
+        return reach.left < 0 or self.scores[-2] == self.scores[-1]
+
+    def both(self, one: str, other: str) -> str:
+        return self.made(And(), (one, other), f"{one}.{other}")
+
     def term(self, mask: Mask) -> str | None:
         """``mask`` as what is added, None if that is zero."""
         if mask.fill is None:
             return self.added(mask.name)
-        constants = self.flow.graph.constants
-        number = np.zeros((), constants[mask.fill].dtype)
-        zero = f"{mask.fill}.zero"
-        if zero in self.flow.graph.types or not same(constants.get(zero), number):
-            zero = constants.add(self.flow.fresh(zero), number)
-            constants.literals.add(zero)
+        zero = self.zero(mask.fill)
         sides = (zero, mask.fill) if mask.shown else (mask.fill, zero)
         return self.made(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
+    def zero(self, near: str) -> str:
+        """A stored zero of the type of ``near``."""
+        constants = self.flow.graph.constants
+        t = self.flow.graph.type(near)
+        assert t is not None
+        number = np.zeros((), t.dtype)
+        zero = f"{near}.zero"
+        if zero in self.flow.graph.types or not same(constants.get(zero), number):
+            zero = constants.add(self.flow.fresh(zero), number)
+            constants.literals.add(zero)
+        return zero
+
     def added(self, name: str) -> str | None:
-        """What is added, without what always holds of the condition it is made of."""
+        """What is added, without what always holds of the condition it is made of, and
+        without what repeats the numbers that are added.
+        """
         node = self.flow.made_by(name, "Where")
         condition, *sides = (None, None) if node is None else node.inputs
         if node is None or condition is None:
             return name
-        only = len(self.found) == 1 and self.flow.scalar(sides[0]) == 0
+        only = len(self.found) == 1 and self.flow.magnitude(sides[0]) == 0
         if only and self.conditions.always(condition):
             return None
         needed = self.conditions.needed(condition, self.scores)
-        types = [self.flow.graph.type(side) for side in sides]
-        shapes = [None if t is None else t.shape for t in types]
-        fit = all(s is not None and broadcasts(s, self.scores) for s in shapes)
-        if needed == condition or not fit:
+        narrow = [self.narrow(side) for side in sides]
+        shapes = [self.flow.extents(side) for side in narrow]
+        known = all(self.flow.graph.type(side) is not None for side in narrow)
+        fit = known and all(broadcasts(s, self.scores) for s in shapes)
+        reach = self.flow.extents(needed)[-1:] == self.scores[-1:]
+        if (needed == condition and narrow == sides) or not fit or not reach:
             return name
         output = self.flow.fresh(f"{name}.needed")
-        self.nodes.append(replace(node, inputs=(needed, *sides), outputs=(output,)))
+        self.nodes.append(replace(node, inputs=(needed, *narrow), outputs=(output,)))
         return output
+
+    def narrow(self, side: str | None) -> str | None:
+        """``side`` before it was repeated."""
+        if side is None:
+            return None
+        if self.flow.stored(side) is None and self.flow.magnitude(side) == 0:
+            return self.zero(side)
+        node = self.flow.made_by(side, "Expand")
+        return side if node is None else node.inputs[0]
 
     def made(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
         """The result of a new node, in the innermost module around attention that one
