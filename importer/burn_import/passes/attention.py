@@ -9,7 +9,7 @@ import numpy as np
 from burn.dtypes import HALVES, float32, float64
 from burn_import.passes.conditions import Conditions
 from burn_import.passes.dataflow import Dataflow
-from burn_import.passes.masks import Mask, Masks
+from burn_import.passes.masks import Mask, Masks, Operation
 from burn_import.passes.operands import Operands
 from burn_import.passes.rewrite import changed, common_scope, rename
 from burn_ir.dim import Dim
@@ -44,12 +44,14 @@ class _Rewriter:
     conditions: Conditions
     #: Values that lose a factor which became part of a scale.
     aliases: dict[str, str] = field(default_factory=dict)
+    #: What masks are, by how they were made; they are made once.
+    masks: dict[Operation, str] = field(default_factory=dict)
 
     def rewritten(self, node: Node) -> list[Node]:
         """``node``, or the nodes that stand for it."""
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
-        match = _Match(self.flow, self.conditions, node)
+        match = _Match(self.conditions, node, self.masks)
         if not match.found():
             return [node]
         self.aliases.update(match.operands.aliases)
@@ -59,6 +61,8 @@ class _Rewriter:
         mask, operands = match.masks.combined(), match.operands
         factors = operands.multiplied()
         inputs = (operands.query, operands.key, node.inputs[1])
+        for made in match.masks.nodes:
+            self.masks.setdefault((type(made.op), made.inputs), made.output)
         scope, classes = common_scope(match.product, node)
         new = replace(
             node,
@@ -73,9 +77,12 @@ class _Rewriter:
 class _Match:
     """What is found on the way from the second product to the operands."""
 
-    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
-        self.flow, self.last = flow, last
-        self.masks, self.operands = Masks(flow, conditions, last), Operands(flow)
+    def __init__(
+        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+    ) -> None:
+        self.flow, self.last = conditions.flow, last
+        self.masks = Masks(conditions, last, known)
+        self.operands = Operands(self.flow)
         self.softcap = 0.0
         #: Whether a row that is hidden wholly is zeros.
         self.guarded = False

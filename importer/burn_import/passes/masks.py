@@ -10,7 +10,7 @@ import numpy as np
 from burn.dtypes import float16
 from burn_import.passes.arrays import equal
 from burn_import.passes.conditions import Conditions, broadcasts
-from burn_import.passes.dataflow import Dataflow, greatest
+from burn_import.passes.dataflow import greatest
 from burn_import.passes.reach import EVERYWHERE, Reach, Reaches
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
@@ -29,6 +29,10 @@ ORDINARY = 1e20
 Scope: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
+#: An operator without attributes, and its operands.
+Operation: TypeAlias = tuple[type[Op], tuple[str | None, ...]]
+
+
 class Mask(NamedTuple):
     """What is added to scores; or, with ``fill``, the condition of a choice.
 
@@ -44,8 +48,12 @@ class Mask(NamedTuple):
 class Masks:
     """The masks on the scores of one attention, the last one first."""
 
-    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
-        self.flow, self.conditions, self.last = flow, conditions, last
+    def __init__(
+        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+    ) -> None:
+        self.flow, self.conditions, self.last = conditions.flow, conditions, last
+        #: What masks of attention before are, by how they were made.
+        self.known = known
         self.found: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
@@ -262,8 +270,11 @@ class Masks:
         reach = self.flow.extents(needed)[-1:] == self.scores[-1:]
         if (needed == condition and narrow == sides) or not fit or not reach:
             return name
+        operation = (Where, (needed, *narrow))
+        if operation in self.known:
+            return self.known[operation]
         output = self.flow.fresh(f"{name}.needed")
-        self.nodes.append(replace(node, inputs=(needed, *narrow), outputs=(output,)))
+        self.nodes.append(replace(node, inputs=operation[1], outputs=(output,)))
         return output
 
     def narrow(self, side: str | None) -> str | None:
@@ -279,6 +290,8 @@ class Masks:
         """The result of a new node, in the innermost module around attention that one
         of its operands is from: so layers that are given one mask make it once.
         """
+        if (type(op), inputs) in self.known:
+            return self.known[type(op), inputs]
         name = self.flow.fresh(name)
         own = {node.output: node for node in self.nodes}
         scope: Scope = ((), ())
