@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from burn.dtypes import float16
-from burn_import.passes.arrays import equal
+from burn.dtypes import float16, is_float
+from burn_import.passes.arrays import number
 from burn_import.passes.conditions import Conditions, broadcasts
 from burn_import.passes.dataflow import greatest
 from burn_import.passes.reach import EVERYWHERE, Reach, Reaches
@@ -125,7 +125,7 @@ class Masks:
     def filled(self, mask: Mask) -> float:
         """What is put in place of scores; 0 where it could not be added to them."""
         array = self.flow.stored(mask.fill)
-        if array is None or array.size != 1 or array.dtype.kind != "f":
+        if array is None or array.size != 1 or not is_float(array.dtype):
             return 0.0
         if array.dtype == float16 and np.isfinite(array).all():
             return 0.0
@@ -205,7 +205,7 @@ class Masks:
             return (mask.name, mask.shown, low) if low <= HIDDEN else None
         array = self.flow.stored(mask.name)
         if array is not None:
-            low = float(array.min()) if array.size and array.dtype.kind == "f" else 0.0
+            low = float(array.min()) if array.size and is_float(array.dtype) else 0.0
             two = low <= HIDDEN and bool(((array == 0) | (array == low)).all())
             return (array == 0, True, low) if two else None
         node = self.flow.made_by(mask.name, "Where")
@@ -235,21 +235,16 @@ class Masks:
         """``mask`` as what is added, None if that is zero."""
         if mask.fill is None:
             return self.added(mask.name)
-        zero = self.zero(mask.fill)
-        sides = (zero, mask.fill) if mask.shown else (mask.fill, zero)
+        zero, low = self.number(0.0, mask.fill), mask.fill
+        low = self.number(self.filled(mask), low)
+        sides = (zero, low) if mask.shown else (low, zero)
         return self.made(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
-    def zero(self, near: str) -> str:
-        """A stored zero of the type of ``near``."""
-        constants = self.flow.graph.constants
+    def number(self, value: float, near: str) -> str:
+        """A stored number of the type of ``near``."""
         t = self.flow.graph.type(near)
         assert t is not None
-        number = np.zeros((), t.dtype)
-        zero = f"{near}.zero"
-        if zero in self.flow.graph.types or not same(constants.get(zero), number):
-            zero = constants.add(self.flow.fresh(zero), number)
-            constants.literals.add(zero)
-        return zero
+        return number(self.flow.graph, value, t.dtype)
 
     def added(self, name: str) -> str | None:
         """What is added, without what always holds of the condition it is made of, and
@@ -282,7 +277,7 @@ class Masks:
         if side is None:
             return None
         if self.flow.stored(side) is None and self.flow.magnitude(side) == 0:
-            return self.zero(side)
+            return self.number(0.0, side)
         node = self.flow.made_by(side, "Expand")
         return side if node is None else node.inputs[0]
 
@@ -303,7 +298,3 @@ class Masks:
             scope = max(scope, (node.scope, node.classes), key=lambda s: len(s[0]))
         self.nodes.append(Node(op, inputs, (name,), scope=scope[0], classes=scope[1]))
         return name
-
-
-def same(array: Array | None, other: Array) -> bool:
-    return array is not None and equal(array, other)
