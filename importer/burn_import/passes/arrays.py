@@ -89,7 +89,7 @@ def integers(graph: Graph, values: list[int]) -> str:
 def number(graph: Graph, value: float, dtype: np.dtype[Any]) -> str:
     """The name of a stored scalar, one for equal numbers."""
     array = np.array(value, dtype)
-    name = f"{dtype}({array[()]})"
+    name = f"{dtype}({array[()]!s})"
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)
