@@ -22,6 +22,7 @@ from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.products import products
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
@@ -29,6 +30,7 @@ from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
 from burn_import.passes.stacks import stacks
+from burn_import.passes.windows import windows
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -38,6 +40,7 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    products,
     movements,
     layer_norm,
     rms_norm,
@@ -51,6 +54,7 @@ PASSES: tuple[Pass, ...] = (
     linear,
     lookups,
     stacks,
+    windows,
     attention,
     repeat_kv,
     rope,
