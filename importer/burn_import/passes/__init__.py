@@ -27,6 +27,7 @@ from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.rope import rope
+from burn_import.passes.rotations import rotations
 from burn_import.passes.scalars import scalars
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
@@ -59,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     windows,
     attention,
     repeat_kv,
+    rotations,
     rope,
     merge,
     placement,

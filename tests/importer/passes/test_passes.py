@@ -27,6 +27,7 @@ ROUNDING = {
     "repeat_kv",
     "rms_norm",
     "rope",
+    "rotations",
     "silu",
     "softplus",
 }
