@@ -23,11 +23,12 @@ STEPS = 16
 def attention(graph: Graph) -> Graph:
     """``graph`` with ``Attention`` for ``softmax(q @ k^T * scale + mask) @ v``.
 
-    Heads are an axis of their own. The scale may be on the query, the key, both or
-    their product; a soft cap and masks may follow. Of the scores and the weights
-    nothing else may be read. A row of which everything is hidden is zeros afterwards,
-    so it must be so before, or it must be sure that there is none. Results may differ
-    by rounding, and half types are rounded once instead of in every step.
+    Heads are an axis of their own, or there is one. The scale may be on the query, the
+    key, both or their product, and may be a tensor without columns; a soft cap and
+    masks may follow. Of the scores and the weights nothing else may be read. A row of
+    which everything is hidden is zeros afterwards, so it must be so before, or it must
+    be sure that there is none. Results may differ by rounding, and half types are
+    rounded once instead of in every step.
     """
     flow = Dataflow(graph)
     rewriter = _Rewriter(flow, Conditions(flow))
@@ -254,26 +255,31 @@ class _Match:
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
         types.append(self.operands.turned_type)
-        if any(t is None or t.shape is None or len(t.shape) != 4 for t in types):
+        known = [t for t in types if t is not None and t.shape is not None]
+        ranks = {len(t.dims) for t in known}
+        if len(known) < len(types) or ranks not in ({3}, {4}):
             return False
-        query, value, out, key = (t for t in types if t is not None)
-        if len({t.dtype for t in (query, value, out, key)}) > 1:
+        query, value, out, key = known
+        if len({t.dtype for t in known}) > 1:
             return False
-        batch, heads, rows, size = query.dims
-        columns = key.dims[3]
+        *batch, rows, size = query.dims
+        columns = key.dims[-1]
         self.size = size
-        scores = (batch, heads, rows, columns)
+        seen = (*batch, rows, columns) if ranks == {4} else (1, rows, columns)
         return (
-            key.dims == (batch, heads, size, columns)
-            and value.dims[:3] == (batch, heads, columns)
-            and self.masks.fit(scores)
-            and self.operands.fit(scores)
+            key.dims == (*batch, size, columns)
+            and value.dims[:-1] == (*batch, columns)
+            and self.masks.fit(seen)
+            and self.operands.fit((*batch, rows, columns))
         )
 
     def op(self) -> Attention:
         """The operator; masks have to be combined before."""
         reach = self.masks.reach
+        heads = 1 if len(self.masks.scores) == 3 else None
         return Attention(
+            q_num_heads=heads,
+            kv_num_heads=heads,
             is_causal=1 if reach.is_causal else 0,
             left_window_size=reach.left,
             right_window_size=-1 if reach.is_causal else reach.right,

@@ -21,6 +21,7 @@ class Operands:
     def __init__(self, flow: Dataflow) -> None:
         self.flow = flow
         self.query = self.key = ""
+        self.product: Node
         #: The numbers that queries, keys and scores are multiplied by, as one.
         self.scale = 1.0
         #: The nodes that multiply scores by what is no number, with their position
@@ -34,6 +35,7 @@ class Operands:
 
     def found(self, product: Node) -> bool:
         """Whether the operands of ``product`` are a query and a turned key."""
+        self.product = product
         query, key = product.inputs
         self.query = self.unscaled(query, product, []) or ""
         path: list[Node] = []
@@ -107,19 +109,20 @@ class Operands:
 
     def turned_back(self, name: str | None, path: list[Node]) -> str | None:
         """The value of which ``name`` is the transpose of the last two axes."""
+        rank = len(self.flow.extents(name))
+        if rank not in (3, 4) or name is None:
+            return None
         node = self.flow.made_by(name, "Transpose")
-        if node is None:
-            return None
-        path.append(node)
-        perm = node.op.attrs()["perm"]
-        if perm is None or len(perm) not in (3, 4):
-            return None
+        perm, source, near = tuple(range(rank)), name, self.product
+        if node is not None:
+            path.append(node)
+            perm, source, near = node.op.attrs()["perm"], str(node.inputs[0]), node
         perm = (*perm[:-2], perm[-1], perm[-2])
-        if perm == tuple(range(len(perm))):
-            return node.inputs[0]
-        output = self.flow.fresh(f"{node.output}.mT")
-        op = Transpose(perm=perm)
-        self.turned.append(replace(node, op=op, outputs=(output,)))
+        if perm == tuple(range(rank)):
+            return source
+        output = self.flow.fresh(f"{name}.mT")
+        new = replace(near, op=Transpose(perm=perm), inputs=(source,))
+        self.turned.append(replace(new, outputs=(output,)))
         return output
 
     def fit(self, scores: tuple[Dim, ...]) -> bool:

@@ -23,6 +23,22 @@ KEYS = {
         t = Reshape(t3, whole)""",
     ),
 }
+#: The first product, of matrices with heads as an axis or stacked over all heads.
+PRODUCTS = (
+    "s = MatMul(q2, t2)",
+    """first = Constant<value = int64[1] {-1}>()
+        ql = Shape<start = 2>(q2)
+        tl = Shape<start = 2>(t2)
+        q3s = Concat<axis = 0>(first, ql)
+        t3s = Concat<axis = 0>(first, tl)
+        q3 = Reshape(q2, q3s)
+        t3 = Reshape(t2, t3s)
+        s3 = MatMul(q3, t3)
+        qb = Shape<start = 0, end = 3>(q2)
+        tt = Shape<start = 3>(t2)
+        ss = Concat<axis = 0>(qb, tt)
+        s = Reshape(s3, ss)""",
+)
 SCALES = {
     "none": ("", "", ""),
     "query": ("c", "", ""),
@@ -63,7 +79,7 @@ def models(draw: st.DrawFn) -> str:
         turned.format(h=heads, d=size),
         "q2 = Mul(q, c)" if query else "q2 = Identity(q)",
         "t2 = Mul(c, t)" if key else "t2 = Identity(t)",
-        "s = MatMul(q2, t2)",
+        draw(st.sampled_from(PRODUCTS)),
         after or "s2 = Identity(s)",
         (
             "d = Div(s2, cap) h = Tanh(d) s4 = Mul(h, cap)"
