@@ -193,7 +193,7 @@ def test_rotation_keeps_length_and_position_zero(interleaved: bool) -> None:
 def test_without_an_axis_for_heads_there_is_one(causal: bool) -> None:
     query, key, value = QUERY[:, 0], KEY[:, 0], VALUE[:, 0]
     seen = np.arange(BATCH * ROWS * COLUMNS).reshape(BATCH, ROWS, COLUMNS) % 3 != 1
-    options = {"scale": 0.3, "causal": causal}
+    options: dict[str, Any] = {"scale": 0.3, "causal": causal}
     operands = [burn.tensor(x) for x in (query, key, value, seen)]
     apart = [burn.tensor(x[:, None]) for x in (query, key, value, seen)]
     found = ops.attention(*operands, **options)
