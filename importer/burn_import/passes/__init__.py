@@ -31,6 +31,7 @@ from burn_import.passes.rotations import rotations
 from burn_import.passes.scalars import scalars
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
+from burn_import.passes.splits import splits
 from burn_import.passes.stacks import stacks
 from burn_import.passes.windows import windows
 from burn_ir.graph import Graph
@@ -43,6 +44,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     products,
+    splits,
     movements,
     layer_norm,
     rms_norm,
