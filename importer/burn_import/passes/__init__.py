@@ -28,11 +28,11 @@ from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.rope import rope
 from burn_import.passes.rotations import rotations
-from burn_import.passes.scalars import scalars
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
 from burn_import.passes.splits import splits
 from burn_import.passes.stacks import stacks
+from burn_import.passes.turns import turns
 from burn_import.passes.windows import windows
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -45,11 +45,11 @@ PASSES: tuple[Pass, ...] = (
     fold_branches,
     products,
     splits,
+    turns,
     movements,
     layer_norm,
     rms_norm,
     group_norm,
-    scalars,
     identities,
     gelu,
     silu,
