@@ -11,7 +11,7 @@ from burn.dtypes import float16, is_float
 from burn_import.passes.arrays import number
 from burn_import.passes.conditions import Conditions, broadcasts
 from burn_import.passes.dataflow import greatest
-from burn_import.passes.reach import EVERYWHERE, Reach, Reaches
+from burn_import.passes.reach import EVERYWHERE, Reach, Reaches, extents, triangle
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.op import Op
@@ -83,7 +83,7 @@ class Masks:
 
     def reaches(self, mask: Mask) -> bool:
         """Whether a mask tells all keys apart."""
-        return self.flow.extents(mask.name)[-1:] == self.scores[-1:]
+        return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
 
     def rank(self, name: str) -> int:
         t = self.flow.graph.type(name)
@@ -95,9 +95,12 @@ class Masks:
         reached = not self.found
         for mask in self.found:
             t = self.flow.graph.type(mask.name)
-            if t is None or t.shape is None or not broadcasts(t.shape, scores):
+            if t is None or t.shape is None:
                 return False
-            reached |= t.shape[-1:] == scores[-1:]
+            shape = extents(self.flow, mask.name)
+            if not broadcasts(shape, scores):
+                return False
+            reached |= shape[-1:] == scores[-1:]
         return reached
 
     def are_exact(self, guarded: bool) -> bool:
@@ -185,7 +188,7 @@ class Masks:
             return
         seen, shown, low = hiding
         reaches = Reaches(self.conditions, self.scores, self.both)
-        reach = reaches.of(seen, shown)
+        reach = seen if isinstance(seen, Reach) else reaches.of(seen, shown)
         rest: str | None = None
         certain = self.guarded and np.isneginf(low)
         if reach is None and shown and certain and mask.fill is not None:
@@ -198,7 +201,7 @@ class Masks:
         kept = [] if rest is None else [mask._replace(name=rest)]
         self.found[place : place + 1] = kept
 
-    def hiding(self, mask: Mask) -> tuple[str | Array, bool, float] | None:
+    def hiding(self, mask: Mask) -> tuple[str | Array | Reach, bool, float] | None:
         """The condition of a mask, whether it shows keys, and what hides the others."""
         if mask.fill is not None:
             low = self.filled(mask)
@@ -208,6 +211,9 @@ class Masks:
             low = float(array.min()) if array.size and is_float(array.dtype) else 0.0
             two = low <= HIDDEN and bool(((array == 0) | (array == low)).all())
             return (array == 0, True, low) if two else None
+        found = triangle(self.flow, mask.name, False)
+        if found is not None:
+            return (found[0], True, found[1]) if found[1] <= HIDDEN else None
         node = self.flow.made_by(mask.name, "Where")
         condition, *sides = (None,) * 3 if node is None else node.inputs
         for shown, (zero, fill) in ((True, sides), (False, sides[::-1])):

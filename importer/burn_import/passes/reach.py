@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from burn_import.passes.conditions import STEPS, Conditions
+from burn_import.passes.dataflow import Dataflow
 from burn_import.passes.ramps import Ramp
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
+from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array
 
 #: Which operand of a comparison has to be larger for it to hold, and by how much.
@@ -90,11 +92,16 @@ class Reaches:
         if stored is not None:
             return self.stored(stored, shown)
         assert isinstance(name, str)
-        if flow.extents(name)[-2:] != self.scores[-2:]:
+        if extents(flow, name)[-2:] != self.scores[-2:]:
             return None
-        node = flow.made_by(name, "And", "Not", *MOVES, *COMPARISONS)
+        node = flow.made_by(name, "And", "Not", "Slice", "Cast", *MOVES, *COMPARISONS)
         if node is None:
             return None
+        if node.op.onnx == "Slice":
+            return self.of_corner(corner(flow, name), shown)
+        if node.op.onnx == "Cast":
+            found = triangle(flow, node.inputs[0], shown)
+            return found[0] if found is not None and found[1] else None
         if node.op.onnx == "And":
             return self.of_both(node) if shown else None
         if node.op.onnx == "Not" or node.op.onnx in MOVES:
@@ -114,6 +121,17 @@ class Reaches:
         one, other = (self.of(str(name)) for name in node.inputs)
         return None if one is None or other is None else one.narrowed(other)
 
+    def of_corner(
+        self, found: tuple[Array, tuple[Dim, ...]] | None, shown: bool
+    ) -> Reach | None:
+        """How far the first rows and columns of stored conditions let queries see."""
+        whole = None if found is None else found[0]
+        if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
+            return None
+        causal = np.tri(*whole.shape[-2:], dtype=np.bool_)
+        square = whole.shape[-1] == whole.shape[-2] > 1
+        return Reach(right=0) if square and (whole == (causal == shown)).all() else None
+
     def stored(self, seen: Array, shown: bool) -> Reach | None:
         """How far stored conditions let queries see."""
         if (
@@ -127,6 +145,65 @@ class Reaches:
             return None
         causal = np.tri(*matrices.shape[1:], dtype=np.bool_)
         return Reach(right=0) if (matrices == (causal == shown)).all() else None
+
+
+def triangle(
+    flow: Dataflow, name: str | None, shown: bool
+) -> tuple[Reach, float] | None:
+    """The reach if a triangle of one number is what is ``shown``, or hidden, and the
+    number; None if ``name`` is no such triangle.
+    """
+    node = flow.made_by(name, "Trilu")
+    source = None if node is None else flow.made_by(node.inputs[0], "ConstantOfShape")
+    value = None if source is None else source.op.attrs()["value"]
+    if node is None or value is None:
+        return None
+    given = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
+    if given is None:
+        return None
+    upper, (k,) = bool(node.op.attrs()["upper"]), given
+    if upper is shown:
+        left, right = (-k if shown else -1 - k), -1
+    else:
+        left, right = -1, (k if shown else k - 1)
+    if max(left, right) < 0:
+        return None
+    return Reach(left, right), float(value.item())
+
+
+def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
+    """The shape of a value; of the corner of a stored one, what is asked for.
+
+    That is less only where the stored value is too small for what reads it.
+    """
+    found = corner(flow, name)
+    return flow.extents(name) if found is None else found[1]
+
+
+def corner(
+    flow: Dataflow, name: str | None, steps: int = STEPS
+) -> tuple[Array, tuple[Dim, ...]] | None:
+    """The stored value of which ``name`` has what comes first, up to some extents."""
+    node = flow.made_by(name, "Slice")
+    if node is None or len(node.inputs) != 5 or not steps:
+        return None
+    stored = flow.stored(node.inputs[0])
+    whole = corner(flow, node.inputs[0], steps - 1)
+    if stored is not None:
+        whole = stored, stored.shape
+    operands = [flow.graph.type(operand) for operand in node.inputs[1:]]
+    starts, _, axes, by = (known_ints(operand) for operand in operands)
+    ends = known_dims(operands[1])
+    if whole is None or starts is None or ends is None or axes is None or by is None:
+        return None
+    if any(starts) or any(n != 1 for n in by):
+        return None
+    shape = list(whole[1])
+    for axis, end in zip(axes, ends, strict=True):
+        if isinstance(end, int) and not 0 <= end <= whole[0].shape[axis]:
+            return None
+        shape[axis] = end
+    return whole[0], tuple(shape)
 
 
 def _of_difference(high: Ramp, low: Ramp, by: int) -> Reach | None:
