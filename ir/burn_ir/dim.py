@@ -31,10 +31,10 @@ class FloorDiv:
     divisor: Dim
 
     def __str__(self) -> str:
-        return f"({self.numerator}) // {_factor(self.divisor)}"
+        return f"{_factor(self.numerator)} // {_factor(self.divisor)}"
 
 
-def _factor(dim: Dim) -> str:
+def _factor(dim: Dim | Atom) -> str:
     text = str(dim)
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
@@ -112,7 +112,8 @@ class Poly:
         text = ""
         for product, coefficient in sorted(self.terms, key=lambda t: not t[0]):
             size = abs(coefficient)
-            factors = [str(atom) for atom in product]
+            alone = size == len(product) == 1 and (coefficient > 0 or text != "")
+            factors = [str(atom) if alone else _factor(atom) for atom in product]
             body = " * ".join(
                 ([str(size)] if size != 1 or not factors else []) + factors
             )
