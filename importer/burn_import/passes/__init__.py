@@ -23,6 +23,8 @@ from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
 from burn_import.passes.products import products
+from burn_import.passes.recurrent import recurrent
+from burn_import.passes.recurrent_cells import recurrent_cells
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
@@ -44,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     products,
+    recurrent,
     splits,
     turns,
     movements,
@@ -57,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     softplus,
     mish,
     linear,
+    recurrent_cells,
     lookups,
     stacks,
     windows,
