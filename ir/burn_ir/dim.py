@@ -31,10 +31,10 @@ class FloorDiv:
     divisor: Dim
 
     def __str__(self) -> str:
-        return f"({self.numerator}) // {_factor(self.divisor)}"
+        return f"{_factor(self.numerator)} // {_factor(self.divisor)}"
 
 
-def _factor(dim: Dim) -> str:
+def _factor(dim: Dim | Atom) -> str:
     text = str(dim)
     return text if text.isidentifier() or text.isdigit() else f"({text})"
 
@@ -112,7 +112,8 @@ class Poly:
         text = ""
         for product, coefficient in sorted(self.terms, key=lambda t: not t[0]):
             size = abs(coefficient)
-            factors = [str(atom) for atom in product]
+            alone = size == len(product) == 1 and (coefficient > 0 or text != "")
+            factors = [str(atom) if alone else _factor(atom) for atom in product]
             body = " * ".join(
                 ([str(size)] if size != 1 or not factors else []) + factors
             )
@@ -153,7 +154,11 @@ def _poly(total: Mapping[Monomial, int]) -> Dim:
 
 
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:
-    """``numerator // divisor``: exact where every term divides."""
+    """``numerator // divisor``: exact where every term divides.
+
+    What is divided twice is divided by the product, so that quotients are equal
+    whatever the steps were.
+    """
     if isinstance(numerator, int) and isinstance(divisor, int):
         return numerator // divisor
     if isinstance(divisor, Poly):
@@ -162,9 +167,14 @@ def floor_div(numerator: Dim, divisor: Dim) -> Dim:
         return numerator
     if divisor <= 0:
         raise Undecided(f"cannot divide {numerator} by {divisor}")
-    whole = {p: c // divisor for p, c in _terms(numerator) if c % divisor == 0 and p}
-    rest = _poly({p: c for p, c in _terms(numerator) if c % divisor or not p})
-    if isinstance(rest, Poly):
+    whole = {p: c // divisor for p, c in _terms(numerator) if c % divisor == 0}
+    rest = _poly({p: c for p, c in _terms(numerator) if c % divisor})
+    inner_quotient = _quotient_and_number(rest)
+    if inner_quotient is not None:
+        atom, number = inner_quotient
+        once = atom.numerator + number * atom.divisor
+        rest = floor_div(once, atom.divisor * divisor)
+    elif isinstance(rest, Poly):
         common = reduce(gcd, (c for _, c in rest.terms), divisor)
         inner = _poly({p: c // common for p, c in rest.terms})
         assert isinstance(inner, Poly)
@@ -172,6 +182,19 @@ def floor_div(numerator: Dim, divisor: Dim) -> Dim:
     else:
         rest //= divisor
     return _poly(whole) + rest
+
+
+def _quotient_and_number(dim: Dim) -> tuple[FloorDiv, int] | None:
+    """The parts of a quotient by a number plus a number; None if it is no such sum."""
+    terms = dict(_terms(dim))
+    number = terms.pop((), 0)
+    for product, coefficient in terms.items():
+        atom = product[0]
+        if len(terms) > 1 or len(product) > 1 or coefficient != 1:
+            return None
+        if isinstance(atom, FloorDiv) and isinstance(atom.divisor, int):
+            return atom, number
+    return None
 
 
 def _divide_by_poly(numerator: Dim, divisor: Poly) -> Dim:

@@ -134,7 +134,7 @@ def test_extents_of_inputs(tmp_path: Path) -> None:
     assert inputs["a"].dims == (*(symbol("batch"), symbol("past") + symbol("seq"), 4),)
     assert [str(dim) for dim in inputs["b"].dims] == ["b_dim_0", "b_dim_1", "seq"]
     names = [str(dim) for dim in inputs["c"].dims]
-    assert names == ["class_", "a_b_2", "a_b", "Max_1_s0", "2 * (s) // 3"]
+    assert names == ["class_", "a_b_2", "a_b", "Max_1_s0", "2 * (s // 3)"]
     assert [str(dim) for dim in inputs["d"].dims] == ["a_b_2", "d_dim_1"]
 
 

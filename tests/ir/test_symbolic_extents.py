@@ -7,7 +7,7 @@ import pytest
 
 from burn import ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
-from burn_ir.dim import symbol, symbols as symbols_of
+from burn_ir.dim import bind, symbol, symbols as symbols_of
 
 N = symbol("n")
 
@@ -67,3 +67,21 @@ def test_shape_arithmetic_is_known() -> None:
 
 def test_a_huge_constant_is_one_element() -> None:
     assert ops.full((10**6, 10**6), 1.5).numpy().strides == (0, 0)
+
+
+def test_quotients_are_equal_whatever_the_steps_were() -> None:
+    n = symbol("n")
+    strided = (((n - 10) // 5 - 2) // 2 - 2) // 2 + 1
+    assert strided == n // 20 - 1
+    assert (n // 5 + 1) // 2 == (n + 5) // 10
+    for size in range(40):
+        steps = (((size - 10) // 5 - 2) // 2 - 2) // 2 + 1
+        assert bind(strided, {"n": size}) == steps
+
+
+def test_quotients_are_printed_as_python_reads_them() -> None:
+    n = symbol("n")
+    dims = [n // 4, n // 4 * 4, (n + 1) // 4 - 1, 5 - n // 3, n - n // 3]
+    shown = [str(dim) for dim in dims]
+    assert shown[:2] == ["n // 4", "4 * (n // 4)"]
+    assert shown[2:] == ["(n + 1) // 4 - 1", "-(n // 3) + 5", "n - n // 3"]

@@ -187,3 +187,17 @@ def test_rotation_keeps_length_and_position_zero(interleaved: bool) -> None:
         turn = np.exp(1j * angles[positions][:, None, :, n])
         np.testing.assert_allclose(after, before * turn)
     check_gradient(rotate, x)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_without_an_axis_for_heads_there_is_one(causal: bool) -> None:
+    query, key, value = QUERY[:, 0], KEY[:, 0], VALUE[:, 0]
+    seen = np.arange(BATCH * ROWS * COLUMNS).reshape(BATCH, ROWS, COLUMNS) % 3 != 1
+    options: dict[str, Any] = {"scale": 0.3, "causal": causal}
+    operands = [burn.tensor(x) for x in (query, key, value, seen)]
+    apart = [burn.tensor(x[:, None]) for x in (query, key, value, seen)]
+    found = ops.attention(*operands, **options)
+    np.testing.assert_array_equal(
+        found.numpy(), ops.attention(*apart, **options).numpy()[:, 0]
+    )
+    assert found.shape == (BATCH, ROWS, OUT)

@@ -23,14 +23,20 @@ from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.products import products
 from burn_import.passes.recurrent import recurrent
 from burn_import.passes.recurrent_cells import recurrent_cells
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.rope import rope
+from burn_import.passes.rotations import rotations
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
+from burn_import.passes.splits import splits
+from burn_import.passes.stacks import stacks
+from burn_import.passes.turns import turns
+from burn_import.passes.windows import windows
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -40,7 +46,10 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    products,
     recurrent,
+    splits,
+    turns,
     movements,
     layer_norm,
     rms_norm,
@@ -54,8 +63,11 @@ PASSES: tuple[Pass, ...] = (
     linear,
     recurrent_cells,
     lookups,
+    stacks,
+    windows,
     attention,
     repeat_kv,
+    rotations,
     rope,
     merge,
     placement,

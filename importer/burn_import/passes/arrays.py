@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -81,6 +82,20 @@ def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
 def integers(graph: Graph, values: list[int]) -> str:
     """The name of a stored vector, one for equal contents: so readers are merged."""
     name, array = f"int64{values}", np.array(values, np.int64)
+    while name in graph.types:
+        name += "_"
+    stored = graph.constants.get(name)
+    if stored is not None and equal(stored, array):
+        return name
+    name = graph.constants.add(name, array)
+    graph.constants.literals.add(name)
+    return name
+
+
+def number(graph: Graph, value: float, dtype: np.dtype[Any]) -> str:
+    """The name of a stored scalar, one for equal numbers."""
+    array = np.array(value, dtype)
+    name = f"{dtype}({array[()]!s})"
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)

@@ -9,13 +9,12 @@ import numpy as np
 from burn.dtypes import HALVES, float32, float64
 from burn_import.passes.conditions import Conditions
 from burn_import.passes.dataflow import Dataflow
-from burn_import.passes.masks import Mask, Masks
+from burn_import.passes.masks import Mask, Masks, Operation
+from burn_import.passes.operands import Operands
 from burn_import.passes.rewrite import changed, common_scope, rename
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
-from burn_ir.ops.shape import Transpose
-from burn_ir.types import Type
 
 #: How many nodes there may be between the two products.
 STEPS = 16
@@ -24,11 +23,12 @@ STEPS = 16
 def attention(graph: Graph) -> Graph:
     """``graph`` with ``Attention`` for ``softmax(q @ k^T * scale + mask) @ v``.
 
-    Heads are an axis of their own. The scale may be on the query, the key, both or
-    their product; a soft cap and masks may follow. Of the scores and the weights
-    nothing else may be read. A row of which everything is hidden is zeros afterwards,
-    so it must be so before, or it must be sure that there is none. Results may differ
-    by rounding, and half types are rounded once instead of in every step.
+    Heads are an axis of their own, or there is one. The scale may be on the query, the
+    key, both or their product, and may be a tensor without columns; a soft cap and
+    masks may follow. Of the scores and the weights nothing else may be read. A row of
+    which everything is hidden is zeros afterwards, so it must be so before, or it must
+    be sure that there is none. Results may differ by rounding, and half types are
+    rounded once instead of in every step.
     """
     flow = Dataflow(graph)
     rewriter = _Rewriter(flow, Conditions(flow))
@@ -45,48 +45,53 @@ class _Rewriter:
     conditions: Conditions
     #: Values that lose a factor which became part of a scale.
     aliases: dict[str, str] = field(default_factory=dict)
+    #: What masks are, by how they were made; they are made once.
+    masks: dict[Operation, str] = field(default_factory=dict)
 
     def rewritten(self, node: Node) -> list[Node]:
         """``node``, or the nodes that stand for it."""
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
-        match = _Match(self.flow, self.conditions, node)
+        match = _Match(self.conditions, node, self.masks)
         if not match.found():
             return [node]
-        self.aliases.update(match.aliases)
+        self.aliases.update(match.operands.aliases)
         return self.nodes_of(match, node)
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
-        inputs = (match.query, match.key, node.inputs[1])
-        mask = match.masks.combined()
+        mask, operands = match.masks.combined(), match.operands
+        factors = operands.multiplied()
+        inputs = (operands.query, operands.key, node.inputs[1])
+        for made in match.masks.nodes:
+            self.masks.setdefault((type(made.op), made.inputs), made.output)
         scope, classes = common_scope(match.product, node)
         new = replace(
             node,
-            op=Attention(scale=match.scale_or_default(), softcap=match.softcap),
+            op=match.op(),
             inputs=inputs if mask is None else (*inputs, mask),
             scope=scope,
             classes=classes,
         )
-        return [*match.turned, *match.masks.nodes, new]
+        return [*operands.turned, *factors, *match.masks.nodes, new]
 
 
 class _Match:
     """What is found on the way from the second product to the operands."""
 
-    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
-        self.flow, self.last = flow, last
-        self.masks = Masks(flow, conditions, last)
-        self.scale, self.softcap = 1.0, 0.0
+    def __init__(
+        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+    ) -> None:
+        self.flow, self.last = conditions.flow, last
+        self.masks = Masks(conditions, last, known)
+        self.operands = Operands(self.flow)
+        self.softcap = 0.0
         #: Whether a row that is hidden wholly is zeros.
         self.guarded = False
         #: Nodes that are there for attention alone.
         self.inner: list[Node] = []
-        #: Nodes that turn the key back.
-        self.turned: list[Node] = []
-        self.aliases: dict[str, str] = {}
-        self.query = self.key = ""
-        self.turned_type: Type | None = None
         self.size: Dim = 0
+        #: How far values are from the next product.
+        self.distances: dict[str, int] = {}
         self.product = last
 
     def found(self) -> bool:
@@ -94,7 +99,7 @@ class _Match:
         softmax = self.softmax(self.last.inputs[0])
         if softmax is None or not self.scores(softmax.inputs[0]):
             return False
-        if not self.operands() or not self.fits():
+        if not self.operands.found(self.product) or not self.fits():
             return False
         if not self.flow.are_inside(self.inner, self.last):
             return False
@@ -203,24 +208,30 @@ class _Match:
         capped = self.capped(node) if stage == 0 else None
         if capped is not None:
             return 1, capped
-        return 2, self.scaled(node)
+        return 2, self.operands.scaled(node)
 
     def added(self, node: Node) -> str | None:
         """The operand of an ``Add`` that is scores; the other one is a mask."""
-        for name, other in (node.inputs, node.inputs[::-1]):
-            if name is not None and other is not None and self.leads(name, STEPS):
-                self.masks.found.append(Mask(other))
-                return name
-        return None
+        ways = [(self.distance(name, STEPS), name) for name in node.inputs]
+        (near, scores), (far, other) = ways
+        if far < near:
+            near, scores, other = far, other, scores
+        if near > STEPS or other is None:
+            return None
+        self.masks.found.append(Mask(other))
+        return scores
 
-    def leads(self, name: str | None, steps: int) -> bool:
-        """Whether ``name`` comes of a product by steps that scores may go through."""
+    def distance(self, name: str | None, steps: int) -> int:
+        """How many steps that scores may go through are behind the next product."""
         node = self.flow.made_by(name, "MatMul", "Tanh", *_STEPS)
-        if node is None or not steps:
-            return False
+        if node is None or name is None or not steps:
+            return STEPS + 1
         if node.op.onnx == "MatMul":
-            return True
-        return any(self.leads(other, steps // 2) for other in node.inputs)
+            return 0
+        if name not in self.distances:
+            ways = [self.distance(other, steps - 1) for other in node.inputs]
+            self.distances[name] = 1 + min(ways)
+        return self.distances[name]
 
     def capped(self, node: Node) -> str | None:
         """What is squeezed by ``tanh(x / cap) * cap``."""
@@ -239,110 +250,41 @@ class _Match:
             return inner
         return None
 
-    def scaled(self, node: Node) -> str | None:
-        name, factor = self.flow.factor(node)
-        self.scale *= factor
-        return name
-
-    def operands(self) -> bool:
-        """Whether the operands of the first product are a query and a turned key."""
-        query, key = self.product.inputs
-        self.query = self.unscaled(query, []) or ""
-        path: list[Node] = []
-        key = self.unscaled(key, path)
-        self.turned_type = self.flow.graph.type(key)
-        self.key = self.unscaled(self.turned_back(key, path), path) or ""
-        return bool(self.query and self.key)
-
-    def unscaled(self, name: str | None, path: list[Node]) -> str | None:
-        """``name`` without the factors that it was multiplied by last.
-
-        ``path`` has the nodes from there to the product, and gets more.
-        """
-        for _ in range(STEPS):
-            node = self.flow.made_by(name, "Mul", "Div")
-            inner, factor = self.flow.factor(node)
-            if node is None or inner is None:
-                break
-            self.scale *= factor
-            path.append(node)
-            name = inner
-        self.unscale_before_split(name, path)
-        return name
-
-    def unscale_before_split(self, name: str | None, path: list[Node]) -> None:
-        """Take a factor from before heads were split, if nobody else sees it."""
-        inner = list(path)
-        for op in ("Transpose", "Reshape"):
-            node = self.flow.made_by(name, op)
-            if node is None:
-                return
-            inner.append(node)
-            name = node.inputs[0]
-        scaled = self.flow.made_by(name, "Mul", "Div")
-        source, factor = self.flow.factor(scaled)
-        if scaled is None or source is None:
-            return
-        if self.flow.are_inside([*inner, scaled], self.product):
-            self.scale *= factor
-            self.aliases[scaled.output] = source
-
-    def turned_back(self, name: str | None, path: list[Node]) -> str | None:
-        """The value of which ``name`` is the transpose of the last two axes."""
-        node = self.flow.made_by(name, "Transpose", "Reshape")
-        if node is None:
-            return None
-        if node.op.onnx == "Reshape":
-            return self.turned_as_stack(node, path)
-        path.append(node)
-        perm = node.op.attrs()["perm"]
-        if perm is None or len(perm) != 4:
-            return None
-        perm = (*perm[:2], perm[3], perm[2])
-        if perm == (0, 1, 2, 3):
-            return node.inputs[0]
-        output = self.flow.fresh(f"{node.output}.mT")
-        op = Transpose(perm=perm)
-        self.turned.append(replace(node, op=op, outputs=(output,)))
-        return output
-
-    def turned_as_stack(self, node: Node, path: list[Node]) -> str | None:
-        """What PyTorch's exporter turns as a stack of matrices: ``[b * h, t, d]``."""
-        turned = self.flow.made_by(node.inputs[0], "Transpose")
-        if turned is None or turned.op.attrs()["perm"] != (0, 2, 1):
-            return None
-        stacked = self.flow.made_by(turned.inputs[0], "Reshape")
-        if stacked is None:
-            return None
-        path += [node, turned, stacked]
-        types = [self.flow.graph.type(n) for n in (stacked.inputs[0], stacked.output)]
-        key, stack, result = *types, self.flow.graph.type(node.output)
-        if key is None or stack is None or result is None:
-            return None
-        if not (key.shape and stack.shape and result.shape) or len(key.shape) != 4:
-            return None
-        batch, heads, columns, size = key.shape
-        kept = stack.shape[1:] == (columns, size)
-        same = result.shape == (batch, heads, size, columns)
-        return stacked.inputs[0] if kept and same else None
-
     def fits(self) -> bool:
         """Whether nothing is broadcast but masks, and the dtype is one."""
-        names = self.query, self.last.inputs[1], self.last.output
+        names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
-        types.append(self.turned_type)
-        if any(t is None or t.shape is None or len(t.shape) != 4 for t in types):
+        types.append(self.operands.turned_type)
+        known = [t for t in types if t is not None and t.shape is not None]
+        ranks = {len(t.dims) for t in known}
+        if len(known) < len(types) or ranks not in ({3}, {4}):
             return False
-        query, value, out, key = (t for t in types if t is not None)
-        if len({t.dtype for t in (query, value, out, key)}) > 1:
+        query, value, out, key = known
+        if len({t.dtype for t in known}) > 1:
             return False
-        batch, heads, rows, size = query.dims
-        columns = key.dims[3]
+        *batch, rows, size = query.dims
+        columns = key.dims[-1]
         self.size = size
+        seen = (*batch, rows, columns) if ranks == {4} else (1, rows, columns)
         return (
-            key.dims == (batch, heads, size, columns)
-            and value.dims[:3] == (batch, heads, columns)
-            and self.masks.fit((batch, heads, rows, columns))
+            key.dims == (*batch, size, columns)
+            and value.dims[:-1] == (*batch, columns)
+            and self.masks.fit(seen)
+            and self.operands.fit((*batch, rows, columns))
+        )
+
+    def op(self) -> Attention:
+        """The operator; masks have to be combined before."""
+        reach = self.masks.reach
+        heads = 1 if len(self.masks.scores) == 3 else None
+        return Attention(
+            q_num_heads=heads,
+            kv_num_heads=heads,
+            is_causal=1 if reach.is_causal else 0,
+            left_window_size=reach.left,
+            right_window_size=-1 if reach.is_causal else reach.right,
+            scale=self.scale_or_default(),
+            softcap=self.softcap,
         )
 
     def scale_or_default(self) -> float | None:
@@ -350,9 +292,10 @@ class _Match:
         wide = self.flow.graph.types[self.last.output].dtype == float64
         error = 1e-14 if wide else 4e-7
         size = self.size if isinstance(self.size, int) else 0
-        if abs(self.scale * size**0.5 - 1) < error:
+        if abs(self.operands.scale * size**0.5 - 1) < error:
             return None
-        return self.scale if wide else float(str(np.float32(self.scale)))
+        scale = self.operands.scale
+        return scale if wide else float(str(np.float32(scale)))
 
 
 _STEPS = ("Add", "Where", "Mul", "Div", "Cast")

@@ -16,6 +16,8 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Array, Type
 
+#: What is taken to bound products of matrices, which are sums of unknown length.
+PRODUCT = 1e18
 #: How many nodes are looked through on the way to what bounds a value.
 DEPTH = 24
 
@@ -181,7 +183,12 @@ class Dataflow:
         if node.op.onnx == "ConstantOfShape":
             value = node.op.attrs()["value"]
             return 0.0 if value is None else largest(value)
+        if node.op.onnx in BOUNDED:
+            return BOUNDED[node.op.onnx]
         bounds = [self.magnitude(n, depth - 1) for n in _content(node)]
+        if node.op.onnx == "Div":
+            divided, factor = self.factor(node)
+            bounds = [self.magnitude(divided, depth - 1) * abs(factor)]
         if not bounds:
             return float("inf")
         bound = _of_result(node, bounds)
@@ -203,6 +210,14 @@ def greatest(t: Type) -> float:
         return 0.0
     return float(ml_dtypes.finfo(t.dtype).max)  # type: ignore[no-untyped-call]
 
+
+#: Bounds of results, whatever they are made of.
+BOUNDED = {
+    "MatMul": PRODUCT,
+    "Softmax": 1.0,
+    "Sigmoid": 1.0,
+    "Tanh": 1.0,
+}
 
 #: Operators that take elements of their first operand and none from elsewhere.
 MOVES = frozenset(

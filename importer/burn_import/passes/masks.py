@@ -7,15 +7,16 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from burn.dtypes import float16
-from burn_import.passes.arrays import equal
+from burn.dtypes import float16, is_float
+from burn_import.passes.arrays import number
 from burn_import.passes.conditions import Conditions, broadcasts
-from burn_import.passes.dataflow import Dataflow, greatest
+from burn_import.passes.dataflow import greatest
+from burn_import.passes.reach import EVERYWHERE, Reach, Reaches, extents, triangle
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.op import Op
 from burn_ir.ops.elementwise import Add
-from burn_ir.ops.logic import Not, Where
+from burn_ir.ops.logic import And, Not, Where
 from burn_ir.types import Array
 
 #: A number below which nothing is left of a score that is added to it.
@@ -26,6 +27,10 @@ ORDINARY = 1e20
 
 #: The path of a module and the classes along it.
 Scope: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+#: An operator without attributes, and its operands.
+Operation: TypeAlias = tuple[type[Op], tuple[str | None, ...]]
 
 
 class Mask(NamedTuple):
@@ -43,11 +48,19 @@ class Mask(NamedTuple):
 class Masks:
     """The masks on the scores of one attention, the last one first."""
 
-    def __init__(self, flow: Dataflow, conditions: Conditions, last: Node) -> None:
-        self.flow, self.conditions, self.last = flow, conditions, last
+    def __init__(
+        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+    ) -> None:
+        self.flow, self.conditions, self.last = conditions.flow, conditions, last
+        #: What masks of attention before are, by how they were made.
+        self.known = known
         self.found: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
+        #: Whether a row that is hidden wholly is zeros.
+        self.guarded = False
+        #: How far queries see, whatever the masks say.
+        self.reach = EVERYWHERE
         #: Nodes that make one mask of several.
         self.nodes: list[Node] = []
 
@@ -68,6 +81,10 @@ class Masks:
             return scores
         return None
 
+    def reaches(self, mask: Mask) -> bool:
+        """Whether a mask tells all keys apart."""
+        return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
+
     def rank(self, name: str) -> int:
         t = self.flow.graph.type(name)
         return -1 if t is None or t.shape is None else len(t.shape)
@@ -78,9 +95,12 @@ class Masks:
         reached = not self.found
         for mask in self.found:
             t = self.flow.graph.type(mask.name)
-            if t is None or t.shape is None or not broadcasts(t.shape, scores):
+            if t is None or t.shape is None:
                 return False
-            reached |= t.shape[-1:] == scores[-1:]
+            shape = extents(self.flow, mask.name)
+            if not broadcasts(shape, scores):
+                return False
+            reached |= shape[-1:] == scores[-1:]
         return reached
 
     def are_exact(self, guarded: bool) -> bool:
@@ -89,6 +109,9 @@ class Masks:
         A row that is hidden by finite numbers is not zeros, and one that is hidden by
         minus infinity is zeros if that was ``guarded``, and otherwise not a number.
         """
+        self.guarded = guarded
+        self.drop_zeros()
+        self.take_reach()
         fills = [self.filled(mask) for mask in self.found if mask.fill is not None]
         added = [m.name for m in self.found if m.fill is None]
         total = sum(map(self.flow.magnitude, added))
@@ -105,7 +128,9 @@ class Masks:
     def filled(self, mask: Mask) -> float:
         """What is put in place of scores; 0 where it could not be added to them."""
         array = self.flow.stored(mask.fill)
-        if array is None or array.dtype == float16 and np.isfinite(array).all():
+        if array is None or array.size != 1 or not is_float(array.dtype):
+            return 0.0
+        if array.dtype == float16 and np.isfinite(array).all():
             return 0.0
         return float(array.reshape(()))
 
@@ -124,7 +149,10 @@ class Masks:
         return bool(seen.any(axis=-1).all())
 
     def combined(self) -> str | None:
-        """The name of the one mask, which :attr:`nodes` make; None if there is none."""
+        """The name of the one mask, which :attr:`nodes` make; None if there is none.
+
+        What masks say of :attr:`reach` is not in it.
+        """
         if len(self.found) == 1 and np.isneginf(self.filled(self.found[0])):
             name = self.conditions.needed(self.found[0].name, self.scores)
             if self.found[0].shown:
@@ -137,42 +165,134 @@ class Masks:
             result = self.made(Add(), (result, other), f"{result}.{other}")
         return result
 
+    def drop_zeros(self) -> None:
+        """Drop what adds nothing, unless attention needs it to reach all keys."""
+        kept = [
+            mask
+            for mask in self.found
+            if mask.fill is not None or self.flow.magnitude(mask.name) != 0
+        ]
+        if not kept or any(self.reaches(mask) for mask in kept):
+            self.found = kept
+
+    def take_reach(self) -> None:
+        """Take from the masks what they say of how far queries see."""
+        for mask in list(self.found):
+            others = [other for other in self.found if other is not mask]
+            if all(self.reaches(other) for other in others):
+                self.take_reach_of(mask, others)
+
+    def take_reach_of(self, mask: Mask, others: list[Mask]) -> None:
+        hiding = self.hiding(mask)
+        if hiding is None:
+            return
+        seen, shown, low = hiding
+        reaches = Reaches(self.conditions, self.scores, self.both)
+        reach = seen if isinstance(seen, Reach) else reaches.of(seen, shown)
+        rest: str | None = None
+        certain = self.guarded and np.isneginf(low)
+        if reach is None and shown and certain and mask.fill is not None:
+            rest = reaches.without(self.conditions.needed(mask.name, self.scores))
+            reach = None if reaches.found == EVERYWHERE else reaches.found
+        if reach is None or not (certain or self.always_shows(reach, others)):
+            return
+        self.reach = self.reach.narrowed(reach)
+        place = self.found.index(mask)
+        kept = [] if rest is None else [mask._replace(name=rest)]
+        self.found[place : place + 1] = kept
+
+    def hiding(self, mask: Mask) -> tuple[str | Array | Reach, bool, float] | None:
+        """The condition of a mask, whether it shows keys, and what hides the others."""
+        if mask.fill is not None:
+            low = self.filled(mask)
+            return (mask.name, mask.shown, low) if low <= HIDDEN else None
+        array = self.flow.stored(mask.name)
+        if array is not None:
+            low = float(array.min()) if array.size and is_float(array.dtype) else 0.0
+            two = low <= HIDDEN and bool(((array == 0) | (array == low)).all())
+            return (array == 0, True, low) if two else None
+        found = triangle(self.flow, mask.name, False)
+        if found is not None:
+            return (found[0], True, found[1]) if found[1] <= HIDDEN else None
+        node = self.flow.made_by(mask.name, "Where")
+        condition, *sides = (None,) * 3 if node is None else node.inputs
+        for shown, (zero, fill) in ((True, sides), (False, sides[::-1])):
+            low = self.filled(Mask("", fill))
+            if condition and self.flow.magnitude(zero) == 0 and low <= HIDDEN:
+                return condition, shown, low
+        return None
+
+    def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
+        """Whether some key in ``reach`` of a row is surely not hidden.
+
+        That is so of the first key for all that see to the left, and of the key at
+        its own place, if it has one.
+        """
+        if any(other.fill is not None for other in others):
+            return False
+        if sum(self.flow.magnitude(other.name) for other in others) > ORDINARY:
+            return False
+        return reach.left < 0 or self.scores[-2] == self.scores[-1]
+
+    def both(self, one: str, other: str) -> str:
+        return self.made(And(), (one, other), f"{one}.{other}")
+
     def term(self, mask: Mask) -> str | None:
         """``mask`` as what is added, None if that is zero."""
         if mask.fill is None:
             return self.added(mask.name)
-        constants = self.flow.graph.constants
-        number = np.zeros((), constants[mask.fill].dtype)
-        zero = f"{mask.fill}.zero"
-        if zero in self.flow.graph.types or not same(constants.get(zero), number):
-            zero = constants.add(self.flow.fresh(zero), number)
-            constants.literals.add(zero)
-        sides = (zero, mask.fill) if mask.shown else (mask.fill, zero)
+        zero, low = self.number(0.0, mask.fill), mask.fill
+        low = self.number(self.filled(mask), low)
+        sides = (zero, low) if mask.shown else (low, zero)
         return self.made(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
+    def number(self, value: float, near: str) -> str:
+        """A stored number of the type of ``near``."""
+        t = self.flow.graph.type(near)
+        assert t is not None
+        return number(self.flow.graph, value, t.dtype)
+
     def added(self, name: str) -> str | None:
-        """What is added, without what always holds of the condition it is made of."""
+        """What is added, without what always holds of the condition it is made of, and
+        without what repeats the numbers that are added.
+        """
         node = self.flow.made_by(name, "Where")
         condition, *sides = (None, None) if node is None else node.inputs
         if node is None or condition is None:
             return name
-        only = len(self.found) == 1 and self.flow.scalar(sides[0]) == 0
+        only = len(self.found) == 1 and self.flow.magnitude(sides[0]) == 0
         if only and self.conditions.always(condition):
             return None
         needed = self.conditions.needed(condition, self.scores)
-        types = [self.flow.graph.type(side) for side in sides]
-        shapes = [None if t is None else t.shape for t in types]
-        fit = all(s is not None and broadcasts(s, self.scores) for s in shapes)
-        if needed == condition or not fit:
+        narrow = [self.narrow(side) for side in sides]
+        shapes = [self.flow.extents(side) for side in narrow]
+        known = all(self.flow.graph.type(side) is not None for side in narrow)
+        fit = known and all(broadcasts(s, self.scores) for s in shapes)
+        reach = self.flow.extents(needed)[-1:] == self.scores[-1:]
+        if (needed == condition and narrow == sides) or not fit or not reach:
             return name
+        operation = (Where, (needed, *narrow))
+        if operation in self.known:
+            return self.known[operation]
         output = self.flow.fresh(f"{name}.needed")
-        self.nodes.append(replace(node, inputs=(needed, *sides), outputs=(output,)))
+        self.nodes.append(replace(node, inputs=operation[1], outputs=(output,)))
         return output
+
+    def narrow(self, side: str | None) -> str | None:
+        """``side`` before it was repeated."""
+        if side is None:
+            return None
+        if self.flow.stored(side) is None and self.flow.magnitude(side) == 0:
+            return self.number(0.0, side)
+        node = self.flow.made_by(side, "Expand")
+        return side if node is None else node.inputs[0]
 
     def made(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
         """The result of a new node, in the innermost module around attention that one
         of its operands is from: so layers that are given one mask make it once.
         """
+        if (type(op), inputs) in self.known:
+            return self.known[type(op), inputs]
         name = self.flow.fresh(name)
         own = {node.output: node for node in self.nodes}
         scope: Scope = ((), ())
@@ -184,7 +304,3 @@ class Masks:
             scope = max(scope, (node.scope, node.classes), key=lambda s: len(s[0]))
         self.nodes.append(Node(op, inputs, (name,), scope=scope[0], classes=scope[1]))
         return name
-
-
-def same(array: Array | None, other: Array) -> bool:
-    return array is not None and equal(array, other)

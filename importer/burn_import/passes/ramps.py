@@ -9,6 +9,9 @@ from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.ops.support import known_dims, known_ints
 
+#: Operators of two ramps that make a third.
+ARITHMETIC = ("Add", "Sub", "Mul")
+
 
 @dataclass(frozen=True)
 class Ramp:
@@ -52,12 +55,12 @@ class Ramps:
         dims = known_dims(self.flow.graph.type(name))
         if dims is not None and len(dims) == 1:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
-        node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", "Add", "Mul")
+        node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
         if node is None:
             return None
         if node.op.onnx == "Range":
             return self._range(node)
-        if node.op.onnx in ("Add", "Mul"):
+        if node.op.onnx in ARITHMETIC:
             return self._combined(node, depth)
         ramp = self.of(node.inputs[0], depth)
         if ramp is None or node.op.onnx == "Expand":
@@ -85,9 +88,11 @@ class Ramps:
         a, b = (None if ramp is None else ramp.padded(rank) for ramp in ramps)
         if a is None or b is None:
             return None
+        pairs = list(zip(a.steps, b.steps, strict=True))
         if node.op.onnx == "Add":
-            steps = tuple(x + y for x, y in zip(a.steps, b.steps, strict=True))
-            return Ramp(steps, a.offset + b.offset)
+            return Ramp(tuple(x + y for x, y in pairs), a.offset + b.offset)
+        if node.op.onnx == "Sub":
+            return Ramp(tuple(x - y for x, y in pairs), a.offset - b.offset)
         if not b.is_even:
             a, b = b, a
         if not b.is_even:

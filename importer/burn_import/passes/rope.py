@@ -183,9 +183,14 @@ class _Rewriter:
             return derived
         return constants.add(self.flow.fresh(derived), first, source=name)
 
+    def whole(self, name: str | None) -> Node | None:
+        """The embedding of all features that made a value in the graph."""
+        node = self.flow.made_by(name, "RotaryEmbedding")
+        return None if node is None or node.op.attrs()["rotary_embedding_dim"] else node
+
     def joined(self, node: Node) -> Node | None:
         """The embedding of the first features, with those that stay."""
-        first = self.ropes.get(node.inputs[0] or "")
+        first = self.ropes.get(node.inputs[0] or "") or self.whole(node.inputs[0])
         if first is None or len(node.inputs) != 2 or not self.is_last(node):
             return None
         start, rest = self.flow.piece(first.inputs[0]), self.flow.piece(node.inputs[1])
@@ -195,6 +200,6 @@ class _Rewriter:
         if rest[1:] != (start[2], size) or not self.flow.are_inside([first], node):
             return None
         scope, classes = common_scope(first, node)
-        op = RotaryEmbedding(rotary_embedding_dim=start[2])
+        op = replace(first.op, rotary_embedding_dim=start[2])  # type: ignore[type-var]
         inputs = (start[0], *first.inputs[1:])
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)

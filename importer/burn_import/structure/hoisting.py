@@ -58,8 +58,12 @@ class _Hoisting:
 
     def owns(self, node: Node) -> bool:
         """Whether ``node`` reads a stored weight, whose key says where it belongs."""
-        stored = [n for n in node.inputs if n is not None and n in self.constants]
-        return any(is_float(self.constants[n].dtype) and "." in n for n in stored)
+        literals = self.constants.literals
+        stored = [n for n in node.inputs if n in self.constants and n not in literals]
+        return any(
+            n is not None and is_float(self.constants[n].dtype) and "." in n
+            for n in stored
+        )
 
     def bring_back(self, node: Node, own: Path) -> None:
         """Undo a move if all who read ``node`` stayed inside."""

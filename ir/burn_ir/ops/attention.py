@@ -168,6 +168,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
     ) -> Value:
         packed = self._packed(query)
         offset = self._offset(query, past_key, lengths, packed)
+        packed = packed and not self._is_of_one_head(mask, past_key)
         if packed:
             heads, groups = self.q_num_heads or 1, self.kv_num_heads or 1
             query = ops.split_heads(query, heads)
@@ -190,6 +191,13 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         """Whether the heads are among the features."""
         shape = shape_of(query)
         return self.q_num_heads is not None if shape is None else len(shape) == 3
+
+    def _is_of_one_head(self, mask: Value, past_key: Value) -> bool:
+        """Whether ``burn.ops`` knows this without an axis for heads."""
+        shape = None if mask is None else shape_of(mask)
+        few = mask is None or shape is not None and len(shape) < 4
+        one = self.q_num_heads == self.kv_num_heads == self.results == 1
+        return one and few and past_key is None
 
     def _offset(
         self, query: Value, past_key: Value, lengths: Value, packed: bool

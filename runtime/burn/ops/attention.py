@@ -46,13 +46,18 @@ def attention(
 
     ``query`` is ``[batch, heads, rows, size]``, ``key`` ``[batch, groups, columns,
     size]``, ``value`` ``[batch, groups, columns, out]`` and the result
-    ``[batch, heads, rows, out]``, of the dtype of ``query``. The other arguments are
-    those of :func:`attention_weights`. Half types are computed in float32.
+    ``[batch, heads, rows, out]``, of the dtype of ``query``. Without an axis for heads
+    there is one. The other arguments are those of :func:`attention_weights`. Half types
+    are computed in float32.
     """
+    one_head = len(query.shape) == 3
+    if one_head:
+        query, key, value, mask = map(_with_head, (query, key, value, mask))
     options = _Options(scale, softcap, causal, window, softmax_dtype)
     places = (mask, offset, lengths, sink)
     weights = _weights(_wide(query), _wide(key), places, options)
-    return _as(_weighted(weights, _wide(value)), query.dtype)
+    out = _as(_weighted(weights, _wide(value)), query.dtype)
+    return getitem(out, (slice(None), 0)) if one_head else out
 
 
 @composite(outputs=1)
@@ -170,6 +175,13 @@ def _weighted(weights: Any, value: Any) -> Any:
     rows_of_group = heads // groups * rows
     out = matmul(reshape(weights, (batch, groups, rows_of_group, columns)), value)
     return reshape(out, (batch, heads, rows, size))
+
+
+def _with_head(x: Any) -> Any:
+    """``x`` with an axis for one head, if it has one for the batch."""
+    if x is None or len(x.shape) != 3:
+        return x
+    return getitem(x, (slice(None), None))
 
 
 def _wide(x: Any) -> Any:

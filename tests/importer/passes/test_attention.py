@@ -23,6 +23,22 @@ KEYS = {
         t = Reshape(t3, whole)""",
     ),
 }
+#: The first product, of matrices with heads as an axis or stacked over all heads.
+PRODUCTS = (
+    "s = MatMul(q2, t2)",
+    """first = Constant<value = int64[1] {-1}>()
+        ql = Shape<start = 2>(q2)
+        tl = Shape<start = 2>(t2)
+        q3s = Concat<axis = 0>(first, ql)
+        tss = Concat<axis = 0>(first, tl)
+        q3 = Reshape(q2, q3s)
+        tst = Reshape(t2, tss)
+        s3 = MatMul(q3, tst)
+        qb = Shape<start = 0, end = 3>(q2)
+        tt = Shape<start = 3>(t2)
+        ss = Concat<axis = 0>(qb, tt)
+        s = Reshape(s3, ss)""",
+)
 SCALES = {
     "none": ("", "", ""),
     "query": ("c", "", ""),
@@ -30,6 +46,8 @@ SCALES = {
     "product": ("", "", "s2 = Mul(c, s)"),
     "quotient": ("", "", "s2 = Div(s, c)"),
     "key": ("", "c", ""),
+    "heads": ("", "", "s2 = Mul(per, s)"),
+    "samples": ("c", "", "e = Exp(one) f = Mul(s, per) s2 = Div(f, e)"),
 }
 MASKS = {
     "none": "w = Softmax(s4)",
@@ -61,7 +79,7 @@ def models(draw: st.DrawFn) -> str:
         turned.format(h=heads, d=size),
         "q2 = Mul(q, c)" if query else "q2 = Identity(q)",
         "t2 = Mul(c, t)" if key else "t2 = Identity(t)",
-        "s = MatMul(q2, t2)",
+        draw(st.sampled_from(PRODUCTS)),
         after or "s2 = Identity(s)",
         (
             "d = Div(s2, cap) h = Tanh(d) s4 = Mul(h, cap)"
@@ -73,12 +91,12 @@ def models(draw: st.DrawFn) -> str:
     ]
     inputs = (
         f"double[B, {heads}, S, {size}] q, double{shape.format(h=heads, d=size)} k, "
-        f"double[B, {heads}, T, 6] v, bool[B, 1, S, T] seen"
+        f"double[B, {heads}, T, 6] v, bool[B, 1, S, T] seen, double[B, 1, 1, 1] one"
     )
     body = "\n".join(lines)
     return (
-        f"g ({inputs}) => (double[B, {heads}, S, 6] y) <double[{heads}, 1, 1] few> "
-        f"{{\n{body}\n}}"
+        f"g ({inputs}) => (double[B, {heads}, S, 6] y) <double[{heads}, 1, 1] few, "
+        f"double[{heads}, 1, 1] per> {{\n{body}\n}}"
     )
 
 

@@ -29,6 +29,7 @@ ROUNDING = {
     "repeat_kv",
     "rms_norm",
     "rope",
+    "rotations",
     "silu",
     "softplus",
 }
