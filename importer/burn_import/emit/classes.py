@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.families import Families
 from burn_import.emit.function import FunctionTrace, trace_part
-from burn_import.emit.leftovers import authored
+from burn_import.emit.leftovers import is_leftover
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles
 from burn_import.emit.render import INLINE_LIMIT
@@ -26,7 +27,7 @@ from burn_import.source.names import (
 )
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
-from burn_import.structure.paths import original
+from burn_import.structure.paths import clean, original
 from burn_import.structure.sequences import function_name
 from burn_ir.containers import kind_of, python_type
 from burn_ir.dim import symbol
@@ -118,18 +119,16 @@ class ClassWriter:
         return known
 
     def attribute_name(self, constant: str) -> str:
-        leaf = (
-            original(self.graph, constant)
-            .replace("/", ".")
-            .replace(":", ".")
-            .rstrip(".")
-            .rpartition(".")[2]
-        )
+        origin = original(self.graph, constant)
+        leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
+        word = attribute(leaf)
+        if clean(origin.split("."))[:-1] == self.part.path:
+            return word  # the key that a user knows
+        if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
+            return word
         noun = self.nouns.get(constant, "")
         if noun == "mask" and is_float(self.graph.constants[constant].dtype):
             noun = "bias"
-        if authored(leaf):
-            return attribute(leaf)
         return noun or self.roles.get(constant, "constant")
 
     def signature(self, parameters: list[str]) -> str:

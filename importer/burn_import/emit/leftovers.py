@@ -68,11 +68,15 @@ mat_mul mirror_pad pack pad_v2 partitioned_call placeholder read_variable_op rea
 resize_bilinear resize_nearest_neighbor rsqrt select_v2 space_to_batch_nd split_v
 squared_difference stateful_partitioned_call strided_slice top_k_v2 unpack
 """
-#: What stands for any value at all: the main stream of data, or nothing known.
-_ANYTHING = """
-a b x y z out outs output outputs input inputs in hidden_states hidden_state hidden res
-result results ret tmp temp t tensor node val value_info var variable graph_output
-graph_input identity constant initializer onnx data feature features
+#: What authors call the main stream of data.
+_ANYTHING = frozenset(
+    {"a", "b", "x", "y", "z", "out", "outs", "output", "outputs", "input", "inputs"}
+    | {"in", "hidden_states", "hidden_state", "hidden", "res", "result", "results"}
+    | {"ret", "tmp", "temp", "tensor", "data", "feature", "features"}
+)
+_MADE_UP = """
+node val value_info var variable graph_output graph_input identity constant initializer
+onnx output input tensor tmp
 """
 #: How exporters end the name of one of several results, and ATen that of a variant.
 _VARIANTS = frozenset(
@@ -96,7 +100,7 @@ def authored(name: str) -> str:
     word = identifier(re.sub(r"_\d+$", "", snake(leaf)))
     if len(word) > _LONGEST or re.fullmatch(r"[a-z]{0,2}\d+_?", word):
         return ""
-    return "" if is_leftover(word) else word
+    return "" if word in _ANYTHING or is_leftover(word) else word
 
 
 def is_leftover(word: str) -> bool:
@@ -115,12 +119,12 @@ def is_leftover(word: str) -> bool:
 
 @cache
 def _operators() -> frozenset[str]:
-    """All operators in snake case, and what stands for anything.
+    """All operators in snake case, and what exporters call anything at all.
 
     Those that others declare are left out: names must not depend on what is loaded.
     """
     ours = ("", "ai.onnx.ml", "com.microsoft", "burn")
     onnx = {snake(name).rstrip("_") for domain, name in operators() if domain in ours}
     joined = {word.replace("_", "") for word in onnx}
-    listed = f"{_ATEN} {_TENSORFLOW} {_ANYTHING}".split()
+    listed = f"{_ATEN} {_TENSORFLOW} {_MADE_UP}".split()
     return frozenset({*listed, *onnx, *joined})

@@ -18,6 +18,7 @@ from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.source.names import Namespace, comment, literal
 from burn_import.structure import Tree
+from burn_import.structure.sharing import tuple_name
 from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
@@ -59,7 +60,7 @@ def _texts(tree: Tree, known: Families, nouns: Nouns) -> list[ClassText]:
         root = part is tree.root
         local = nouns.inside(part)
         writer = ClassWriter(part, holders, known, local)
-        wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
+        wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         family = known.members.get(part.class_name, [part.class_name])
         shapes = part.class_name not in known.open_shapes
         doc = part_doc(part, tree.instances(family), shapes)
@@ -104,7 +105,7 @@ def _module(
         record=comment(record),
         record_literal=literal(record),
         imports=_imports(texts, several),
-        output_tuple=_tuple_name(tree.root.class_name) if several else "",
+        output_tuple=tuple_name(tree.root.class_name) if several else "",
         output_fields=[
             (name, python_type(graph.type(value)))
             for name, value in zip(outputs, graph.outputs, strict=True)
@@ -120,10 +121,6 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
-
-
-def _tuple_name(class_name: str) -> str:
-    return f"{class_name}Output"
 
 
 def _imports(texts: list[ClassText], several: bool) -> list[str]:

@@ -188,7 +188,7 @@ class Nouns:
         is called so: ``past_key_0`` is ``past_key`` in the first layer.
         """
         if id(part) not in self.known:
-            self.known[id(part)] = self._agreed(part) if part.path else self.values
+            self.known[id(part)] = self._agreed(part)
         return self.known[id(part)]
 
     def _agreed(self, part: Part) -> dict[str, str]:
@@ -198,13 +198,14 @@ class Nouns:
             for column in columns
             if (agreed := agree([self.values.get(name, "") for name in column]))
         }
-        crowd: dict[str, set[str]] = {}
-        for noun in nouns.values():
-            crowd.setdefault(plain(noun), set()).add(noun)
-        return {
-            name: plain(noun) if len(crowd[plain(noun)]) == 1 else noun
+        ends = {*part.inputs, *part.outputs}
+        crowd = Counter(plain(nouns[name]) for name in ends if name in nouns)
+        short = {
+            name: plain(noun)
             for name, noun in nouns.items()
-        } | self._stored(part)
+            if name not in ends or (part.path and crowd[plain(noun)] == 1)
+        }
+        return nouns | short | self._stored(part)
 
     def _stored(self, part: Part) -> dict[str, str]:
         """The nouns of the stored arrays that a part reads itself."""
@@ -264,11 +265,8 @@ def residual(part: Part) -> str:
 def _is_added(part: Part, readers: list[Node | None]) -> bool:
     if len(readers) != 1 or readers[0] is None or readers[0].op.onnx != "Add":
         return False
-    return all(
-        is_float(part.graph.types[name].dtype)
-        for name in readers[0].inputs
-        if name in part.graph.types
-    )
+    types = [part.graph.type(name) for name in readers[0].inputs]
+    return all(known is not None and is_float(known.dtype) for known in types)
 
 
 def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:

@@ -16,6 +16,7 @@ from burn_import.emit.vocabulary import (
     LASTING,
     MADE,
     MOVES,
+    OPERANDS,
     SCALED,
     SCALES,
     USES,
@@ -158,9 +159,16 @@ class _Finder:
         noun = self.noun(node.outputs[0]) if node.outputs else ""
         if kind == "MatMul":
             self.product(node, noun)
-        elif noun and kind in MOVES:
+        elif attribute and keeps_noun(attribute):
+            self.ask(node, 0, noun or result_of(attribute))
+        elif noun:
+            self.carry(node, kind, noun)
+
+    def carry(self, node: Node, kind: str, noun: str) -> None:
+        """Note what the operands are by what the result is."""
+        if kind in MOVES:
             self.ask(node, 0, noun)
-        elif noun and (kind == "Concat" or (noun == "mask" and kind in JOINS)):
+        elif kind == "Concat" or (noun == "mask" and kind in JOINS):
             for place in range(len(node.inputs)):
                 self.ask(node, place, noun)
         elif noun == "mask" and kind == "Add":
@@ -169,8 +177,6 @@ class _Finder:
                 self.ask(node, place, noun if masks else "bias")
         elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
             self.scaled(node, noun)
-        elif attribute and keeps_noun(attribute):
-            self.ask(node, 0, noun or result_of(attribute))
 
     def scaled(self, node: Node, noun: str) -> None:
         """What is scaled, or has a mask added, is what the result is."""
@@ -224,7 +230,9 @@ class _Finder:
             if name in found:
                 continue
             own = self.written.get(name, "")
-            noun = own or self.derived(name) or self.noun(name)
+            noun = self.noun(name)
+            if noun not in OPERANDS:
+                noun = own or self.derived(name) or noun
             if name in ends and own:
                 noun = snake(name)
             if noun:

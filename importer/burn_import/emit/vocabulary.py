@@ -51,6 +51,8 @@ COMPARES = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal
 
 #: Nouns that a value has however many others read it.
 LASTING = frozenset({"mask", "cos", "sin", "angles", "positions", "grid"})
+#: Nouns that tell more than what an author may have called all three.
+OPERANDS = frozenset({"query", "key", "value"})
 #: Nouns that pass through scaling, from what is scaled to the result and back.
 SCALED = frozenset({"query", "key", "value", "scores", "angles", "cos", "sin"})
 

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 96bf4e16e146b0bc150a782ef990357c2f9959bbf2390c083993ea50b682d56f
+# body   sha256 d9fabdcbef4504d65ec99bad2655a6cfa2fbc34254cc1c3bc94b4636022ffb98
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -54,7 +54,7 @@ class Net(nn.Module):
     def __call__(self, x: Tensor, h0: Tensor, c0: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
         # [time, 2, batch, 5]
-        y, hn, cn = ops.lstm(
+        x, hn, cn = ops.lstm(
             x.transpose(0, 1),
             self.weight_ih,
             self.weight_hh,
@@ -63,4 +63,4 @@ class Net(nn.Module):
             c0,
             direction="bidirectional",
         )
-        return NetOutput(y.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
+        return NetOutput(x.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
