@@ -24,6 +24,7 @@ from burn_import.source.names import (
     comment,
     dtype_source,
     literal,
+    snake,
 )
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
@@ -122,7 +123,7 @@ class ClassWriter:
         origin = original(self.graph, constant)
         leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
         word = attribute(leaf)
-        if clean(origin.split("."))[:-1] == self.part.path:
+        if "/" not in origin and clean(origin.split("."))[:-1] == self.part.path:
             return word  # the key that a user knows
         if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
             return word
@@ -224,13 +225,18 @@ def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
-    """Lines of documentation: name, dtype and shape of inputs or outputs."""
+    """Lines of documentation: name, dtype and shape of inputs or outputs.
+
+    What the file calls something else has that name behind it.
+    """
     width = max((len(name) for name in names), default=0)
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
         shown = "" if known is None else comment(_shown(known))
-        lines.append(f"    {name:<{width}}  {shown}")
+        same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
+        origin = "" if same else f"  ({comment(value, 40)})"
+        lines.append(f"    {name:<{width}}  {shown}{origin}")
     return lines
 
 

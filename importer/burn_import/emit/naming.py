@@ -17,7 +17,7 @@ from burn_import.structure.parts import Fork, calls_of, with_bodies
 from burn_ir.graph import Graph, Node
 
 #: What has no noun, in the order in which names are taken.
-STREAMS = ("x", "y", "z")
+STREAMS = ("x", "y", "z", "w", "v", "u")
 
 #: Results of these primitives are known by a noun.
 ROLES = {

@@ -15,6 +15,7 @@ from burn_import.emit.vocabulary import (
     JOINS,
     LASTING,
     MADE,
+    MASKS,
     MOVES,
     OPERANDS,
     SCALED,
@@ -28,6 +29,9 @@ from burn_import.passes.masks import HIDDEN
 from burn_import.source.names import snake
 from burn_import.structure import Part, Tree
 from burn_ir.graph import Graph, Node
+
+#: So many nodes are between a layer and the attention that its result is for.
+DEEPEST = 12
 
 
 def find_nouns(tree: Tree) -> dict[str, str]:
@@ -53,6 +57,7 @@ class _Finder:
         self.origin = {name: name for name in graph.inputs}
         #: The one input that a mask is made of, "" if there are others.
         self.sources = {name: name for name in graph.inputs}
+        self.makers = {name: n for n in self.nodes for name in n.outputs if name}
         self.made: dict[str, str] = {}
         self.wanted: dict[str, str] = {}
         self.written: dict[str, str] = {}
@@ -152,8 +157,9 @@ class _Finder:
     def demand(self, node: Node) -> None:
         """Note what the operands of ``node`` are by what reads them."""
         kind, attribute = self.kind(node), self.attribute(node)
+        crossing = kind == "Attention" and self.crosses(node)
         for place, noun in USES.get(kind, {}).items():
-            self.ask(node, place, noun)
+            self.ask(node, place, f"cross_{noun}" if crossing and place == 3 else noun)
         if kind == "Embedding":
             self.ask(node, 1, indices_of(attribute))
         noun = self.noun(node.outputs[0]) if node.outputs else ""
@@ -168,19 +174,40 @@ class _Finder:
         """Note what the operands are by what the result is."""
         if kind in MOVES:
             self.ask(node, 0, noun)
-        elif kind == "Concat" or (noun == "mask" and kind in JOINS):
+        elif kind == "Concat" or (noun in MASKS and kind in JOINS):
             for place in range(len(node.inputs)):
                 self.ask(node, place, noun)
-        elif noun == "mask" and kind == "Add":
+        elif noun in MASKS and kind == "Add":
             for place, name in enumerate(node.inputs):
                 masks = self.made.get(name or "") == "mask"
-                self.ask(node, place, noun if masks else "bias")
+                self.ask(node, place, noun if masks else MASKS[noun])
         elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
             self.scaled(node, noun)
+
+    def crosses(self, node: Node) -> bool:
+        """Whether an attention is of one stream to another."""
+        sources = [self.source(name) for name in node.inputs[:2]]
+        return "" not in sources and sources[0] != sources[1]
+
+    def source(self, name: str | None) -> str:
+        """What a layer made queries or keys of; "" if that is not found."""
+        for _ in range(DEEPEST):
+            node = self.makers.get(name or "")
+            if node is None:
+                return ""
+            kind, path = self.kind(node), self.paths.get(id(node))
+            if path is not None and not keeps_noun(path[-1]):
+                return node.inputs[0] or ""
+            if kind not in MOVES | SCALES | {"Concat", "RotaryEmbedding", "Linear"}:
+                return ""
+            name = node.inputs[-1 if kind == "Concat" else 0]
+        return ""
 
     def scaled(self, node: Node, noun: str) -> None:
         """What is scaled, or has a mask added, is what the result is."""
         for place, name in enumerate(node.inputs):
+            if name in self.constants:
+                continue
             if self.made.get(name or "") != "mask" and not self.is_mask(name):
                 self.ask(node, place, noun)
             elif noun == "scores":
@@ -245,7 +272,7 @@ class _Finder:
         if origin:
             return self.inputs[origin]
         source = self.sources.get(name, "")
-        masked = "mask" in source.lower() and self.noun(name) == "mask"
+        masked = "mask" in source.lower() and self.noun(name) in MASKS
         return self.inputs[source] if masked else ""
 
 

@@ -72,7 +72,10 @@ def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
 
 
 def _main(part: Part, known: dict[str, str], result: str) -> int:
-    """The place of the main stream among the inputs, -1 if all have nouns."""
+    """The place of the main stream among the inputs, -1 if all have nouns.
+
+    It is what is read first of those with as many axes as the result.
+    """
     types = part.graph.types
     added = residual(part)
     streams = [
@@ -80,11 +83,10 @@ def _main(part: Part, known: dict[str, str], result: str) -> int:
         for place, name in enumerate(part.inputs)
         if name not in known and is_float(types[name].dtype)
     ]
-    for place in streams:
+    rank = len(types[result].shape or ()) if result else 0
+
+    def weight(place: int) -> tuple[bool, bool]:
         name = part.inputs[place]
-        if name != added and result and types[name].shape == types[result].shape:
-            return place
-    for place in streams:
-        if part.inputs[place] != added:
-            return place
-    return streams[0] if streams else -1
+        return name == added, len(types[name].shape or ()) != rank
+
+    return min(streams, key=weight, default=-1)

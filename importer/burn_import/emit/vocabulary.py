@@ -49,8 +49,13 @@ JOINS = frozenset({"Where", "And", "Or", "Not", "Xor", "Sub", "Mul", "Min", "Max
 #: Operators that compare.
 COMPARES = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
 
+#: What is added to scores; beside a mask, what is no mask is a bias.
+MASKS = {"mask": "bias", "cross_mask": "cross_bias"}
 #: Nouns that a value has however many others read it.
-LASTING = frozenset({"mask", "cos", "sin", "angles", "positions", "grid"})
+LASTING = frozenset(
+    {"mask", "cross_mask", "bias", "cross_bias", "cos", "sin"}
+    | {"angles", "positions", "grid"}
+)
 #: Nouns that tell more than what an author may have called all three.
 OPERANDS = frozenset({"query", "key", "value"})
 #: Nouns that pass through scaling, from what is scaled to the result and back.

@@ -221,8 +221,9 @@ class Writer:
     def qualified(self, noun: str, statement: Statement) -> Iterator[str]:
         """``noun`` told from another of its kind by what makes it."""
         if isinstance(statement, ModuleCall):
+            nouns = [self.nouns.get(target.name) for target in statement.targets]
             place = next((s for s in reversed(statement.path) if s.isdigit()), "")
-            if place:
+            if place and nouns.count(noun) == 1:
                 yield f"{noun}_{place}"
         kind = role(statement, KINDS)
         if kind:
@@ -233,7 +234,7 @@ class Writer:
         if isinstance(statement, ModuleCall):
             names = [s for s in statement.path if not s.isdigit()]
             if names and len(statement.targets) == 1:
-                yield snake(names[-1])
+                yield singular(snake(names[-1]))
         word = role(statement, WORDS)
         if word:
             yield word
