@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from burn.dtypes import is_float
 from burn_import.emit.leftovers import authored, is_leftover
 from burn_import.emit.nouns import find_nouns
+from burn_import.emit.vocabulary import result_of
 from burn_import.source.names import Namespace, snake
 from burn_import.source.trace import Apply, Block, Statement, blocks_of
 from burn_import.source.walk import symbols_in
-from burn_import.structure import Call, Part, Tree
+from burn_import.structure import Call, Item, Part, Tree
 from burn_import.structure.parts import Fork, calls_of, with_bodies
 from burn_ir.graph import Graph, Node
 
@@ -246,43 +247,57 @@ def _names(part: Part) -> Iterator[str]:
                 yield from body.inputs
 
 
-def residual(part: Part) -> str:
-    """The input that is only added to something once, "" without one or with two."""
-    reads: dict[str, list[Node | None]] = {}
+def tasks(part: Part) -> dict[str, str]:
+    """What the inputs of a module are by what it does with them, where that tells.
+
+    What is only added to something once is a residual; what keys and values are made
+    of, but no queries, is a context.
+    """
+    readers: dict[str, list[str]] = {}
     for item in part.items:
-        names = item.inputs if isinstance(item, Node) else []
-        for name in names:
-            if name is not None:
-                assert isinstance(item, Node)
-                reads.setdefault(name, []).append(item)
-        for call in calls_of(item):
-            for name in call.inputs:
-                reads.setdefault(name, []).append(None)
-    found = [name for name in part.inputs if _is_added(part, reads.get(name, []))]
-    return found[0] if len(found) == 1 and len(part.inputs) > 1 else ""
+        for name, task in _tasks(part, item):
+            readers.setdefault(name, []).append(task)
+    found = {}
+    for name in part.inputs if len(part.inputs) > 1 else ():
+        read = readers.get(name, [])
+        if read == ["residual"]:
+            found[name] = "residual"
+        elif read and set(read) <= {"key", "value"}:
+            found[name] = read[0] if len(set(read)) == 1 else "context"
+    counts = Counter(found.values())
+    return {name: task for name, task in found.items() if counts[task] == 1}
 
 
-def _is_added(part: Part, readers: list[Node | None]) -> bool:
-    if len(readers) != 1 or readers[0] is None or readers[0].op.onnx != "Add":
-        return False
-    types = [part.graph.type(name) for name in readers[0].inputs]
-    return all(known is not None and is_float(known.dtype) for known in types)
+def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
+    """The values that an item reads, each with what it does with it."""
+    if not isinstance(item, Node):
+        names = [name for call in calls_of(item) for name in call.inputs]
+        yield from ((name, "") for name in names)
+        return
+    task = result_of(part.layer_paths.get(id(item), ("",))[-1])
+    types = [part.graph.type(name) for name in item.inputs]
+    floats = all(known is not None and is_float(known.dtype) for known in types)
+    if item.op.onnx == "Add" and floats:
+        task = "residual"
+    for name in item.inputs:
+        if name is not None and item.op.onnx != "Shape":
+            yield name, task
 
 
 def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
     """What the parameters of ``__call__`` are called.
 
     Those of the model have the file's names. What has no noun is ``x``, the main
-    stream, then ``y``; what is only added to another is the residual.
+    stream, then ``y``, if what the module does with it does not tell.
     """
     names = Namespace()
     if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
     streams = iter(STREAMS)
-    added = residual(part)
+    words = tasks(part)
     given = []
     for name in part.inputs:
-        noun = nouns.get(name) or ("residual" if name == added else "")
+        noun = nouns.get(name) or words.get(name)
         given.append(noun or next(streams, STREAMS[1]))
     return [names.unique(name) for name in given]
 
@@ -297,16 +312,22 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
         plain(known) if known else nouns.get(name, "")
         for name, known in zip(graph.outputs, own, strict=True)
     ]
-    counts = Counter(found)
+    groups: dict[str, list[str]] = {}
+    for known, noun in zip(own, found, strict=True):
+        groups.setdefault(noun, []).append(known)
     names, numbers = Namespace(), Counter[str]()
     result = []
     for name, known, noun in zip(graph.outputs, own, found, strict=True):
-        several = counts[noun] > 1 and any(
-            k in ("", noun) for k, n in zip(own, found, strict=True) if n == noun
-        )
-        if noun and several:
+        if noun and not _counted(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
             result.append(names.unique(known or noun or snake(name, "output")))
     return result
+
+
+def _counted(group: list[str]) -> bool:
+    """Whether an author's own numbers are the places of several of one kind."""
+    numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
+    in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
+    return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

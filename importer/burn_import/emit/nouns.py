@@ -100,21 +100,27 @@ class _Finder:
     def own(self, kind: str, place: int, node: Node, attribute: str) -> str:
         """What the result at ``place`` is by the operator, the layer or its operand."""
         nouns = MADE.get(kind, ())
-        if place < len(nouns):
+        if place < len(nouns) and nouns[place]:
             return nouns[place]
         if place == 0 and attribute:
             noun = result_of(attribute)
             return noun if noun == "bias" or kind != "Embedding" else ""
         if place or not node.inputs:
             return ""
+        if kind in MOVES | {"TopK"}:
+            return self.made.get(node.inputs[0] or "", "")
+        return self.mixture(kind, node)
+
+    def mixture(self, kind: str, node: Node) -> str:
+        """What the result of several values is."""
         nouns_in = [
             self.made.get(name, "")
             for name in node.inputs
             if name is not None and name not in self.constants
         ]
         first = nouns_in[0] if nouns_in else ""
-        if kind in MOVES:
-            return first
+        if kind == "Div" and first == "weights":
+            return first  # weights by their sum
         if kind in COMPARES and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
             return "causal"
         if kind == "Sub" and nouns_in == ["positions", "positions"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burn.dtypes import is_float
-from burn_import.emit.naming import Nouns, residual
+from burn_import.emit.naming import Nouns, tasks
 from burn_import.structure import Call, Part, Tree
 from burn_import.structure.parts import Fork, calls_of
 
@@ -77,7 +77,7 @@ def _main(part: Part, known: dict[str, str], result: str) -> int:
     It is what is read first of those with as many axes as the result.
     """
     types = part.graph.types
-    added = residual(part)
+    words = tasks(part)
     streams = [
         place
         for place, name in enumerate(part.inputs)
@@ -87,6 +87,6 @@ def _main(part: Part, known: dict[str, str], result: str) -> int:
 
     def weight(place: int) -> tuple[bool, bool]:
         name = part.inputs[place]
-        return name == added, len(types[name].shape or ()) != rank
+        return name in words, len(types[name].shape or ()) != rank
 
     return min(streams, key=weight, default=-1)

@@ -14,7 +14,7 @@ MADE: dict[str, tuple[str, ...]] = {
     "ArgMax": ("indices",),
     "ArgMin": ("indices",),
     "NonZero": ("indices",),
-    "TopK": ("top", "indices"),
+    "TopK": ("", "indices"),
     "NonMaxSuppression": ("kept",),
     "LSTM": ("", "hidden", "cell"),
     "GRU": ("", "hidden"),

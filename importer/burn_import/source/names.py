@@ -27,7 +27,12 @@ MEMBERS = frozenset(
 )
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
 _FORBIDDEN = MEMBERS | (
-    RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
+    # In many fonts the last three look like numbers: linters refuse them.
+    RESERVED
+    | {"l", "I", "O"}
+    | set(keyword.kwlist)
+    | set(keyword.softkwlist)
+    | set(dir(builtins))
 )
 _MAX_LENGTH = 40
 
