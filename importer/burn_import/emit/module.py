@@ -54,14 +54,15 @@ def _texts(tree: Tree, known: Families, nouns: Nouns) -> list[ClassText]:
     """The classes, of which ``known`` says which are one."""
     texts: list[ClassText] = []
     holders = Holders(Namespace(tree.names.taken))
+    models = {part.class_name: part for part in tree.classes}
     for part in tree.classes:
         if known.members and part.class_name not in known.members:
             continue
         root = part is tree.root
-        local = nouns.inside(part)
+        family = known.members.get(part.class_name, [part.class_name])
+        local = nouns.shared(part, [models[name] for name in family])
         writer = ClassWriter(part, holders, known, local)
         wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        family = known.members.get(part.class_name, [part.class_name])
         shapes = part.class_name not in known.open_shapes
         doc = part_doc(part, tree.instances(family), shapes)
         outputs = nouns.outputs if root else []

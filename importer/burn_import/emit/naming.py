@@ -11,7 +11,7 @@ from burn_import.emit.leftovers import chosen, is_leftover, is_stream
 from burn_import.emit.nouns import find_nouns
 from burn_import.emit.vocabulary import result_of
 from burn_import.emit.wishes import STREAMS
-from burn_import.source.names import Namespace, snake
+from burn_import.source.names import Namespace, identifier, snake
 from burn_import.source.trace import Apply, Block, blocks_of
 from burn_import.source.walk import symbols_in
 from burn_import.structure import Call, Item, Part, Tree
@@ -82,6 +82,23 @@ class Nouns:
             self.known[id(part)] = self._agreed(part)
         return self.known[id(part)]
 
+    def shared(self, part: Part, others: Sequence[Part]) -> dict[str, str]:
+        """The nouns in a class that stands for the classes of ``others`` too.
+
+        What comes in has a noun only if it is the same for all.
+        """
+        known = self.inside(part)
+        columns = zip(part.inputs, *(other.inputs for other in others), strict=True)
+        strange = set()
+        for first, *twins in columns:
+            words = {
+                self.inside(other).get(name, "")
+                for other, name in zip(others, twins, strict=True)
+            }
+            if words - {known.get(first, "")}:
+                strange.add(known.get(first, ""))
+        return {name: noun for name, noun in known.items() if noun not in strange}
+
     def _agreed(self, part: Part) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
         nouns = {
@@ -118,7 +135,7 @@ def plain(noun: str) -> str:
     """``noun`` without numbers that count: ``past_key_0`` is ``past_key``."""
     stem = _NUMBER.sub("", noun)
     stem = re.sub(r"^past_key_values_(?=.)", "past_", stem)
-    return stem if len(stem) > 2 else noun
+    return stem if len(stem) > 2 and stem == identifier(stem) else noun
 
 
 def _slots(part: Part) -> list[str]:

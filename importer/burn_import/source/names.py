@@ -76,7 +76,7 @@ def camel(text: str, default: str = "Model") -> str:
 def singular(name: str) -> str:
     """What one of several is called: ``blocks`` gives ``block``."""
     plural = len(name) > 3 and name.endswith("s") and not name.endswith("ss")
-    return name[:-1] if plural else name
+    return identifier(name[:-1] if plural else name)
 
 
 class Namespace:

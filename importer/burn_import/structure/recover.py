@@ -207,8 +207,12 @@ class _Recovery:
 
 def class_name(path: Path) -> str:
     """A class called after an attribute; one that Python keeps, after two."""
-    words = [segment for segment in path if not segment.isdigit()] or ["part"]
-    word = singular(words[-1]) if path[-1].isdigit() else words[-1]
+    words = [
+        singular(segment) if after.isdigit() else segment
+        for segment, after in zip(path, [*path[1:], ""], strict=True)
+        if not segment.isdigit()
+    ]
+    word = words[-1]
     if len(word) == 1:
         return "Block" if path[-1].isdigit() else "Model"
     name = camel(word, "Part")
