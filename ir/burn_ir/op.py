@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from burn_ir.graph import Graph
@@ -43,16 +44,26 @@ class Layer:
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with. Weights are
-    float32, but for ``tables``, which the module holds in the operand's dtype.
+    ``data`` the positions of the operands that the module is called with, in a tuple
+    those that it takes as one. ``results`` are the positions of the node's results in
+    what it returns, where that has tuples inside. Weights are float32, but for
+    ``tables``, which the module holds in the operand's dtype.
     """
 
     name: str
     args: tuple[Any, ...]
     options: Mapping[str, Any]
     weights: Mapping[str, int]
-    data: tuple[int, ...] = (0,)
+    data: tuple[int | tuple[int, ...], ...] = (0,)
     tables: frozenset[str] = frozenset()
+    results: tuple[int | tuple[int, ...], ...] | None = None
+
+    def arguments(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """What the module is called with, of a node's operands."""
+        return tuple(
+            operands[p] if isinstance(p, int) else tuple(operands[i] for i in p)
+            for p in self.data
+        )
 
 
 @dataclass(frozen=True)
@@ -226,7 +237,8 @@ class Op(ABC):
 
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
-        return {name: g for name, g in self.attrs().items() if isinstance(g, Graph)}
+        found = {name: getattr(self, name) for name in _names(type(self))}
+        return {name: g for name, g in found.items() if isinstance(g, Graph)}
 
     @classmethod
     def flow(
@@ -243,7 +255,13 @@ class Op(ABC):
 
     def attrs(self) -> dict[str, Any]:
         """The attributes by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in _names(type(self))}
+
+
+@cache
+def _names(kind: type[Op]) -> tuple[str, ...]:
+    """The names of the fields of an operator's class; asked of every node, often."""
+    return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
 
 
 def operators() -> Mapping[Key, type[Op]]:

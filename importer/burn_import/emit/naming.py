@@ -30,7 +30,11 @@ CONSTANT_ROLES = {
     "where": "fill",
 }
 #: What the stored operands of a recurrent layer are called, in order.
-_RECURRENT = ("x", "weight_ih", "weight_hh", "bias")
+_RECURRENT = {
+    "lstm": ("x", "weight_ih", "weight_hh", "bias", "h0", "c0", "lengths", "peephole"),
+    "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+    "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+}
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
 
 
@@ -50,8 +54,8 @@ def constant_roles(block: Block) -> dict[str, str]:
 
 
 def _constant_role(primitive: str, place: int) -> str:
-    if primitive in ("lstm", "gru", "rnn") and place < len(_RECURRENT):
-        return _RECURRENT[place]
+    if primitive in _RECURRENT:
+        return _RECURRENT[primitive][place]
     return CONSTANT_ROLES.get(primitive, "constant")
 
 

@@ -170,3 +170,16 @@ def _role(statement: Statement, words: Mapping[str, str]) -> str:
     if not isinstance(statement, Apply) or len(statement.targets) > 1:
         return ""
     return words.get(statement.primitive.name, "")
+
+
+def nested(names: list[str], statement: Statement) -> list[str]:
+    """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
+    places = getattr(statement, "results", None) or range(len(names))
+    found = []
+    for place in places:
+        inner = [place] if isinstance(place, int) else list(place)
+        text = ", ".join(names[i] for i in inner)
+        unread = all(names[i] == "_" for i in inner)
+        whole = text if isinstance(place, int) else f"({text})"
+        found.append("_" if unread else whole)
+    return found

@@ -6,6 +6,7 @@ Each is a function of a graph in the file of its name, and they run in this orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from sys import modules
 
 from burn_import.passes.attention import attention
 from burn_import.passes.dead_code import dead_code
@@ -22,6 +23,8 @@ from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.recurrent import recurrent
+from burn_import.passes.recurrent_cells import recurrent_cells
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
@@ -31,12 +34,13 @@ from burn_import.passes.softplus import softplus
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
-__all__ = ["PASSES", "simplify"]
+__all__ = ["ALL", "OPTIONAL_PASSES", "PASSES", "pass_names", "simplify", "summary"]
 
 PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    recurrent,
     movements,
     layer_norm,
     rms_norm,
@@ -48,6 +52,7 @@ PASSES: tuple[Pass, ...] = (
     softplus,
     mish,
     linear,
+    recurrent_cells,
     lookups,
     attention,
     repeat_kv,
@@ -56,14 +61,35 @@ PASSES: tuple[Pass, ...] = (
     placement,
 )
 
+#: Passes that run if they are asked for by name, behind those above: they change what
+#: can be done with the model.
+OPTIONAL_PASSES: tuple[Pass, ...] = ()
+
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.
 ROUNDS = 3
 
 
-def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
-    """``graph`` after the passes called ``names`` (all of them when None), typed.
+#: Names all of them in a choice, beside others.
+ALL = "all"
 
-    They run in the order of ``PASSES`` until nothing changes, three times at most.
+
+def pass_names() -> tuple[str, ...]:
+    """The names of all passes, in their order."""
+    return tuple(apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES))
+
+
+def summary(name: str) -> str:
+    """What the pass called ``name`` is for: the first line of its file."""
+    every = (*PASSES, *OPTIONAL_PASSES)
+    (chosen,) = (apply for apply in every if apply.__name__ == name)
+    return str(modules[chosen.__module__].__doc__).partition("\n")[0]
+
+
+def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
+    """``graph`` after the passes called ``names`` (``PASSES`` when None), typed.
+
+    ``"all"`` among the names stands for ``PASSES``, too. They run in that order, and
+    then in that of ``OPTIONAL_PASSES``, until nothing changes, three times at most.
 
     Raises:
         ValueError: there is no pass of a given name.
@@ -88,11 +114,13 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted = set(names)
-    known = {apply.__name__ for apply in PASSES}
+    wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
+    known = {apply.__name__ for apply in every}
+    if ALL in wanted:
+        wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
     if not wanted <= known:
         raise ValueError(
             f"expected passes among {', '.join(sorted(known))}, "
             f"got {', '.join(sorted(wanted - known))}"
         )
-    return [apply for apply in PASSES if apply.__name__ in wanted]
+    return [apply for apply in every if apply.__name__ in wanted]

@@ -1,0 +1,64 @@
+# Imported by burn-import 0 from model.onnx (opset 18, golden).
+# source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
+# body   sha256 91ff3fd74576488cf4330d3189ce7873431f9e010347f970d4adf6bd3527435d
+"""Net: series, start -> forecast.
+
+Inputs:
+    series  float32[batch, time, 2]
+    start   float32[batch, 3]
+
+Outputs:
+    forecast  float32[batch, 3, 3]
+
+Weights (375 numbers) are next to this file, in
+``model.safetensors``.
+
+The file is yours to edit: burn-import overwrites it only while "body" above still
+matches.
+"""
+
+from pathlib import Path
+from typing import Self
+
+import burn
+from burn import Tensor, nn, ops
+
+WEIGHTS = Path(__file__).with_name("model.safetensors")
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.GRU(2, 4, num_layers=2, batch_first=True)
+        self.decoder = Decoder()
+
+    @classmethod
+    def load(
+        cls, weights: str | Path = WEIGHTS, backend: burn.Backend | None = None
+    ) -> Self:
+        """Return the model with its trained weights, on ``backend`` (the CPU)."""
+        return cls().load_weights(weights, backend)
+
+    def __call__(self, series: Tensor, start: Tensor) -> Tensor:
+        _, hidden = self.encoder(series)  # [2, batch, 4]
+        hidden = hidden[1]  # [batch, 4]
+        return self.decoder(hidden, start, ops.tanh(hidden))
+
+
+class Decoder(nn.Module):
+    """``decoder``: [batch, 4] -> [batch, 3, 3]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.LSTMCell(3, 4)
+        self.out = nn.Linear(4, 3)
+
+    def __call__(self, x: Tensor, start: Tensor, carry: Tensor) -> Tensor:
+        x, y = self.cell(start, (x, carry))  # [batch, 4]
+        z = self.out(x)  # [batch, 3]
+        x, y = self.cell(z, (x, y))  # [batch, 4]
+        w = self.out(x)  # [batch, 3]
+        x, _ = self.cell(w, (x, y))  # [batch, 4]
+        return ops.concat(
+            [z.unsqueeze(1), w.unsqueeze(1), self.out(x).unsqueeze(1)], axis=1
+        )
