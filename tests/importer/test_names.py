@@ -116,6 +116,7 @@ def distinct(names: list[str]) -> bool:
     return len(set(values)) == len(values)
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of LONG
 @examples
 @given(st.lists(strings, min_size=14, max_size=14, unique=True).filter(distinct))
 def test_names_of_values_nodes_and_dims_do_not_matter(names: list[str]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from burn import Tensor
 from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.naming import nested, role
 from burn_import.emit.render import Renderer
 from burn_import.emit.rounds import write_loop
+from burn_import.emit.wishes import STREAMS, nested, noun_of, wishes
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
 from burn_import.source.names import Namespace, singular
@@ -35,7 +35,6 @@ INLINE_WIDTH = 52
 LONG_EXTENT = 24
 #: More names of one kind than this are not looked through one by one.
 CROWD = 64
-STREAMS = ("x", "y", "z")
 
 
 class Writer:
@@ -47,10 +46,15 @@ class Writer:
         parameters: Sequence[str],
         attribute: Callable[[str], str],
         access: Callable[[tuple[str, ...]], str],
+        nouns: Mapping[str, str] | None = None,
         outputs: Sequence[str] = (),
         wrap: str = "",
     ) -> None:
-        """``outputs`` are names for the results; ``wrap`` is the class of several."""
+        """``nouns`` are of values by their names in the model, ``outputs`` of results.
+
+        ``wrap`` is the class that several results are returned as.
+        """
+        self.nouns = nouns or {}
         self.outputs = {
             value.data: name
             for value, name in zip(trace.body.results, outputs, strict=False)
@@ -179,7 +183,7 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.free(self.wanted(symbol, statement, expression), symbol)
+            name = self.chosen(wishes(self, symbol, statement, expression), symbol)
         self.claim(symbol, name)
         return name
 
@@ -193,25 +197,14 @@ class Writer:
         self.live[name] = symbol
         self.render.names[symbol] = name
 
-    def wanted(
-        self, symbol: Symbol, statement: Statement, expression: Expression
-    ) -> str:
-        """What a result would like to be called.
-
-        A value that replaces the stream it came from keeps that name.
-        """
-        if symbol in self.outputs:
-            return self.outputs[symbol]
-        sources = [self.render.names[s] for s in expression.symbols]
-        if sources and len(statement.targets) == 1 and sources[0] not in self.live:
-            if sources[0] in STREAMS:
-                return sources[0]
-            if isinstance(statement, ModuleCall) and "x" not in self.live:
-                return "x"
-        hint = role(symbol, statement)
-        if hint:
-            return hint
-        return next((s for s in STREAMS if s not in self.live), "y")
+    def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
+        """The first of ``wishes`` that is free, else the first with a number."""
+        kind, first = python_type(symbol.type), ""
+        for name in wishes:
+            if name not in self.live and self.kinds.get(name, kind) == kind:
+                return name
+            first = first or name
+        return self.free(STREAMS[1] if first in STREAMS else first, symbol)
 
     def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
         """``name`` or one with a number: free, and never used for another kind."""
@@ -235,8 +228,7 @@ class Writer:
         self.spend(condition)
         begin, names = len(self.lines), []
         for target in choice.targets:
-            wish = self.outputs.get(target) or role(target, choice) or "y"
-            name = self.free(wish, target)
+            name = self.free(noun_of(self, target, choice) or "y", target)
             names.append(name)
             self.claim(target, name)
         for head, block in (
@@ -368,7 +360,8 @@ class Writer:
             if symbol.type is not None and symbol.type.shape == shown.shape:
                 return ""
             break
-        if any(len(str(dim)) > LONG_EXTENT for dim in shown.shape):
+        dims = [str(dim) for dim in shown.shape]
+        if any(len(dim) > LONG_EXTENT or "?" in dim for dim in dims):
             return ""
         return shown.name.partition("[")[2].join(("[", ""))
 

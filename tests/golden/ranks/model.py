@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 d0b7fd79f21857e6e5eeea775e367eb4ab5e56df28894907bf1a042a4991b23d
+# body   sha256 3c4608c8ef0f192142d763c61f75b84fe1925ad57b76dc191f2232c33fa11644
 """Net: x -> y.
 
 Inputs:
@@ -40,5 +40,5 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         n = x.shape[0]
-        x = x.squeeze(0) if n == 1 else x
-        return (x @ self.weight + self.bias).reshape(-1)
+        rows = x.squeeze(0) if n == 1 else x
+        return (rows @ self.weight + self.bias).reshape(-1)

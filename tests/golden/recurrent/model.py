@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
-# body   sha256 488575c8c3539f050cd8776d1cb7feae8b799a76eb68974c04bbbba803735d69
+# body   sha256 91ff3fd74576488cf4330d3189ce7873431f9e010347f970d4adf6bd3527435d
 """Net: series, start -> forecast.
 
 Inputs:
@@ -40,25 +40,25 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, series: Tensor, start: Tensor) -> Tensor:
-        _, encoder = self.encoder(series)  # [2, batch, 4]
-        x = encoder[1]  # [batch, 4]
-        return self.decoder(start, x, ops.tanh(x))
+        _, hidden = self.encoder(series)  # [2, batch, 4]
+        hidden = hidden[1]  # [batch, 4]
+        return self.decoder(hidden, start, ops.tanh(hidden))
 
 
 class Decoder(nn.Module):
-    """``decoder``: [batch, 3] -> [batch, 3, 3]."""
+    """``decoder``: [batch, 4] -> [batch, 3, 3]."""
 
     def __init__(self) -> None:
         super().__init__()
         self.cell = nn.LSTMCell(3, 4)
         self.out = nn.Linear(4, 3)
 
-    def __call__(self, x: Tensor, y: Tensor, carry: Tensor) -> Tensor:
-        cell, cell2 = self.cell(x, (y, carry))  # [batch, 4]
-        out = self.out(cell)  # [batch, 3]
-        cell, cell2 = self.cell(out, (cell, cell2))  # [batch, 4]
-        out2 = self.out(cell)  # [batch, 3]
-        cell, _ = self.cell(out2, (cell, cell2))  # [batch, 4]
+    def __call__(self, x: Tensor, start: Tensor, carry: Tensor) -> Tensor:
+        x, y = self.cell(start, (x, carry))  # [batch, 4]
+        z = self.out(x)  # [batch, 3]
+        x, y = self.cell(z, (x, y))  # [batch, 4]
+        w = self.out(x)  # [batch, 3]
+        x, _ = self.cell(w, (x, y))  # [batch, 4]
         return ops.concat(
-            [out.unsqueeze(1), out2.unsqueeze(1), self.out(cell).unsqueeze(1)], axis=1
+            [z.unsqueeze(1), w.unsqueeze(1), self.out(x).unsqueeze(1)], axis=1
         )
