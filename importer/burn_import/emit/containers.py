@@ -39,13 +39,27 @@ class Containers:
     """
 
     def __init__(self, entries: Mapping[Path, str], holders: Holders) -> None:
-        self.entries = dict(entries)
+        self.entries: dict[Path, str] = {}
         self.holders = holders
         self.children: dict[Path, dict[str, None]] = {}
-        for path in entries:
-            for length in range(len(path)):
-                self.children.setdefault(path[:length], {})[path[length]] = None
         self.texts: dict[Path, str] = {}
+        for path, text in entries.items():
+            self.add(path, text)
+
+    def add(self, path: Path, text: str) -> None:
+        """Hold what ``text`` makes at ``path``."""
+        self.entries[path] = text
+        for length in range(len(path)):
+            self.children.setdefault(path[:length], {})[path[length]] = None
+            self.texts.pop(path[:length], None)
+
+    def has_room(self, path: Path) -> bool:
+        """Whether nothing stands at ``path``, inside it or, as one module, around."""
+        around = any(path[:length] in self.entries for length in range(1, len(path)))
+        lists = (self.children.get(path[:n], {"": None}) for n in range(1, len(path)))
+        numbered = any(next(iter(names)).isdigit() for names in lists)
+        taken = path in self.entries or path in self.children
+        return not (around or taken or numbered)
 
     def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""
