@@ -116,7 +116,7 @@ def is_trained(graph: Graph, constant: str) -> bool:
     stands in the file as a small ``Constant`` was written by hand; PyTorch's exporters
     write no weight so, other ones do. Of the rest, what PyTorch's models commonly
     register as a buffer is told by its name, and without a name by its contents: angles
-    of rotary embedding, and masks.
+    of rotary embedding, slopes, and masks.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype):
@@ -143,11 +143,21 @@ def contents(array: Array) -> str:
         if np.array_equal(flat, np.arange(size)):
             return "position_ids"
         return "" if flat.any() else "token_type_ids"
-    if array.dtype != float32 or flat[0] != 1 or not (0 < flat[-1] < 1):
+    return _ladder(flat) if array.dtype == float32 else ""
+
+
+def _ladder(flat: Array) -> str:
+    """What numbers are called of which each is the same part of the one before.
+
+    Those of rotary embedding start at 1, or less if positions are scaled; those that
+    ALiBi multiplies distances by start at the part itself.
+    """
+    if not 0 < flat[-1] < flat[0] <= 1:
         return ""
-    with np.errstate(all="ignore"):
-        steps = np.log(flat.astype(np.float64)) / np.log(float(flat[1]))
-    return "inv_freq" if np.allclose(steps, np.arange(size), rtol=1e-4) else ""
+    steps = flat[1:].astype(np.float64) / flat[:-1]
+    if not np.allclose(steps, steps[0], rtol=1e-4):
+        return ""
+    return "slopes" if np.isclose(steps[0], flat[0]) else "inv_freq"
 
 
 def _is_mask(array: Array) -> bool:

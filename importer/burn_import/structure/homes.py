@@ -103,9 +103,26 @@ class Homes:
 
     def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
         """Whether ``scope`` is no second call of the module at ``named``."""
-        if self.scope(owner) != named or len(scope) != len(named):
-            return self.scope(owner) == named
-        return any(
-            a != b and not (a.startswith(b) and _AGAIN.fullmatch(a[len(b) :]))
-            for a, b in zip(scope, named, strict=True)
-        )
+        return self.scope(owner) == named and not is_again(scope, named)
+
+
+def is_again(scope: Path, path: Path) -> bool:
+    """Whether ``scope`` is what exporters call the module at ``path`` once more."""
+    return len(scope) == len(path) and all(
+        a == b or (a.startswith(b) and _AGAIN.fullmatch(a[len(b) :]))
+        for a, b in zip(scope, path, strict=True)
+    )
+
+
+def called_again(graph: Graph) -> dict[Path, Path]:
+    """The modules that scopes are another call of, told by the weights they read."""
+    found: dict[Path, Path] = {}
+    for node in graph.nodes:
+        for name in node.inputs:
+            if name is None or name not in graph.constants or not node.scope:
+                continue
+            origin = original(graph, name)
+            path = tuple(origin.split("."))[:-1]
+            if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
+                found[node.scope] = path
+    return found

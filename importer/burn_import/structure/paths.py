@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 
 from burn.dtypes import float32
 from burn_import.source.names import identifier, snake
-from burn_import.structure.homes import Homes, is_dotted, is_module, original
+from burn_import.structure.homes import (
+    Homes,
+    called_again,
+    is_dotted,
+    is_module,
+    original,
+)
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
@@ -52,6 +58,7 @@ class _Placing:
         self.graph = graph
         self.forks = forks
         self.found = Places()
+        self.again = called_again(graph)
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = False
@@ -104,7 +111,7 @@ class _Placing:
 
     def _scope_told(self, node: Node) -> Path:
         """The exporter's scope of a node, without the prefix of a body."""
-        scope = node.scope
+        scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
         return clean(scope) if scope else ()
