@@ -104,7 +104,7 @@ class Containers:
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            inside = self.is_list(path[:length])
+            inside = path[:length] in self.children and self.is_list(path[:length])
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
 

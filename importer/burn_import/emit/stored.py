@@ -13,7 +13,7 @@ from burn_import.emit.naming import meaningful
 from burn_import.emit.render import INLINE_LIMIT
 from burn_import.source.names import Namespace, dtype_source
 from burn_import.structure import Path
-from burn_import.structure.homes import is_dotted, original
+from burn_import.structure.homes import is_dotted, is_key, original
 from burn_import.structure.parts import Part
 from burn_import.structure.paths import clean
 from burn_ir.graph import Graph
@@ -24,13 +24,6 @@ _BUFFERS = re.compile(
     r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
     r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
     r"final_logits_bias)"
-)
-#: Results of operators that PyTorch's exporter computed; their names are no names.
-_COMPUTED = re.compile(
-    r"(_?to_copy|_?to|add|arange|cat|clone|cos|div|embedding|eq|exp|expand|full|g[et]|"
-    r"index|l[et]|linspace|mul|ne|neg|(new_)?(ones|zeros|full)(_like)?|permute|pow|"
-    r"r?sqrt|repeat|reshape|scalar_tensor(_default)?|select|sin|slice|squeeze|stack|"
-    r"sub|transpose|tri[lu]|unsqueeze|val|view|where)(_\d+)?"
 )
 
 
@@ -77,7 +70,7 @@ class StoredArrays:
     def told(self, constant: str) -> Path:
         """The file's path for ``constant``, from this class on; () if it tells none."""
         name = original(self.graph, constant)
-        if not is_dotted(name):
+        if not is_key(self.graph, name):
             return ()
         path, own = clean(name.split(".")), self.part.path
         if path[-1].isdigit():
@@ -88,11 +81,9 @@ class StoredArrays:
         """What ``constant`` is called where the file does not say where it belongs."""
         name = original(self.graph, constant)
         leaf = re.split(r"[./:]", name.rstrip("/:."))[-1]
-        made = self.graph.producer.startswith("pytorch")
-        if made and (leaf != name or _COMPUTED.fullmatch(leaf)):
-            leaf = ""
+        said = "" if self.graph.producer.startswith("pytorch") else meaningful(leaf)
         known = contents(self.graph.constants[constant])
-        return known or meaningful(leaf) or self.roles.get(constant, "constant")
+        return known or said or self.roles.get(constant, "constant")
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__`` of what stands in no other module."""

@@ -12,10 +12,25 @@ _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
 
+#: Results of operators that PyTorch's exporter computed; their names are no names.
+_COMPUTED = re.compile(
+    r"(_?to_copy|_?to|add|arange|cat|clone|cos|div|embedding|eq|exp|expand|full|g[et]|"
+    r"index|l[et]|linspace|mul|ne|neg|(new_)?(ones|zeros|full)(_like)?|permute|pow|"
+    r"r?sqrt|repeat|reshape|scalar_tensor(_default)?|select|sin|slice|squeeze|stack|"
+    r"sub|transpose|tri[lu]|unsqueeze|val|view|where)(_\d+)?"
+)
+
 
 def is_dotted(name: str) -> bool:
     """Whether a name in the file is a path of attributes: a key of PyTorch's."""
     return _DOTTED.match(name) is not None
+
+
+def is_key(graph: Graph, name: str) -> bool:
+    """Whether a name in the file is a key of PyTorch's, that of the model included."""
+    if is_dotted(name) or not graph.producer.startswith("pytorch"):
+        return is_dotted(name)
+    return name.isidentifier() and _COMPUTED.fullmatch(name) is None
 
 
 def original(graph: Graph, constant: str) -> str:
@@ -45,7 +60,7 @@ def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
     for parameter, constant in weights.items():
         name = original(graph, constant)
         leaf = name.rpartition(".")[2].removeprefix("weight_")
-        if is_dotted(name) and leaf != parameter:
+        if is_key(graph, name) and leaf != parameter:
             return False
     return True
 

@@ -68,6 +68,8 @@ class _Placing:
         self.weights: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
         self.prefix = self._inlined_prefix() if is_body else ""
+        self.above: Path = ()
+        self.above = self._wrapper()
         self.homes = Homes(graph, self._layers(), self._scope_told)
         self._drop_functions()
         self._claim_told()
@@ -114,7 +116,20 @@ class _Placing:
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        return clean(scope) if scope else ()
+        return (*self.above, *clean(scope)) if scope else ()
+
+    def _wrapper(self) -> Path:
+        """What is around all scopes, as the weights' names tell.
+
+        A model that calls a method of what it holds leaves that out of its scopes.
+        """
+        found = set()
+        for node, _ in self._layers():
+            path, scope = self._told_path(node), self._scope_told(node)
+            if path is not None and scope:
+                inside = path[-len(scope) :] == scope
+                found.add(path[: -len(scope)] if inside else ())
+        return found.pop() if len(found) == 1 else ()
 
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths.
