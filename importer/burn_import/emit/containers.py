@@ -55,11 +55,17 @@ class Containers:
 
     def has_room(self, path: Path) -> bool:
         """Whether nothing stands at ``path``, inside it or, as one module, around."""
-        around = any(path[:length] in self.entries for length in range(1, len(path)))
-        lists = (self.children.get(path[:n], {"": None}) for n in range(1, len(path)))
-        numbered = any(next(iter(names)).isdigit() for names in lists)
+        inner = [path[:length] for length in range(1, len(path))]
+        around = any(part in self.entries for part in inner)
+        # What a list is like is known once somebody asked: it stays so.
+        settled = any(part in self.texts for part in inner)
+        mixed = any(
+            self.is_list(part) != path[len(part)].isdigit()
+            for part in inner
+            if part in self.children
+        )
         taken = path in self.entries or path in self.children
-        return not (around or taken or numbered)
+        return not (around or settled or mixed or taken)
 
     def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from burn.dtypes import is_float
 from burn_import.passes.arrays import derive
 from burn_import.passes.rewrite import changed, common_scope
-from burn_import.structure.homes import is_dotted
+from burn_import.structure.homes import is_key
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Conv1D, Linear
 from burn_ir.types import Array
@@ -105,8 +105,9 @@ class _Rewriter:
 
         PyTorch's exporters name what they have not turned: Linear's is not of these.
         """
-        made = self.graph.producer.startswith("pytorch")
-        return made and is_dotted(name) and name not in self.graph.constants.source
+        producer = self.graph.producer
+        known = producer.startswith("pytorch") and is_key(producer, name)
+        return known and name not in self.graph.constants.source
 
     def unturned(self, node: Node, inputs: list[str | None]) -> Node:
         """``Conv1D`` for a layer's matrix; a parameter is only multiplied by."""

@@ -17,7 +17,8 @@ _COMPUTED = re.compile(
     r"(_?to_copy|_?to|add|arange|cat|clone|cos|div|embedding|eq|exp|expand|full|g[et]|"
     r"index|l[et]|linspace|mul|ne|neg|(new_)?(ones|zeros|full)(_like)?|permute|pow|"
     r"r?sqrt|repeat|reshape|scalar_tensor(_default)?|select|sin|slice|squeeze|stack|"
-    r"sub|transpose|tri[lu]|unsqueeze|val|view|where)(_\d+)?"
+    r"sub|transpose|tri[lu]|type_as|unsqueeze|val|value|view|where|log|cat_max|"
+    r"int64_\w+|\w+_cast)(_\d+)?"
 )
 
 
@@ -26,9 +27,12 @@ def is_dotted(name: str) -> bool:
     return _DOTTED.match(name) is not None
 
 
-def is_key(graph: Graph, name: str) -> bool:
-    """Whether a name in the file is a key of PyTorch's, that of the model included."""
-    if is_dotted(name) or not graph.producer.startswith("pytorch"):
+def is_key(producer: str, name: str) -> bool:
+    """Whether a stored array's name is its key, in a file that ``producer`` wrote.
+
+    What belongs to a PyTorch model itself, and to no module in it, has no dot.
+    """
+    if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
     return name.isidentifier() and _COMPUTED.fullmatch(name) is None
 
@@ -60,7 +64,7 @@ def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
     for parameter, constant in weights.items():
         name = original(graph, constant)
         leaf = name.rpartition(".")[2].removeprefix("weight_")
-        if is_key(graph, name) and leaf != parameter:
+        if is_key(graph.producer, name) and leaf != parameter:
             return False
     return True
 
