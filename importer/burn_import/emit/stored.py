@@ -70,7 +70,8 @@ class StoredArrays:
     def told(self, constant: str) -> Path:
         """The file's path for ``constant``, from this class on; () if it tells none."""
         name = original(self.graph, constant)
-        if not is_key(self.graph.producer, name):
+        made = name in self.graph.constants.literals  # by an upgrade
+        if made or not is_key(self.graph.producer, name):
             return ()
         path, own = clean(name.split(".")), self.part.path
         if path[-1].isdigit():

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 96bf4e16e146b0bc150a782ef990357c2f9959bbf2390c083993ea50b682d56f
+# body   sha256 e177be38ce88c4373816c34d218188016d3650f9b6687d89070f6fc1f387b76e
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -40,9 +40,7 @@ class NetOutput(NamedTuple):
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weight_ih = nn.parameter(2, 20, 3)
-        self.weight_hh = nn.parameter(2, 20, 5)
-        self.bias = nn.parameter(2, 40)
+        self.rnn = Rnn()
 
     @classmethod
     def load(
@@ -56,11 +54,19 @@ class Net(nn.Module):
         # [time, 2, batch, 5]
         y, hn, cn = ops.lstm(
             x.transpose(0, 1),
-            self.weight_ih,
-            self.weight_hh,
-            self.bias,
+            self.rnn.weight_ih,
+            self.rnn.weight_hh,
+            self.rnn.bias,
             h0,
             c0,
             direction="bidirectional",
         )
         return NetOutput(y.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
+
+
+class Rnn(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight_ih = nn.parameter(2, 20, 3)
+        self.weight_hh = nn.parameter(2, 20, 5)
+        self.bias = nn.parameter(2, 40)

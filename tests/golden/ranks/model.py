@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 d0b7fd79f21857e6e5eeea775e367eb4ab5e56df28894907bf1a042a4991b23d
+# body   sha256 03bb0c0c1c77b1fcc33c6a7d028adfdc59a5c81bb405e7c5a0f9ca8b35a1fc8b
 """Net: x -> y.
 
 Inputs:
@@ -28,8 +28,7 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weight = nn.parameter(4, 3)
-        self.bias = nn.parameter(3)
+        self.head = Head()
 
     @classmethod
     def load(
@@ -41,4 +40,11 @@ class Net(nn.Module):
     def __call__(self, x: Tensor) -> Tensor:
         n = x.shape[0]
         x = x.squeeze(0) if n == 1 else x
-        return (x @ self.weight + self.bias).reshape(-1)
+        return (x @ self.head.weight + self.head.bias).reshape(-1)
+
+
+class Head(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.parameter(4, 3)
+        self.bias = nn.parameter(3)
