@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,16 @@ from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.families import Families
 from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
-from burn_import.emit.naming import constant_roles, meaningful
+from burn_import.emit.naming import constant_roles
 from burn_import.emit.stored import StoredArrays
 from burn_import.emit.text import ClassText
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
-    Namespace,
     comment,
     dtype_source,
     literal,
     snake,
 )
-from burn_import.source.walk import every_symbol
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.sequences import function_name
@@ -35,8 +34,11 @@ from burn_ir.types import Type
 class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
-    def __init__(self, part: Part, holders: Holders, known: Families) -> None:
+    def __init__(
+        self, part: Part, holders: Holders, known: Families, nouns: Mapping[str, str]
+    ) -> None:
         self.part = part
+        self.nouns = nouns
         self.families = known
         self.graph = part.graph
         self.trace: FunctionTrace = trace_part(part)
@@ -44,7 +46,7 @@ class ClassWriter:
         self.containers = Containers(self.modules(), holders)
         roll_up(self.trace.body, self.containers)
         roles = constant_roles(self.trace.body)
-        self.stored = StoredArrays(part, self.containers, roles)
+        self.stored = StoredArrays(part, self.containers, roles, nouns)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
@@ -61,14 +63,16 @@ class ClassWriter:
                         entries[path] = layer_text(self.trace.layers[path])
         return entries
 
-    def write(self, parameters: list[str], wrap: str, doc: str) -> ClassText:
+    def write(
+        self, parameters: list[str], outputs: list[str], wrap: str, doc: str
+    ) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
-        outputs = () if self.part.path else output_names(self.graph)
         writer = Writer(
             self.trace,
             parameters,
             self.attribute,
             self.containers.access,
+            self.nouns,
             outputs,
             wrap,
         )
@@ -89,18 +93,10 @@ class ClassWriter:
 
     def plain(self) -> list[str]:
         """The body as it would be if the file had no names for values."""
-        symbols = dict.fromkeys(
-            [*self.trace.parameters, *every_symbol(self.trace.body)]
-        )
-        names = {each: each.name for each in symbols}
-        for each in symbols:
-            each.name = ""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         parameters = [f"p{number}" for number in range(len(kinds))]
         access = self.containers.access
         body = Writer(self.trace, parameters, self.attribute, access).write()
-        for each, name in names.items():
-            each.name = name
         return [", ".join(kinds), *body]
 
     def imported(self) -> set[str]:
@@ -169,19 +165,6 @@ def _argument(value: Any) -> str:
     return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
-def parameter_names(part: Part) -> list[str]:
-    """What the parameters of ``__call__`` are called.
-
-    Those of the model have the file's names. In a module the main stream is ``x``, and
-    what else comes in is called what the file calls it, if that says anything.
-    """
-    names = Namespace()
-    if not part.path:
-        return [names.unique(snake(name, "input")) for name in part.inputs]
-    given = ["x", *(meaningful(name) or "y" for name in part.inputs[1:])]
-    return [names.unique(name) for name in given[: len(part.inputs)]]
-
-
 def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
     """Where a module stands in the model, and what it makes of which shape.
 
@@ -202,13 +185,18 @@ def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
-    """Lines of documentation: name, dtype and shape of inputs or outputs."""
+    """Lines of documentation: name, dtype and shape of inputs or outputs.
+
+    What the file calls something else has that name behind it.
+    """
     width = max((len(name) for name in names), default=0)
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
         shown = "" if known is None else comment(_shown(known))
-        lines.append(f"    {name:<{width}}  {shown}")
+        same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
+        origin = "" if same else f"  ({comment(value, 40)})"
+        lines.append(f"    {name:<{width}}  {shown}{origin}")
     return lines
 
 
@@ -219,9 +207,3 @@ def _shown(known: Type) -> str:
     dims = known.shape or ()
     short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
     return known.with_shape(None if known.shape is None else short).name
-
-
-def output_names(graph: Graph) -> list[str]:
-    """What the outputs are called in a NamedTuple."""
-    names = Namespace()
-    return [names.unique(snake(name, "output")) for name in graph.outputs]

@@ -9,16 +9,17 @@ import numpy as np
 from burn_import.emit.classes import (
     ClassWriter,
     describe,
-    output_names,
-    parameter_names,
     part_doc,
 )
 from burn_import.emit.containers import Holders
 from burn_import.emit.families import Families, families
+from burn_import.emit.naming import Nouns, parameter_names
+from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties
 from burn_import.source.names import Namespace, comment, literal
 from burn_import.structure import Tree
+from burn_import.structure.sharing import tuple_name
 from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
@@ -40,8 +41,10 @@ class Source:
 
 def emit(tree: Tree, graph: Graph, record: str) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights."""
-    known = families(_texts(tree, Families()))
-    texts = [known.parameterised(text) for text in _texts(tree, known)]
+    nouns = Nouns(tree)
+    order_boundaries(tree, nouns)
+    known = families(_texts(tree, Families(), nouns))
+    texts = [known.parameterised(text) for text in _texts(tree, known, nouns)]
     entries = tree.entries()
     arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
@@ -51,11 +54,11 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
         (".".join(entry.key), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
-    text = _module(tree, graph, texts, weights, record)
+    text = _module(tree, nouns, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
 
 
-def _texts(tree: Tree, known: Families) -> list[ClassText]:
+def _texts(tree: Tree, known: Families, nouns: Nouns) -> list[ClassText]:
     """The classes, of which ``known`` says which are one."""
     texts: list[ClassText] = []
     holders = Holders(Namespace(tree.names.taken))
@@ -63,12 +66,14 @@ def _texts(tree: Tree, known: Families) -> list[ClassText]:
         if known.members and part.class_name not in known.members:
             continue
         root = part is tree.root
-        writer = ClassWriter(part, holders, known)
-        wrap = _tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
+        local = nouns.inside(part)
+        writer = ClassWriter(part, holders, known, local)
+        wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         family = known.members.get(part.class_name, [part.class_name])
         shapes = part.class_name not in known.open_shapes
         doc = part_doc(part, tree.instances(family), shapes)
-        texts.append(writer.write(parameter_names(part), wrap, doc))
+        outputs = nouns.outputs if root else []
+        texts.append(writer.write(parameter_names(part, local), outputs, wrap, doc))
         texts += [ClassText(name, "", fields) for name, fields in holders.take()]
     return texts
 
@@ -89,14 +94,15 @@ def _check_sizes(weights: list[tuple[str, Array]]) -> None:
 
 def _module(
     tree: Tree,
-    graph: Graph,
+    nouns: Nouns,
     texts: list[ClassText],
     weights: list[tuple[str, Array]],
     record: str,
 ) -> str:
+    graph = tree.root.graph
     several = len(graph.outputs) > 1
-    inputs = parameter_names(tree.root)
-    outputs = output_names(graph)
+    inputs = parameter_names(tree.root, nouns.values)
+    outputs = nouns.outputs
     count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
     return render(
         "module.py.j2",
@@ -107,7 +113,7 @@ def _module(
         record=comment(record),
         record_literal=literal(record),
         imports=_imports(texts, several),
-        output_tuple=_tuple_name(tree.root.class_name) if several else "",
+        output_tuple=tuple_name(tree.root.class_name) if several else "",
         output_fields=[
             (name, python_type(graph.type(value)))
             for name, value in zip(outputs, graph.outputs, strict=True)
@@ -123,10 +129,6 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
-
-
-def _tuple_name(class_name: str) -> str:
-    return f"{class_name}Output"
 
 
 def _imports(texts: list[ClassText], several: bool) -> list[str]:

@@ -1,50 +1,125 @@
-"""What a local value is called, by what it is."""
+"""What values are called in one function: the nouns of the model, words for others."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from burn_import.source.names import snake
-from burn_import.source.trace import (
-    Apply,
-    Block,
-    ModuleCall,
-    Statement,
-    Symbol,
-    blocks_of,
-)
+from burn.dtypes import is_float
+from burn_import.emit.leftovers import authored, is_leftover
+from burn_import.emit.nouns import find_nouns
+from burn_import.emit.vocabulary import result_of
+from burn_import.source.names import Namespace, snake
+from burn_import.source.trace import Apply, Block, Statement, blocks_of
 from burn_import.source.walk import symbols_in
+from burn_import.structure import Call, Item, Part, Tree
+from burn_import.structure.parts import Fork, calls_of, with_bodies
+from burn_ir.graph import Graph, Node
+
+#: What has no noun, in the order in which names are taken.
+STREAMS = ("x", "y", "z", "w", "v", "u")
 
 #: Results of these primitives are known by a noun.
 ROLES = {
     "softmax": "weights",
     "sigmoid": "gate",
     "mean": "mean",
+    "sqrt": "root",
+    "shape": "shape",
+    "size": "size",
+    "arange": "positions",
+    "cos": "cos",
+    "sin": "sin",
+    "lstm": "hidden",
+}
+#: What the others are called if all streams are taken.
+WORDS = {
+    "add": "added",
+    "sub": "difference",
+    "mul": "product",
+    "div": "ratio",
+    "neg": "negated",
+    "pow": "power",
+    "exp": "exps",
+    "log": "logs",
     "sum": "total",
     "max": "peak",
-    "sqrt": "root",
-    "exp": "exps",
+    "min": "least",
+    "maximum": "larger",
+    "minimum": "smaller",
     "equal": "same",
     "not_equal": "differs",
     "logical_not": "flag",
+    "logical_and": "both",
+    "logical_or": "either",
     "less": "below",
     "greater": "above",
-    "shape": "shape",
-    "size": "size",
     "take": "rows",
-    "arange": "positions",
+    "gather_elements": "picked",
+    "getitem": "piece",
     "concat": "joined",
+    "stack": "stacked",
     "split": "part",
-    "lstm": "hidden",
+    "chunk": "part",
     "pad": "padded",
     "where": "chosen",
+    "reshape": "shaped",
+    "transpose": "turned",
+    "permute": "turned",
+    "expand": "spread",
+    "tile": "tiled",
+    "matmul": "projected",
+    "linear": "projected",
+    "cast": "numbers",
+    "clip": "clipped",
+    "resize": "resized",
+    "argmax": "best",
+    "topk": "top",
+    "conv": "filtered",
+    "layer_norm": "normed",
+    "rms_norm": "normed",
+    "tanh": "squashed",
+    "relu": "rectified",
+    "gelu": "activated",
+    "silu": "activated",
+    "attention": "attended",
 }
-#: Names that exporters make up say nothing: ``12``, ``node_7``, ``Conv_3_output_0``.
-_MADE_UP = re.compile(
-    r"(?i)^(\d.*|.*\d{3,}.*|.*(_|:)?output_?\d*|(node|val|t|tmp|tensor|value|var)_?\d+|"
-    r"[a-z]*_\d+|[a-z]{0,2}\d+|.*[:/.].*)$"
-)
 
+#: What tells a result from another of the same noun.
+KINDS = {
+    "add": "shifted",
+    "sub": "shifted",
+    "mul": "scaled",
+    "div": "scaled",
+    "neg": "negative",
+    "concat": "joined",
+    "stack": "stacked",
+    "reshape": "flat",
+    "flatten": "flat",
+    "unsqueeze": "wide",
+    "expand": "wide",
+    "tile": "wide",
+    "squeeze": "narrow",
+    "transpose": "turned",
+    "permute": "turned",
+    "getitem": "partial",
+    "take": "picked",
+    "gather_elements": "picked",
+    "cast": "plain",
+    "clip": "clipped",
+    "logical_not": "inverse",
+    "where": "final",
+    "rotary_embedding": "rotated",
+    "linear": "projected",
+    "matmul": "projected",
+    "pad": "padded",
+    "roll": "shifted",
+    "rms_norm": "normed",
+    "layer_norm": "normed",
+    "logical_and": "joint",
+    "logical_or": "joint",
+}
 
 #: What a stored operand of these primitives is called.
 CONSTANT_ROLES = {
@@ -57,10 +132,9 @@ CONSTANT_ROLES = {
     "take": "table",
     "where": "fill",
 }
-
-
 #: What the stored operands of a recurrent layer are called, in order.
 _RECURRENT = ("x", "weight_ih", "weight_hh", "bias")
+_NUMBER = re.compile(r"_?\d+(?=_|$)")
 
 
 def constant_roles(block: Block) -> dict[str, str]:
@@ -84,26 +158,176 @@ def _constant_role(primitive: str, place: int) -> str:
     return CONSTANT_ROLES.get(primitive, "constant")
 
 
-def meaningful(name: str) -> str:
-    """An identifier for a value whose name in the file says something, else ""."""
-    leaf = name.rpartition("/")[2]
-    if not leaf or _MADE_UP.match(leaf) or len(leaf) > 24:
+def role(statement: Statement, words: dict[str, str]) -> str:
+    """What the result of a primitive is called, by ``words``."""
+    if not isinstance(statement, Apply) or len(statement.targets) > 1:
         return ""
-    return snake(leaf)
+    return words.get(statement.primitive.name, "")
 
 
-def role(symbol: Symbol, statement: Statement) -> str:
-    """A name for the result of ``statement``; "" if nothing better than x is known."""
-    name = meaningful(symbol.name)
-    if name:
-        return name
-    if isinstance(statement, ModuleCall):
-        return _module_role(statement)
-    if isinstance(statement, Apply):
-        return ROLES.get(statement.primitive.name, "")
-    return ""
+class Nouns:
+    """What the values of a tree of modules are called in the class of each."""
+
+    def __init__(self, tree: Tree) -> None:
+        graph = tree.root.graph
+        self.values = find_nouns(tree)
+        self.tree = tree
+        #: What the results of the model are called.
+        self.outputs = output_names(graph, self.values)
+        for name, noun in zip(graph.outputs, self.outputs, strict=True):
+            if name not in graph.inputs and not is_leftover(noun):
+                self.values[name] = noun
+        self.instances: dict[int, list[Part]] = {}
+        for part in tree.parts:
+            self.instances.setdefault(id(tree.model[id(part)]), []).append(part)
+        self.known: dict[int, dict[str, str]] = {}
+
+    def inside(self, part: Part) -> dict[str, str]:
+        """The nouns in the class that ``part`` is the model of.
+
+        They are those that all instances agree on, without a number where nothing else
+        is called so: ``past_key_0`` is ``past_key`` in the first layer.
+        """
+        if id(part) not in self.known:
+            self.known[id(part)] = self._agreed(part)
+        return self.known[id(part)]
+
+    def _agreed(self, part: Part) -> dict[str, str]:
+        columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
+        nouns = {
+            column[0]: agreed
+            for column in columns
+            if (agreed := agree([self.values.get(name, "") for name in column]))
+        }
+        ends = {*part.inputs, *part.outputs}
+        crowd = Counter(plain(nouns[name]) for name in ends if name in nouns)
+        short = {
+            name: plain(noun)
+            for name, noun in nouns.items()
+            if name not in ends or (part.path and crowd[plain(noun)] == 1)
+        }
+        return nouns | short | self._stored(part)
+
+    def _stored(self, part: Part) -> dict[str, str]:
+        """The nouns of the stored arrays that a part reads itself."""
+        names = [name for node in part.nodes() for name in node.inputs]
+        stored = part.graph.constants
+        return {n: self.values[n] for n in names if n in stored and n in self.values}
 
 
-def _module_role(statement: ModuleCall) -> str:
-    words = [segment for segment in statement.path if not segment.isdigit()]
-    return snake(words[-1]) if words else ""
+def agree(nouns: Sequence[str]) -> str:
+    """What several call one thing, numbers aside; "" if they do not agree."""
+    if len(set(nouns)) == 1:
+        return nouns[0]
+    stems = {plain(noun) for noun in nouns}
+    return stems.pop() if len(stems) == 1 else ""
+
+
+def plain(noun: str) -> str:
+    """``noun`` without numbers that count: ``past_key_0`` is ``past_key``."""
+    stem = _NUMBER.sub("", noun)
+    stem = re.sub(r"^past_key_values_(?=.)", "past_", stem)
+    return stem if len(stem) > 2 else noun
+
+
+def _slots(part: Part) -> list[str]:
+    """The values that a part gets and makes, in an order that its twins share."""
+    return list(dict.fromkeys(_names(part)))
+
+
+def _names(part: Part) -> Iterator[str]:
+    yield from part.inputs
+    for item in part.items:
+        if isinstance(item, Call):
+            yield from item.outputs
+            continue
+        for node in with_bodies(item.node if isinstance(item, Fork) else item):
+            yield from (name for name in node.outputs if name is not None)
+            for body in node.op.bodies().values():
+                yield from body.inputs
+
+
+def tasks(part: Part) -> dict[str, str]:
+    """What the inputs of a module are by what it does with them, where that tells.
+
+    What is only added to something once is a residual; what keys and values are made
+    of, but no queries, is a context.
+    """
+    readers: dict[str, list[str]] = {}
+    for item in part.items:
+        for name, task in _tasks(part, item):
+            readers.setdefault(name, []).append(task)
+    found = {}
+    for name in part.inputs if len(part.inputs) > 1 else ():
+        read = readers.get(name, [])
+        if read == ["residual"]:
+            found[name] = "residual"
+        elif read and set(read) <= {"key", "value"}:
+            found[name] = read[0] if len(set(read)) == 1 else "context"
+    counts = Counter(found.values())
+    return {name: task for name, task in found.items() if counts[task] == 1}
+
+
+def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
+    """The values that an item reads, each with what it does with it."""
+    if not isinstance(item, Node):
+        names = [name for call in calls_of(item) for name in call.inputs]
+        yield from ((name, "") for name in names)
+        return
+    task = result_of(part.layer_paths.get(id(item), ("",))[-1])
+    types = [part.graph.type(name) for name in item.inputs]
+    floats = all(known is not None and is_float(known.dtype) for known in types)
+    if item.op.onnx == "Add" and floats:
+        task = "residual"
+    for name in item.inputs:
+        if name is not None and item.op.onnx != "Shape":
+            yield name, task
+
+
+def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
+    """What the parameters of ``__call__`` are called.
+
+    Those of the model have the file's names. What has no noun is ``x``, the main
+    stream, then ``y``, if what the module does with it does not tell.
+    """
+    names = Namespace()
+    if not part.path:
+        return [names.unique(snake(name, "input")) for name in part.inputs]
+    streams = iter(STREAMS)
+    words = tasks(part)
+    given = []
+    for name in part.inputs:
+        noun = nouns.get(name) or words.get(name)
+        given.append(noun or next(streams, STREAMS[1]))
+    return [names.unique(name) for name in given]
+
+
+def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
+    """What the outputs are called in a NamedTuple: as in the file, or by their nouns.
+
+    Where the file has what an exporter made up, several of one noun are counted.
+    """
+    own = [authored(name) and snake(name, "output") for name in graph.outputs]
+    found = [
+        plain(known) if known else nouns.get(name, "")
+        for name, known in zip(graph.outputs, own, strict=True)
+    ]
+    groups: dict[str, list[str]] = {}
+    for known, noun in zip(own, found, strict=True):
+        groups.setdefault(noun, []).append(known)
+    names, numbers = Namespace(), Counter[str]()
+    result = []
+    for name, known, noun in zip(graph.outputs, own, found, strict=True):
+        if noun and not _counted(groups[noun]):
+            result.append(names.unique(f"{noun}_{numbers[noun]}"))
+            numbers[noun] += 1
+        else:
+            result.append(names.unique(known or noun or snake(name, "output")))
+    return result
+
+
+def _counted(group: list[str]) -> bool:
+    """Whether an author's own numbers are the places of several of one kind."""
+    numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
+    in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
+    return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from burn_import.emit.naming import role
 from burn_import.source.expression import Expression, negated
 from burn_import.source.names import singular
 from burn_import.source.trace import Repetition, Symbol
@@ -82,7 +81,7 @@ def _name(
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
     going = loop.check == "before" and state is loop.state[0]
-    wish = writer.outputs.get(target) or role(state, loop) or role(target, loop)
+    wish = writer.noun(target, loop) or writer.noun(state, loop)
     name = writer.free(wish or ("going" if going else "state"), state)
     while name in later:  # read by an assignment that is still to come
         writer.live.setdefault(name, None)
@@ -98,7 +97,7 @@ def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
     """Begin the lists that the rounds append to; their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
-        wish = writer.outputs.get(target) or role(target, loop) or "rows"
+        wish = writer.noun(target, loop) or "rows"
         name = writer.free(wish, target)
         writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
         writer.claim(target, name)
@@ -114,7 +113,7 @@ def _items(
     for (item, _), source in zip(loop.items, taken, strict=True):
         used = writer.remaining.get(item) or item in writer.extents.reads
         plural = source.text if source.text.isidentifier() else "item"
-        word = role(item, loop) or singular(plural)
+        word = writer.noun(item, loop) or singular(plural)
         names.append(writer.free(word, item) if used else "_")
         if used:
             writer.claim(item, names[-1])

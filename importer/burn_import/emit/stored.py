@@ -9,9 +9,9 @@ import numpy as np
 
 from burn.dtypes import float32, is_float, is_integer
 from burn_import.emit.containers import Containers
-from burn_import.emit.naming import meaningful
+from burn_import.emit.leftovers import is_leftover
 from burn_import.emit.render import INLINE_LIMIT
-from burn_import.source.names import Namespace, dtype_source
+from burn_import.source.names import Namespace, attribute, dtype_source
 from burn_import.structure import Path
 from burn_import.structure.homes import is_dotted, is_key, original
 from burn_import.structure.parts import Part
@@ -35,10 +35,14 @@ class StoredArrays:
     """
 
     def __init__(
-        self, part: Part, containers: Containers, roles: Mapping[str, str]
+        self,
+        part: Part,
+        containers: Containers,
+        roles: Mapping[str, str],
+        nouns: Mapping[str, str],
     ) -> None:
         self.part, self.graph = part, part.graph
-        self.containers, self.roles = containers, roles
+        self.containers, self.roles, self.nouns = containers, roles, nouns
         self.taken = Namespace(path[0] for path in containers.entries)
         self.weights = part.layer_weights()
         self.places: dict[str, Path] = {}
@@ -81,10 +85,16 @@ class StoredArrays:
     def word(self, constant: str) -> str:
         """What ``constant`` is called where the file does not say where it belongs."""
         name = original(self.graph, constant)
-        leaf = re.split(r"[./:]", name.rstrip("/:."))[-1]
-        said = "" if self.graph.producer.startswith("pytorch") else meaningful(leaf)
         known = contents(self.graph.constants[constant])
-        return known or said or self.roles.get(constant, "constant")
+        if known:
+            return known
+        word = attribute(re.split(r"[./:]", name.rstrip("/:."))[-1])
+        if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
+            return word
+        noun = self.nouns.get(constant, "")
+        if noun == "mask" and is_float(self.graph.constants[constant].dtype):
+            noun = "bias"
+        return noun or self.roles.get(constant, "constant")
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__`` of what stands in no other module."""

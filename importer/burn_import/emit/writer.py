@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from burn import Tensor
 from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.naming import role
+from burn_import.emit.naming import KINDS, ROLES, STREAMS, WORDS, role
 from burn_import.emit.render import Renderer
 from burn_import.emit.rounds import write_loop
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
-from burn_import.source.names import Namespace, singular
+from burn_import.source.names import Namespace, singular, snake
 from burn_import.source.trace import (
     Apply,
     Block,
@@ -35,7 +35,6 @@ INLINE_WIDTH = 52
 LONG_EXTENT = 24
 #: More names of one kind than this are not looked through one by one.
 CROWD = 64
-STREAMS = ("x", "y", "z")
 
 
 class Writer:
@@ -47,10 +46,15 @@ class Writer:
         parameters: Sequence[str],
         attribute: Callable[[str], str],
         access: Callable[[tuple[str, ...]], str],
+        nouns: Mapping[str, str] | None = None,
         outputs: Sequence[str] = (),
         wrap: str = "",
     ) -> None:
-        """``outputs`` are names for the results; ``wrap`` is the class of several."""
+        """``nouns`` are of values by their names in the model, ``outputs`` of results.
+
+        ``wrap`` is the class that several results are returned as.
+        """
+        self.nouns = nouns or {}
         self.outputs = {
             value.data: name
             for value, name in zip(trace.body.results, outputs, strict=False)
@@ -177,7 +181,7 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.free(self.wanted(symbol, statement, expression), symbol)
+            name = self.chosen(self.wishes(symbol, statement, expression), symbol)
         self.claim(symbol, name)
         return name
 
@@ -191,25 +195,58 @@ class Writer:
         self.live[name] = symbol
         self.render.names[symbol] = name
 
-    def wanted(
-        self, symbol: Symbol, statement: Statement, expression: Expression
-    ) -> str:
-        """What a result would like to be called.
+    def noun(self, symbol: Symbol, statement: Statement) -> str:
+        """What a result is, as far as that is known."""
+        known = self.outputs.get(symbol) or self.nouns.get(symbol.name)
+        return known or role(statement, ROLES)
 
-        A value that replaces the stream it came from keeps that name.
+    def wishes(
+        self, symbol: Symbol, statement: Statement, expression: Expression
+    ) -> Iterator[str]:
+        """What a result would like to be called, the best first.
+
+        Without a noun, a value that replaces the stream it came from keeps that name.
         """
-        if symbol in self.outputs:
-            return self.outputs[symbol]
-        sources = [self.render.names[s] for s in expression.symbols]
-        if sources and len(statement.targets) == 1 and sources[0] not in self.live:
-            if sources[0] in STREAMS:
-                return sources[0]
-            if isinstance(statement, ModuleCall) and "x" not in self.live:
-                return "x"
-        hint = role(symbol, statement)
-        if hint:
-            return hint
-        return next((s for s in STREAMS if s not in self.live), "y")
+        noun = self.noun(symbol, statement)
+        if noun:
+            yield noun
+            yield from self.qualified(noun, statement)
+            return
+        sources = {self.render.names[s] for s in expression.symbols}
+        if len(statement.targets) == 1:
+            yield from (stream for stream in STREAMS if stream in sources)
+        yield from STREAMS
+        yield from self.words(statement)
+
+    def qualified(self, noun: str, statement: Statement) -> Iterator[str]:
+        """``noun`` told from another of its kind by what makes it."""
+        if isinstance(statement, ModuleCall):
+            nouns = [self.nouns.get(target.name) for target in statement.targets]
+            place = next((s for s in reversed(statement.path) if s.isdigit()), "")
+            if place and nouns.count(noun) == 1:
+                yield f"{noun}_{place}"
+        kind = role(statement, KINDS)
+        if kind:
+            yield f"{kind}_{noun}"
+
+    def words(self, statement: Statement) -> Iterator[str]:
+        """What the result of a statement is called if all streams are taken."""
+        if isinstance(statement, ModuleCall):
+            names = [s for s in statement.path if not s.isdigit()]
+            if names and len(statement.targets) == 1:
+                yield singular(snake(names[-1]))
+        word = role(statement, WORDS)
+        if word:
+            yield word
+
+    def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
+        """The first of ``wishes`` that is free, else the first with a number."""
+        kind, first = python_type(symbol.type), ""
+        for name in wishes:
+            if name not in self.live and self.kinds.get(name, kind) == kind:
+                return name
+            first = first or name
+        return self.free(STREAMS[1] if first in STREAMS else first, symbol)
 
     def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
         """``name`` or one with a number: free, and never used for another kind."""
@@ -233,8 +270,7 @@ class Writer:
         self.spend(condition)
         begin, names = len(self.lines), []
         for target in choice.targets:
-            wish = self.outputs.get(target) or role(target, choice) or "y"
-            name = self.free(wish, target)
+            name = self.free(self.noun(target, choice) or "y", target)
             names.append(name)
             self.claim(target, name)
         for head, block in (
@@ -366,7 +402,8 @@ class Writer:
             if symbol.type is not None and symbol.type.shape == shown.shape:
                 return ""
             break
-        if any(len(str(dim)) > LONG_EXTENT for dim in shown.shape):
+        dims = [str(dim) for dim in shown.shape]
+        if any(len(dim) > LONG_EXTENT or "?" in dim for dim in dims):
             return ""
         return shown.name.partition("[")[2].join(("[", ""))
 

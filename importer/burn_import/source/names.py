@@ -25,21 +25,39 @@ MEMBERS = frozenset(
     | {"modules", "num_parameters", "parameters", "save_weights", "state_dict", "to"}
     | {"valid", "count", "index"}
 )
+_NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
 _FORBIDDEN = MEMBERS | (
-    RESERVED | set(keyword.kwlist) | set(keyword.softkwlist) | set(dir(builtins))
+    # In many fonts the last three look like numbers: linters refuse them.
+    RESERVED
+    | {"l", "I", "O"}
+    | set(keyword.kwlist)
+    | set(keyword.softkwlist)
+    | set(dir(builtins))
 )
 _MAX_LENGTH = 40
 
 
 def identifier(text: str, default: str = "value") -> str:
     """``text`` as an identifier: ASCII, no keyword, builtin or leading underscore."""
+    word = _plain(text, default)
+    return f"{word}_" if word in _FORBIDDEN else word
+
+
+def attribute(text: str, default: str = "part") -> str:
+    """``text`` as the attribute of a module, as it is where Python and ours allow it.
+
+    Unlike other identifiers it may be a builtin, or ``self``.
+    """
+    word = _plain(text, default)
+    return f"{word}_" if word in _NO_ATTRIBUTE else word
+
+
+def _plain(text: str, default: str) -> str:
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     word = re.sub(r"[^0-9a-zA-Z]+", "_", plain).strip("_")[:_MAX_LENGTH].rstrip("_")
     if not word:
         word = default
-    if word[0].isdigit():
-        word = f"{default}_{word}"
-    return f"{word}_" if word in _FORBIDDEN else word
+    return f"{default}_{word}" if word[0].isdigit() else word
 
 
 def snake(text: str, default: str = "value") -> str:

@@ -15,7 +15,6 @@ def boundary(
 ) -> tuple[list[str], list[str]]:
     """The values that ``nodes`` read from outside, and those read outside of them.
 
-    The main stream (what has the shape of the first result) is the first input.
     Integers that follow from the extents of the inputs are computed inside.
     """
     made = {name: None for node in nodes for name in node.outputs if name is not None}
@@ -33,7 +32,7 @@ def boundary(
         if name in outside
         or any(id(user) not in inside for user in users.get(name, ()))
     ]
-    return _main_first(graph, _needed(graph, list(read)), outputs), outputs
+    return _needed(graph, list(read)), outputs
 
 
 def _needed(graph: Graph, read: list[str]) -> list[str]:
@@ -60,11 +59,3 @@ def _known_dims(known: Type) -> list[Dim] | None:
     if known.known.dtype != object:
         return []
     return [d for d in known.known.ravel().tolist() if isinstance(d, Poly)]
-
-
-def _main_first(graph: Graph, inputs: list[str], outputs: list[str]) -> list[str]:
-    shape = graph.types[outputs[0]].shape if outputs else None
-    for name in inputs:
-        if shape is not None and graph.types[name].shape == shape:
-            return [name, *(other for other in inputs if other != name)]
-    return inputs

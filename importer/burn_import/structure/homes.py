@@ -5,21 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from burn_import.emit.leftovers import is_leftover
 from burn_import.structure.parts import Path
 from burn_ir.graph import Graph, Node
 
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
-
-#: Results of operators that PyTorch's exporter computed; their names are no names.
-_COMPUTED = re.compile(
-    r"(_?to_copy|_?to|add|arange|cat|clone|cos|div|embedding|eq|exp|expand|full|g[et]|"
-    r"index|l[et]|linspace|mul|ne|neg|(new_)?(ones|zeros|full)(_like)?|permute|pow|"
-    r"r?sqrt|repeat|reshape|scalar_tensor(_default)?|select|sin|slice|squeeze|stack|"
-    r"sub|transpose|tri[lu]|type_as|unsqueeze|val|value|view|where|log|cat_max|"
-    r"int64_\w+|\w+_cast)(_\d+)?"
-)
+#: A stored number whose dtype the exporter changed, or that it wrote down itself.
+_CAST = re.compile(r"_cast$|^u?int\d+_")
 
 
 def is_dotted(name: str) -> bool:
@@ -34,7 +28,7 @@ def is_key(producer: str, name: str) -> bool:
     """
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
-    return name.isidentifier() and _COMPUTED.fullmatch(name) is None
+    return name.isidentifier() and not _CAST.search(name) and not is_leftover(name)
 
 
 def original(graph: Graph, constant: str) -> str:

@@ -30,6 +30,8 @@ class Part:
     graph: Graph
     layer_paths: Mapping[int, Path]
     sequence: bool = False
+    #: Whether the exporter told the class; else it is called after the attribute.
+    told: bool = False
     #: The attribute of each stored array that the code reads itself, by its name;
     #: known once the class is written.
     tensors: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from burn.dtypes import float32
-from burn_import.source.names import identifier, snake
+from burn_import.source.names import attribute, identifier, snake
 from burn_import.structure.homes import (
     Homes,
     called_again,
@@ -287,7 +287,7 @@ def clean(segments: Sequence[str]) -> Path:
     for segment in segments:
         for piece in re.split(r"[./]", segment):
             if piece:
-                path.append(piece if _is_number(piece) else identifier(piece, "part"))
+                path.append(piece if _is_number(piece) else attribute(piece))
     del path[_DEEPEST:]
     while path and path[0].isdigit():
         path[0] = f"part_{path[0]}"

@@ -167,9 +167,10 @@ class _Recovery:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
+        told = self.told_class(group)
         part = Part(
             (*self.around, *group.key),
-            self.class_name(group),
+            camel(told, "Part") if told else class_name(group.key),
             (
                 list(self.sequences[group.key])
                 if sequence
@@ -180,6 +181,7 @@ class _Recovery:
             self.graph,
             self.relative(group.nodes, group.key),
             sequence,
+            bool(told),
         )
         return Call(group.key[len(scope) :], part, inputs, outputs)
 
@@ -193,13 +195,22 @@ class _Recovery:
                     found[id(inner)] = path[len(scope) :]
         return found
 
-    def class_name(self, group: Group) -> str:
-        """The exporter's name of the class, else one made from the path."""
+    def told_class(self, group: Group) -> str:
+        """The exporter's name of the class, "" without one."""
         assert group.key is not None
         depth = len(group.key)
         for node in group.nodes:
             if len(node.classes) >= depth and len(node.scope) >= depth:
-                return camel(node.classes[depth - 1], "Part")
-        words = [segment for segment in group.key if not segment.isdigit()]
-        word = words[-1] if words else "part"
-        return camel(singular(word) if group.key[-1].isdigit() else word, "Part")
+                return node.classes[depth - 1]
+        return ""
+
+
+def class_name(path: Path) -> str:
+    """A class called after an attribute; one that Python keeps, after two."""
+    words = [segment for segment in path if not segment.isdigit()] or ["part"]
+    word = singular(words[-1]) if path[-1].isdigit() else words[-1]
+    if len(word) == 1:
+        return "Block" if path[-1].isdigit() else "Model"
+    name = camel(word, "Part")
+    kept = name.startswith("Part") and not word.lower().startswith("part")
+    return camel("_".join(words[-2:]), "Part") if kept else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,45 +23,66 @@ _INLINE = 8
 def share_classes(root: Part) -> Tree:
     """The tree below ``root``, one class for parts with equal signatures."""
     run = _Sharing()
-    run.names.unique(root.class_name)
-    run.visit(root)
-    return Tree(root, run.classes, run.model, run.parts, run.names)
+    run.visit(root, root)
+    names = Namespace()
+    names.unique(root.class_name)
+    if len(root.outputs) > 1:
+        names.unique(tuple_name(root.class_name))
+    name_classes(run.classes[1:], run.holder, names)
+    for part in run.parts:
+        part.class_name = run.model[id(part)].class_name
+    return Tree(root, run.classes, run.model, run.parts, names)
+
+
+def tuple_name(class_name: str) -> str:
+    """The class of what a model returns, if that is several values."""
+    return f"{class_name}Output"
+
+
+def name_classes(
+    classes: Sequence[Part], holder: Mapping[int, Part], names: Namespace
+) -> None:
+    """Give different classes different names; those around come before those inside.
+
+    Classes that the exporter told are counted. Those that are called after attributes
+    get the name of the class around them in front, if that tells some of them apart.
+    """
+    around: dict[str, set[str]] = {}
+    stems: dict[int, str] = {}
+    for part in classes:
+        around.setdefault(part.class_name, set()).add(holder[id(part)].class_name)
+    for part in classes:
+        parent = holder[id(part)]
+        stem = part.class_name
+        if not part.told and len(around[stem]) > 1 and parent.class_name != stem:
+            stem = stems.get(id(parent), parent.class_name) + stem
+        stems[id(part)] = stem
+    for part in classes:
+        part.class_name = names.unique(stems[id(part)])
 
 
 class _Sharing:
     def __init__(self) -> None:
-        self.names = Namespace()
         self.first: dict[Hashable, Part] = {}
         self.model: dict[int, Part] = {}
         self.classes: list[Part] = []
         self.parts: list[Part] = []
+        #: The part that each part was first found in, by identity.
+        self.holder: dict[int, Part] = {}
 
-    def visit(self, part: Part) -> None:
-        """Give ``part`` its class: that of an equal one before, or a new name."""
+    def visit(self, part: Part, holder: Part) -> None:
+        """Give ``part`` its class: that of an equal one before, or a new one."""
         key = signature(part)
         known = self.first.get(key)
         self.model[id(part)] = known or part
+        self.holder[id(part)] = self.model[id(holder)]
         self.parts.append(part)
         if known is None:
             self.first[key] = part
             if not part.sequence:
-                if part.path:
-                    part.class_name = self.class_name(part)
                 self.classes.append(part)
-        else:
-            part.class_name = known.class_name
         for call in (call for item in part.items for call in calls_of(item)):
-            self.visit(call.part)
-
-    def class_name(self, part: Part) -> str:
-        """The part's own name, with its parent's in front if that is taken."""
-        if part.class_name in self.names.taken:
-            words = [s for s in part.path[:-1] if not s.isdigit()]
-            if words and part.path[-1] != words[-1] and not part.path[-1].isdigit():
-                parent = words[-1][:1].upper() + words[-1][1:]
-                joined = parent.replace("_", "") + part.class_name
-                return self.names.unique(joined)
-        return self.names.unique(part.class_name)
+            self.visit(call.part, part)
 
 
 def signature(part: Part) -> Hashable:

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 a07b5309825568a08dac0e9906c70e0ee0b72cc08192264e0108ddca8b696c71
+# body   sha256 d5b65161181fad53ed96fa16267f8b25fc4b0167841aa9234854367c3225b2b1
 """Net: self_x -> return_.
 
 Inputs:
@@ -28,7 +28,7 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.a = A()
+        self.a = Model()
         self.b = nn.parameter(3)
 
     @classmethod
@@ -42,7 +42,7 @@ class Net(nn.Module):
         return self.a(self_x * self.b)
 
 
-class A(nn.Module):
+class Model(nn.Module):
     """``a``: [def_, 3] -> same."""
 
     def __init__(self) -> None:
@@ -51,19 +51,19 @@ class A(nn.Module):
         self.a_b = nn.parameter(3)
         self.b2 = nn.parameter(3)
         self.class_ = nn.parameter(3)
-        self.self_ = nn.parameter(3)
-        self.burn_ = nn.parameter(3)
-        self.print_ = nn.parameter(3)
+        self.bias = nn.parameter(3)
+        self.burn = nn.parameter(3)
+        self.print = nn.parameter(3)
         self.weight = nn.parameter(3)
         self.load_ = nn.parameter(3)
         self.state_dict_ = nn.parameter(3)
         self.x = nn.parameter(3)
-        self.ops_ = nn.parameter(3)
-        self.weights = nn.parameter(3)
-        self.tensor = nn.parameter(3)
+        self.ops = nn.parameter(3)
+        self.WEIGHTS = nn.parameter(3)
+        self.scale = nn.parameter(3)
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = ((x + self.b) * self.a_b + self.b2) * self.class_ + self.self_
-        x = (x * self.burn_ + self.print_) * self.weight + self.load_
-        x = (x * self.state_dict_ + self.x) * self.ops_ + self.weights
-        return x * self.tensor
+        x = ((x + self.b) * self.a_b + self.b2) * self.class_ + self.bias
+        x = (x * self.burn + self.print) * self.weight + self.load_
+        x = (x * self.state_dict_ + self.x) * self.ops + self.WEIGHTS
+        return x * self.scale

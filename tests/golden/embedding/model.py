@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 088eb10d2dbe5614913a182a6bb54ce1f39aa57d7c1b2c4e0061921fb1a0b9a1
+# body   sha256 b5cb0a63599cbdb2cc26f1c93feda3fb1ea7e7ed7a16e93c0c6bcc5f2e0b1f08
 """Net: ids -> scores.
 
 Inputs:
@@ -43,8 +43,8 @@ class Net(nn.Module):
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
         # [batch, length, 6]
-        x = self.norm(self.tokens(ids) + self.positions.weight[:length])
-        return self.head(x[:, -1])
+        normed = self.norm(self.tokens(ids) + self.positions.weight[:length])
+        return self.head(normed[:, -1])
 
 
 class Positions(nn.Module):

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 8593c36c3c9e0d8b3d7f4ae5e0db37a33d9a417aaf23ab6b8959a8525bc52977
+# body   sha256 34ca1a48ac28a77384ad8486f276cf4fe58bc8c17c94e60ae3263bf56d708aa8
 """Net: in_put -> out_put.
 
 Inputs:
@@ -32,7 +32,7 @@ class Net(nn.Module):
         self.utf_7 = nn.parameter(3)
         self.right_to_left = nn.parameter(3)
         self.line_break_zero = nn.parameter(3)
-        self.n_bullet_x = nn.parameter(3)
+        self.N_BULLET_x = nn.parameter(3)
         self.ete = nn.parameter(3)
         self.ignore = nn.parameter(3)
         self.class_ = nn.parameter(3)
@@ -45,6 +45,6 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, in_put: Tensor) -> Tensor:
-        right_to_left2 = in_put + self.quote_import_os + self.utf_7 + self.right_to_left
-        n_bullet_x_4 = right_to_left2 + self.line_break_zero + self.n_bullet_x
-        return ops.tanh(n_bullet_x_4 + self.ete + self.ignore + self.class_)
+        right_to_left = in_put + self.quote_import_os + self.utf_7 + self.right_to_left
+        n_bullet_x = right_to_left + self.line_break_zero + self.N_BULLET_x
+        return ops.tanh(n_bullet_x + self.ete + self.ignore + self.class_)

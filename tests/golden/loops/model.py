@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 887a4693fce04268c3b71e87425f9ae41778dbd339217d237f8261cbd49b01b5
+# body   sha256 efdb758577d52ee3710972ae8befa8ec2f23b5d085a5bacd314e09145797b427
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -65,7 +65,7 @@ class Net(nn.Module):
         for i in range(rounds):
             last = ops.tanh(self.linear(last) + ops.array(i, dtype=burn.float32))
             walk.append(last)
-        walk2 = ops.stack_rows(walk, (0, 4))  # [?, batch, 4]
+        walk2 = ops.stack_rows(walk, (0, 4))
         scanned: list[Tensor] = []
         for i in range(time):
             state = state + x[:, i]

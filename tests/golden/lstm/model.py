@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 e177be38ce88c4373816c34d218188016d3650f9b6687d89070f6fc1f387b76e
+# body   sha256 91d38fceaea2b9aad76aa14462d1a34f40c4a7cf478acd770783ecc21ce0d153
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -52,7 +52,7 @@ class Net(nn.Module):
     def __call__(self, x: Tensor, h0: Tensor, c0: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
         # [time, 2, batch, 5]
-        y, hn, cn = ops.lstm(
+        x, hn, cn = ops.lstm(
             x.transpose(0, 1),
             self.rnn.weight_ih,
             self.rnn.weight_hh,
@@ -61,7 +61,7 @@ class Net(nn.Module):
             c0,
             direction="bidirectional",
         )
-        return NetOutput(y.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
+        return NetOutput(x.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
 
 
 class Rnn(nn.Module):

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 d7eb3d7ba02c1c84fe35fa1f1ef9f54a1f632ada3b068e79f2e71f4cff3b9b8d
+# body   sha256 42e8f7f4779b934eff67eae35775233107a3c36edc45c57151950729d2839854
 """Net: x -> y.
 
 Inputs:
@@ -39,5 +39,5 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         x = ops.softmax(x, axis=(1, 2)).unsqueeze((0, 2)).sum(3).squeeze(0)  # [2, 1, 4]
-        x = ops.pad(x[:, :, 1:9999], (0, 0, 1, 0, 0, 0), self.value)
-        return ops.clip(x, 0.01, 0.6)
+        padded = ops.pad(x[:, :, 1:9999], (0, 0, 1, 0, 0, 0), self.value)
+        return ops.clip(padded, 0.01, 0.6)

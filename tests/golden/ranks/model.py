@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 03bb0c0c1c77b1fcc33c6a7d028adfdc59a5c81bb405e7c5a0f9ca8b35a1fc8b
+# body   sha256 3a8d8cf8f116dc3832ea599180e0383ebd8f56da32fefe3298585e8b5a9076c5
 """Net: x -> y.
 
 Inputs:
@@ -39,8 +39,8 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         n = x.shape[0]
-        x = x.squeeze(0) if n == 1 else x
-        return (x @ self.head.weight + self.head.bias).reshape(-1)
+        rows = x.squeeze(0) if n == 1 else x
+        return (rows @ self.head.weight + self.head.bias).reshape(-1)
 
 
 class Head(nn.Module):

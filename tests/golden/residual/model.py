@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 25febe059e5639fc4a190271903194a46e9a26795e32eef53182c9368df09465
+# body   sha256 3340ebd9110836a6d99c6635ea225e5bf8db081214c276d7e973cfb740c4c2e5
 """Net: image -> logits.
 
 Inputs:
@@ -54,8 +54,8 @@ class Stem(nn.Module):
         self.conv = nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(8)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return ops.relu(self.norm(self.conv(x)))
+    def __call__(self, image: Tensor) -> Tensor:
+        return ops.relu(self.norm(self.conv(image)))
 
 
 class Layer(nn.Module):

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 ab51a77b0e2cae136506d0fbf6a9fa72dac1fc507780d79691403a1e5e71ea5d
+# body   sha256 d8c93b692a5caf731f8def0a069844d4674eed5b90bf4b1fd323047588ff4dec
 """Net: x -> encoded.
 
 Inputs:
@@ -66,8 +66,8 @@ class Layer(nn.Module):
         self.mlp = Mlp()
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
+        residual = x + self.attention(self.norm1(x))
+        return residual + self.mlp(self.norm2(residual))
 
 
 class Attention(nn.Module):
@@ -83,14 +83,14 @@ class Attention(nn.Module):
     def __call__(self, x: Tensor) -> Tensor:
         batch, length = x.shape[:2]
         # [batch, 2, length, 4]
-        heads = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        query = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
         # [batch, 2, length, 4]
-        heads2 = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        value = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
         # [batch, 2, length, 4]
-        x = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        key = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
         # [batch, length, 8]
-        z = ops.attention(heads, x, heads2).transpose(1, 2).reshape(batch, length, 8)
-        return self.output(z)
+        x = ops.attention(query, key, value).transpose(1, 2).reshape(batch, length, 8)
+        return self.output(x)
 
 
 class Mlp(nn.Module):
