@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from burn import nn
+from burn.nn import Module
 from burn_import.onnx import read
 from burn_import.structure.homes import is_dotted, is_key
 from burn_ir.raw import RawGraph, RawNode
@@ -14,6 +16,12 @@ from tests.modules import Array
 
 #: How the exporter calls the bias of a convolution with the normalisation behind it.
 _MERGED = re.compile(r"\.weight_bias$")
+
+
+#: Where the classes of layers are.
+LAYERS = frozenset(
+    layer.__module__ for layer in vars(nn).values() if isinstance(layer, type)
+) - {Module.__module__}
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,11 @@ def held(path: Path) -> Held:
     """
     model = read(path)
     stored = {**model.graph.constants, **model.graph.defaults}
-    named = {n: a for n, a in stored.items() if is_key(model.producer, n)}
+    named = {
+        name: array
+        for name, array in stored.items()
+        if is_key(model.producer, name) and (is_dotted(name) or array.size > 1)
+    }
     arrays = {_MERGED.sub(".bias", name): array for name, array in named.items()}
     nodes = list(_nodes(model.graph))
     around = _wrapper(named, nodes)
@@ -80,16 +92,18 @@ def _fits(a: Array, b: Array, whole: bool) -> bool:
     return fits and (not whole or np.array_equal(a, b))
 
 
-def differences(found: Mapping[str, Array], path: Path, twin: Held | None) -> set[str]:
-    """Return how the keys of a module differ from what the file at ``path`` holds.
+def differences(model: Module, path: Path, twin: Held | None) -> set[str]:
+    """Return how the keys of ``model`` differ from what the file at ``path`` holds.
 
     ``missing KEY`` and ``other KEY`` (shape, or value) are keys that the file has, or
     its ``twin``, the same model by another exporter, which may have other values.
-    ``more KEY`` is one that neither has, in a module that no node of the file runs in
-    or with a name that no layer's parameter has. Numbers of modules are ``N``.
+    ``more MODULE`` has an array that neither calls by a key: one that the code reads
+    itself, or a layer where no node of the file runs. Numbers of modules are ``N``.
     """
     own = held(path)
     expected = {**(twin.arrays if twin else {}), **own.arrays}
+    found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    layers = {name for name, m in model.modules() if type(m).__module__ in LAYERS}
     told = set()
     for key, array in expected.items():
         if key not in found:
@@ -97,7 +111,7 @@ def differences(found: Mapping[str, Array], path: Path, twin: Held | None) -> se
         elif not _fits(found[key], array, key in own.arrays):
             told.add(f"other {key}")
     for key in found.keys() - expected.keys():
-        module, _, leaf = key.rpartition(".")
-        if module not in own.modules or leaf not in ("weight", "bias"):
-            told.add(f"more {key}")
-    return {re.sub(r"(?<=\.)\d+(?=\.)", "N", line) for line in told}
+        module = key.rpartition(".")[0]
+        if module not in own.modules & layers:
+            told.add(f"more {module or 'the model'}")
+    return {re.sub(r"(?<=[. ])\d+(?=\.|$)|(?<=\.)\d+$", "N", line) for line in told}

@@ -132,12 +132,9 @@ class _Folding:
         """Whether the node computes with a weight that the file calls by its key."""
         if node.op.onnx in FORMS or not self.graph.producer.startswith("pytorch"):
             return False
-        return any(
-            is_float(self.constants[name].dtype)
-            and is_dotted(original(self.graph, name))
-            for name in operands
-            if name is not None and self.constants[name].size > FEW
-        )
+        arrays = {n: self.constants[n] for n in operands if n is not None}
+        named = (n for n in arrays if is_dotted(original(self.graph, n)))
+        return any(is_float(arrays[n].dtype) and arrays[n].size > 1 for n in named)
 
     def widens(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node makes a stored array of small numbers a larger one."""
