@@ -7,11 +7,17 @@ list that is not true any more is an error as well.
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tests.zoo.differing import DIFFERING, FOLDERS
 
 from burn_import import load
+from burn_import.pytorch import read
+from tests.zoo.differing import DIFFERING, FOLDERS
 from tests.zoo.held import differences, held
+
+#: Models of which the zoo has the ``state_dict`` that was exported; the others' files
+#: have no key of all that PyTorch lists, as the list of what differs says.
+FITTING = ("dynamic_shapes", "gpt2_tiny", "mlp", "torch_cond")
 
 
 def models(zoo: Path) -> list[Path]:
@@ -45,3 +51,22 @@ def test_keys_are_those_of_pytorch(path: Path) -> None:
     twin = held(twins[0]) if twins and ".ts-" in path.name else None
     found = differences(load(path), path, twin)
     assert found == set(DIFFERING.get(f"{path.parent.name}/{path.stem}", {}))
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_a_state_dict_of_pytorch_fits(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    folder: Path = request.config.getoption("--zoo") / "pytorch"
+    if not folder.is_dir():
+        pytest.skip("no folder of models (--zoo)")
+    weights = read(folder / f"{name}.state_dict.pt")
+    state = {key: tensor.array() for key, tensor in weights.items()}
+    files = sorted(folder.glob(f"{name}.*.onnx"))
+    assert files
+    for path in files:
+        model = load(path)
+        before = model.state_dict()
+        assert sorted(before) == sorted(state)
+        for key, tensor in model.load_state_dict(state).state_dict().items():
+            np.testing.assert_array_equal(tensor.numpy(), before[key].numpy())
