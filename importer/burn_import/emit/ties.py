@@ -121,8 +121,8 @@ def _inside(part: Part) -> list[Part]:
 
 def _is_uniform(array: Array) -> bool:
     """Whether all elements are the same."""
-    flat = array.reshape(-1)[:_FEW]
-    return bool((flat == flat[0]).all() and (array == flat[0]).all())
+    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view, however it is laid out
+    return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
