@@ -91,8 +91,20 @@ _COUNT = re.compile(r"_?\d+d?$")
 def authored(name: str) -> str:
     """An identifier for a value whose name in the file an author gave, else "".
 
-    Counters are left out: ``key_3`` is ``key``.
+    Counters are left out: ``key_3`` is ``key``. What says no more than that there is a
+    value, such as ``x`` and ``hidden_states``, is none.
     """
+    word = chosen(name)
+    return "" if is_stream(word) else word
+
+
+def is_stream(word: str) -> bool:
+    """Whether an author calls anything so that flows through."""
+    return word.rstrip("_") in _ANYTHING or re.fullmatch(r"[a-z]\d+", word) is not None
+
+
+def chosen(name: str) -> str:
+    """An identifier for a value whose name is not one of an exporter, else ""."""
     leaf = name.rpartition("/")[2].rpartition("::")[2].partition(":")[0]
     leaf = leaf.partition(".")[0]
     if not leaf or leaf[0].isdigit() or re.search(r"\d{3}", leaf):
@@ -100,7 +112,7 @@ def authored(name: str) -> str:
     word = identifier(re.sub(r"_\d+$", "", snake(leaf)))
     if len(word) > _LONGEST or re.fullmatch(r"[a-z]{0,2}\d+_?", word):
         return ""
-    return "" if word in _ANYTHING or is_leftover(word) else word
+    return "" if is_leftover(word) else word
 
 
 def is_leftover(word: str) -> bool:

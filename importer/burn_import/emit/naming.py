@@ -7,119 +7,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from burn.dtypes import is_float
-from burn_import.emit.leftovers import authored, is_leftover
+from burn_import.emit.leftovers import chosen, is_leftover, is_stream
 from burn_import.emit.nouns import find_nouns
 from burn_import.emit.vocabulary import result_of
+from burn_import.emit.wishes import STREAMS
 from burn_import.source.names import Namespace, snake
-from burn_import.source.trace import Apply, Block, Statement, blocks_of
+from burn_import.source.trace import Apply, Block, blocks_of
 from burn_import.source.walk import symbols_in
 from burn_import.structure import Call, Item, Part, Tree
 from burn_import.structure.parts import Fork, calls_of, with_bodies
 from burn_ir.graph import Graph, Node
-
-#: What has no noun, in the order in which names are taken.
-STREAMS = ("x", "y", "z", "w", "v", "u")
-
-#: Results of these primitives are known by a noun.
-ROLES = {
-    "softmax": "weights",
-    "sigmoid": "gate",
-    "mean": "mean",
-    "sqrt": "root",
-    "shape": "shape",
-    "size": "size",
-    "arange": "positions",
-    "cos": "cos",
-    "sin": "sin",
-    "lstm": "hidden",
-}
-#: What the others are called if all streams are taken.
-WORDS = {
-    "add": "added",
-    "sub": "difference",
-    "mul": "product",
-    "div": "ratio",
-    "neg": "negated",
-    "pow": "power",
-    "exp": "exps",
-    "log": "logs",
-    "sum": "total",
-    "max": "peak",
-    "min": "least",
-    "maximum": "larger",
-    "minimum": "smaller",
-    "equal": "same",
-    "not_equal": "differs",
-    "logical_not": "flag",
-    "logical_and": "both",
-    "logical_or": "either",
-    "less": "below",
-    "greater": "above",
-    "take": "rows",
-    "gather_elements": "picked",
-    "getitem": "piece",
-    "concat": "joined",
-    "stack": "stacked",
-    "split": "part",
-    "chunk": "part",
-    "pad": "padded",
-    "where": "chosen",
-    "reshape": "shaped",
-    "transpose": "turned",
-    "permute": "turned",
-    "expand": "spread",
-    "tile": "tiled",
-    "matmul": "projected",
-    "linear": "projected",
-    "cast": "numbers",
-    "clip": "clipped",
-    "resize": "resized",
-    "argmax": "best",
-    "topk": "top",
-    "conv": "filtered",
-    "layer_norm": "normed",
-    "rms_norm": "normed",
-    "tanh": "squashed",
-    "relu": "rectified",
-    "gelu": "activated",
-    "silu": "activated",
-    "attention": "attended",
-}
-
-#: What tells a result from another of the same noun.
-KINDS = {
-    "add": "shifted",
-    "sub": "shifted",
-    "mul": "scaled",
-    "div": "scaled",
-    "neg": "negative",
-    "concat": "joined",
-    "stack": "stacked",
-    "reshape": "flat",
-    "flatten": "flat",
-    "unsqueeze": "wide",
-    "expand": "wide",
-    "tile": "wide",
-    "squeeze": "narrow",
-    "transpose": "turned",
-    "permute": "turned",
-    "getitem": "partial",
-    "take": "picked",
-    "gather_elements": "picked",
-    "cast": "plain",
-    "clip": "clipped",
-    "logical_not": "inverse",
-    "where": "final",
-    "rotary_embedding": "rotated",
-    "linear": "projected",
-    "matmul": "projected",
-    "pad": "padded",
-    "roll": "shifted",
-    "rms_norm": "normed",
-    "layer_norm": "normed",
-    "logical_and": "joint",
-    "logical_or": "joint",
-}
 
 #: What a stored operand of these primitives is called.
 CONSTANT_ROLES = {
@@ -158,13 +55,6 @@ def _constant_role(primitive: str, place: int) -> str:
     return CONSTANT_ROLES.get(primitive, "constant")
 
 
-def role(statement: Statement, words: dict[str, str]) -> str:
-    """What the result of a primitive is called, by ``words``."""
-    if not isinstance(statement, Apply) or len(statement.targets) > 1:
-        return ""
-    return words.get(statement.primitive.name, "")
-
-
 class Nouns:
     """What the values of a tree of modules are called in the class of each."""
 
@@ -175,7 +65,7 @@ class Nouns:
         #: What the results of the model are called.
         self.outputs = output_names(graph, self.values)
         for name, noun in zip(graph.outputs, self.outputs, strict=True):
-            if name not in graph.inputs and not is_leftover(noun):
+            if not (name in graph.inputs or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
         self.instances: dict[int, list[Part]] = {}
         for part in tree.parts:
@@ -198,6 +88,7 @@ class Nouns:
             column[0]: agreed
             for column in columns
             if (agreed := agree([self.values.get(name, "") for name in column]))
+            and not (part.path and is_stream(agreed))
         }
         ends = {*part.inputs, *part.outputs}
         crowd = Counter(plain(nouns[name]) for name in ends if name in nouns)
@@ -307,23 +198,32 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
 
     Where the file has what an exporter made up, several of one noun are counted.
     """
-    own = [authored(name) and snake(name, "output") for name in graph.outputs]
-    found = [
-        plain(known) if known else nouns.get(name, "")
-        for name, known in zip(graph.outputs, own, strict=True)
-    ]
+    own = [chosen(name) and snake(name, "output") for name in graph.outputs]
+    inputs = {snake(name, "input") for name in graph.inputs}
+    found = []
+    for name, known in zip(graph.outputs, own, strict=True):
+        noun = nouns.get(name, "")
+        found.append(plain(known) if known else "" if noun in inputs else noun)
     groups: dict[str, list[str]] = {}
     for known, noun in zip(own, found, strict=True):
         groups.setdefault(noun, []).append(known)
     names, numbers = Namespace(), Counter[str]()
     result = []
-    for name, known, noun in zip(graph.outputs, own, found, strict=True):
+    for place, (known, noun) in enumerate(zip(own, found, strict=True)):
         if noun and not _counted(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
-            result.append(names.unique(known or noun or snake(name, "output")))
+            result.append(names.unique(known or noun or _numbered(graph, place)))
     return result
+
+
+def _numbered(graph: Graph, place: int) -> str:
+    """An operator's name that the file has, but its place for a counter."""
+    word = snake(graph.outputs[place].rpartition("/")[2], "output")
+    if not re.search(r"\d", word):
+        return word
+    return "output" if len(graph.outputs) == 1 else f"output_{place}"
 
 
 def _counted(group: list[str]) -> bool:

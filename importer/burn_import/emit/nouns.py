@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from burn.dtypes import bool_
-from burn_import.emit.leftovers import authored
+from burn.dtypes import bool_, is_float
+from burn_import.emit.leftovers import authored, chosen
 from burn_import.emit.vocabulary import (
     COMPARES,
     JOINS,
@@ -25,11 +25,12 @@ from burn_import.emit.vocabulary import (
     keeps_noun,
     result_of,
 )
-from burn_import.passes.masks import HIDDEN
 from burn_import.source.names import snake
 from burn_import.structure import Part, Tree
 from burn_ir.graph import Graph, Node
 
+#: What is chosen in place of a score that is to be hidden is at most this.
+HIDDEN = -1e4
 #: So many nodes are between a layer and the attention that its result is for.
 DEEPEST = 12
 
@@ -87,6 +88,8 @@ class _Finder:
                 for inner, outer in zip(body.inputs, node.inputs[1:], strict=True):
                     self.origin.update({inner: self.origin.get(outer or "", "")})
                     self.made.update({inner: self.made.get(outer or "", "")})
+            else:
+                self.written.update({name: chosen(name) for name in body.inputs})
 
     def mixed(self, node: Node, kind: str) -> str:
         """The one input that a result is made of, by the means that masks are."""
@@ -134,9 +137,9 @@ class _Finder:
         """Whether a choice is between a number and one that hides a score."""
         sides = [self.constants.get(name or "") for name in node.inputs[1:]]
         return any(
-            side is not None and side.size == 1 and bool((side < HIDDEN).all())
+            float(side.reshape(-1)[0]) <= HIDDEN
             for side in sides
-            if side is not None and side.dtype.kind == "f"
+            if side is not None and side.size == 1 and is_float(side.dtype)
         )
 
     def kind(self, node: Node) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from burn_import.emit.wishes import noun_of
 from burn_import.source.expression import Expression, negated
 from burn_import.source.names import singular
 from burn_import.source.trace import Repetition, Symbol
@@ -81,7 +82,7 @@ def _name(
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
     going = loop.check == "before" and state is loop.state[0]
-    wish = writer.noun(target, loop) or writer.noun(state, loop)
+    wish = noun_of(writer, target, loop) or noun_of(writer, state, loop)
     name = writer.free(wish or ("going" if going else "state"), state)
     while name in later:  # read by an assignment that is still to come
         writer.live.setdefault(name, None)
@@ -97,7 +98,7 @@ def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
     """Begin the lists that the rounds append to; their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
-        wish = writer.noun(target, loop) or "rows"
+        wish = noun_of(writer, target, loop) or "rows"
         name = writer.free(wish, target)
         writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
         writer.claim(target, name)
@@ -113,7 +114,7 @@ def _items(
     for (item, _), source in zip(loop.items, taken, strict=True):
         used = writer.remaining.get(item) or item in writer.extents.reads
         plural = source.text if source.text.isidentifier() else "item"
-        word = writer.noun(item, loop) or singular(plural)
+        word = noun_of(writer, item, loop) or singular(plural)
         names.append(writer.free(word, item) if used else "_")
         if used:
             writer.claim(item, names[-1])

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from burn import Tensor
 from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.naming import KINDS, ROLES, STREAMS, WORDS, role
 from burn_import.emit.render import Renderer
 from burn_import.emit.rounds import write_loop
+from burn_import.emit.wishes import STREAMS, noun_of, wishes
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
-from burn_import.source.names import Namespace, singular, snake
+from burn_import.source.names import Namespace, singular
 from burn_import.source.trace import (
     Apply,
     Block,
@@ -181,7 +181,7 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.chosen(self.wishes(symbol, statement, expression), symbol)
+            name = self.chosen(wishes(self, symbol, statement, expression), symbol)
         self.claim(symbol, name)
         return name
 
@@ -194,50 +194,6 @@ class Writer:
         self.kinds.setdefault(name, python_type(symbol.type))
         self.live[name] = symbol
         self.render.names[symbol] = name
-
-    def noun(self, symbol: Symbol, statement: Statement) -> str:
-        """What a result is, as far as that is known."""
-        known = self.outputs.get(symbol) or self.nouns.get(symbol.name)
-        return known or role(statement, ROLES)
-
-    def wishes(
-        self, symbol: Symbol, statement: Statement, expression: Expression
-    ) -> Iterator[str]:
-        """What a result would like to be called, the best first.
-
-        Without a noun, a value that replaces the stream it came from keeps that name.
-        """
-        noun = self.noun(symbol, statement)
-        if noun:
-            yield noun
-            yield from self.qualified(noun, statement)
-            return
-        sources = {self.render.names[s] for s in expression.symbols}
-        if len(statement.targets) == 1:
-            yield from (stream for stream in STREAMS if stream in sources)
-        yield from STREAMS
-        yield from self.words(statement)
-
-    def qualified(self, noun: str, statement: Statement) -> Iterator[str]:
-        """``noun`` told from another of its kind by what makes it."""
-        if isinstance(statement, ModuleCall):
-            nouns = [self.nouns.get(target.name) for target in statement.targets]
-            place = next((s for s in reversed(statement.path) if s.isdigit()), "")
-            if place and nouns.count(noun) == 1:
-                yield f"{noun}_{place}"
-        kind = role(statement, KINDS)
-        if kind:
-            yield f"{kind}_{noun}"
-
-    def words(self, statement: Statement) -> Iterator[str]:
-        """What the result of a statement is called if all streams are taken."""
-        if isinstance(statement, ModuleCall):
-            names = [s for s in statement.path if not s.isdigit()]
-            if names and len(statement.targets) == 1:
-                yield singular(snake(names[-1]))
-        word = role(statement, WORDS)
-        if word:
-            yield word
 
     def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
         """The first of ``wishes`` that is free, else the first with a number."""
@@ -270,7 +226,7 @@ class Writer:
         self.spend(condition)
         begin, names = len(self.lines), []
         for target in choice.targets:
-            name = self.free(self.noun(target, choice) or "y", target)
+            name = self.free(noun_of(self, target, choice) or "y", target)
             names.append(name)
             self.claim(target, name)
         for head, block in (

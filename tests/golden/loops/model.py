@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 efdb758577d52ee3710972ae8befa8ec2f23b5d085a5bacd314e09145797b427
+# body   sha256 a4e439cd28507d5bfadb49561ad18108f633935fe843ec75a33db479d41b7e75
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -71,8 +71,8 @@ class Net(nn.Module):
             state = state + x[:, i]
             scanned.append(state - last)
         mapped: list[Tensor] = []
-        for item in ops.split_to_sequence(walk2):
-            mapped.append(ops.sigmoid(item.reshape(batch, 4)))
+        for frame in ops.split_to_sequence(walk2):
+            mapped.append(ops.sigmoid(frame.reshape(batch, 4)))
         return NetOutput(
             last, walk2, ops.stack_rows(scanned, (0, 4)), ops.concat(mapped + [state])
         )
