@@ -11,6 +11,7 @@ from burn.dtypes import float32, is_float, is_integer
 from burn_import.emit.containers import Containers
 from burn_import.emit.leftovers import is_leftover
 from burn_import.emit.render import INLINE_LIMIT
+from burn_import.passes.arrays import same_view
 from burn_import.source.names import Namespace, attribute, dtype_source
 from burn_import.structure import Path
 from burn_import.structure.homes import is_dotted, is_key, original
@@ -74,8 +75,11 @@ class StoredArrays:
     def told(self, constant: str) -> Path:
         """The file's path for ``constant``, from this class on; () if it tells none."""
         name = original(self.graph, constant)
-        made = name in self.graph.constants.literals  # by an upgrade
-        if made or not is_key(self.graph.producer, name):
+        constants = self.graph.constants
+        made = name in constants.literals  # by an upgrade
+        # A key means its layout too: what was turned or reshaped is not it.
+        whole = same_view(constants[name], constants[constant])
+        if made or not whole or not is_key(self.graph.producer, name):
             return ()
         path, own = clean(name.split(".")), self.part.path
         if path[-1].isdigit():
