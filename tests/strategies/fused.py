@@ -18,6 +18,16 @@ def linear(draw: Draw, version: int) -> Example:
     return Example({}, operands)
 
 
+@case("Conv1D", domain="burn")
+def unturned(draw: Draw, version: int) -> Example:
+    inner, outer = extents(draw, 2, 2)
+    x = (*extents(draw, 1, 3), inner)
+    operands = [floats(draw, x), floats(draw, (inner, outer))]
+    if draw(st.booleans()):
+        operands.append(floats(draw, (outer,)))
+    return Example({}, operands)
+
+
 @case("LayerNorm", "RMSNorm", domain="burn")
 def features(draw: Draw, version: int) -> Example:
     shape = extents(draw, least=2)

@@ -27,7 +27,15 @@ FOLDERS = ("arch", "real", "quant", "pytorch", "sklearn")
 RECOVERED = frozenset(
     {
         *("Attention", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace"),
-        *("Einsum", "Embedding", "GRU", "Gelu", "GroupNormalization", "HardSwish"),
+        *(
+            "Conv1D",
+            "Einsum",
+            "Embedding",
+            "GRU",
+            "Gelu",
+            "GroupNormalization",
+            "HardSwish",
+        ),
         *("InstanceNormalization", "LSTM", "LayerNormalization", "Linear", "Mish"),
         *("QuickGelu", "RMSNormalization", "RNN", "RotaryEmbedding", "Softmax"),
         *("Softplus", "SpaceToDepth", "Swish"),

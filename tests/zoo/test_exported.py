@@ -19,8 +19,6 @@ from tests.modules import generate, import_file
 #: What does not give what is recorded, and why.
 FAILING: dict[str, str] = {
     "pytorch/buffer_mutation": "the second call starts from the stored buffers again",
-    "pytorch/gpt2_tiny": "two layers share one weight",
-    "pytorch/tied_weights": "two layers share one weight",
 }
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from burn.dtypes import float32, is_float
 from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.families import Families
 from burn_import.emit.function import FunctionTrace, trace_part
-from burn_import.emit.leftovers import is_leftover
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles
-from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.stored import StoredArrays
 from burn_import.emit.text import ClassText
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
-    Namespace,
-    attribute,
     comment,
     dtype_source,
     literal,
@@ -28,7 +23,6 @@ from burn_import.source.names import (
 )
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
-from burn_import.structure.paths import clean, original
 from burn_import.structure.sequences import function_name
 from burn_ir.containers import kind_of, python_type
 from burn_ir.dim import symbol
@@ -51,8 +45,8 @@ class ClassWriter:
         part.layers = self.trace.layers
         self.containers = Containers(self.modules(), holders)
         roll_up(self.trace.body, self.containers)
-        self.roles = constant_roles(self.trace.body)
-        self.taken = Namespace(path[0] for path in self.containers.entries)
+        roles = constant_roles(self.trace.body)
+        self.stored = StoredArrays(part, self.containers, roles, nouns)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
@@ -113,24 +107,7 @@ class ClassWriter:
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
-        known = self.part.tensors.get(constant)
-        if known is None:
-            known = self.taken.unique(self.attribute_name(constant))
-            self.part.tensors[constant] = known
-        return known
-
-    def attribute_name(self, constant: str) -> str:
-        origin = original(self.graph, constant)
-        leaf = origin.replace("/", ".").replace(":", ".").rstrip(".").rpartition(".")[2]
-        word = attribute(leaf)
-        if "/" not in origin and clean(origin.split("."))[:-1] == self.part.path:
-            return word  # the key that a user knows
-        if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
-            return word
-        noun = self.nouns.get(constant, "")
-        if noun == "mask" and is_float(self.graph.constants[constant].dtype):
-            noun = "bias"
-        return noun or self.roles.get(constant, "constant")
+        return self.stored.access(constant)
 
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
@@ -157,24 +134,7 @@ class ClassWriter:
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""
-        tensors = [
-            f"self.{name} = {self.tensor_text(constant)}"
-            for constant, name in self.part.tensors.items()
-        ]
-        return self.containers.fields() + tensors
-
-    def tensor_text(self, constant: str) -> str:
-        """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
-        array = self.graph.constants[constant]
-        origin = original(self.graph, constant)
-        # Some exporters write even weights as nodes: what is large was trained.
-        small = array.size <= INLINE_LIMIT
-        written = small and origin in self.graph.constants.literals
-        trained = is_float(array.dtype) and not written
-        shape = ", ".join(map(str, array.shape))
-        dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
-        args = ", ".join(text for text in (shape, dtype) if text)
-        return f"nn.{'parameter' if trained else 'buffer'}({args})"
+        return self.containers.fields() + self.stored.fields()
 
 
 def sequence_text(part: Part) -> str:

@@ -39,13 +39,33 @@ class Containers:
     """
 
     def __init__(self, entries: Mapping[Path, str], holders: Holders) -> None:
-        self.entries = dict(entries)
+        self.entries: dict[Path, str] = {}
         self.holders = holders
         self.children: dict[Path, dict[str, None]] = {}
-        for path in entries:
-            for length in range(len(path)):
-                self.children.setdefault(path[:length], {})[path[length]] = None
         self.texts: dict[Path, str] = {}
+        for path, text in entries.items():
+            self.add(path, text)
+
+    def add(self, path: Path, text: str) -> None:
+        """Hold what ``text`` makes at ``path``."""
+        self.entries[path] = text
+        for length in range(len(path)):
+            self.children.setdefault(path[:length], {})[path[length]] = None
+            self.texts.pop(path[:length], None)
+
+    def has_room(self, path: Path) -> bool:
+        """Whether nothing stands at ``path``, inside it or, as one module, around."""
+        inner = [path[:length] for length in range(1, len(path))]
+        around = any(part in self.entries for part in inner)
+        # What a list is like is known once somebody asked: it stays so.
+        settled = any(part in self.texts for part in inner)
+        mixed = any(
+            self.is_list(part) != path[len(part)].isdigit()
+            for part in inner
+            if part in self.children
+        )
+        taken = path in self.entries or path in self.children
+        return not (around or settled or mixed or taken)
 
     def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""
@@ -90,7 +110,7 @@ class Containers:
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            inside = self.is_list(path[:length])
+            inside = path[:length] in self.children and self.is_list(path[:length])
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
 

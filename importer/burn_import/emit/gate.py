@@ -178,7 +178,7 @@ class _Gate:
     def on_attribute(self, node: ast.Attribute) -> str:
         if _spelt(node) in PHRASES:
             return ""
-        if isinstance(node.ctx, ast.Store) and _spelt(node.value) != "self":
+        if isinstance(node.ctx, ast.Store) and _root(node) != "self":
             return f"an assignment to {node.attr!r}"
         if isinstance(node.value, ast.Name) and node.value.id in public():
             allowed = node.attr in public()[node.value.id]

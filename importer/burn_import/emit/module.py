@@ -16,6 +16,7 @@ from burn_import.emit.families import Families, families
 from burn_import.emit.naming import Nouns, parameter_names
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
+from burn_import.emit.ties import find_ties, untied, with_ties
 from burn_import.source.names import Namespace, comment, literal
 from burn_import.structure import Tree
 from burn_import.structure.sharing import tuple_name
@@ -44,8 +45,15 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
     order_boundaries(tree, nouns)
     known = families(_texts(tree, Families(), nouns))
     texts = [known.parameterised(text) for text in _texts(tree, known, nouns)]
-    weights = tree.weights(graph)
-    _check_sizes(weights)
+    entries = tree.entries()
+    arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
+    _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
+    ties = find_ties(entries, graph)
+    texts = with_ties(texts, tree, entries, ties)
+    weights = [
+        (".".join(entry.key), graph.constants[entry.constant])
+        for entry in untied(entries, ties)
+    ]
     text = _module(tree, nouns, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
 

@@ -11,6 +11,7 @@ from burn.backend.cpu import HOST
 from burn.dtypes import bool_, is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.rewrite import made, rename
+from burn_import.structure.homes import is_dotted, original
 from burn_ir.blame import FAULTS, blamed
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
@@ -37,6 +38,10 @@ VIEWS = frozenset(
         "Unsqueeze",
     }
 )
+#: Other forms of the same array, in which a layer may hold it.
+FORMS = frozenset(
+    {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+)
 #: Formulas of a few numbers, which say more than what they make. A folded one would be
 #: taken for a weight, and trained.
 FORMULAS = frozenset(
@@ -49,9 +54,10 @@ def fold_constants(graph: Graph) -> Graph:
 
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
-    and so does a layer, which keeps its weights, what makes quantised weights larger
-    numbers, and what cannot be computed: it fails when the model runs, if it ever comes
-    to it. Windows and filters stay formulas.
+    and so does a layer, which keeps its weights, what computes with weights that
+    PyTorch's exporters named, what makes quantised weights larger numbers, and what
+    cannot be computed: it fails when the model runs, if it ever comes to it. Windows
+    and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -120,7 +126,15 @@ class _Folding:
             return False
         if self.is_layer(node, operands) or self.widens(node, operands):
             return False
-        return self.fits(node)
+        return self.fits(node) and not self.trains(node, operands)
+
+    def trains(self, node: Node, operands: list[str | None]) -> bool:
+        """Whether the node computes with a weight that the file calls by its key."""
+        if node.op.onnx in FORMS or not self.graph.producer.startswith("pytorch"):
+            return False
+        arrays = {n: self.constants[n] for n in operands if n is not None}
+        named = (n for n in arrays if is_dotted(original(self.graph, n)))
+        return any(is_float(arrays[n].dtype) and arrays[n].size > 1 for n in named)
 
     def widens(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node makes a stored array of small numbers a larger one."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from burn.dtypes import is_float
 from burn_import.passes.arrays import derive
 from burn_import.passes.rewrite import changed, common_scope
+from burn_import.structure.homes import is_key
 from burn_ir.graph import Graph, Node
-from burn_ir.ops.fused import Linear
+from burn_ir.ops.fused import Conv1D, Linear
 from burn_ir.types import Array
 
 
@@ -51,7 +52,7 @@ class _Rewriter:
         new = self.rewritten(node)
         if new is not node:
             self.found = True
-        if isinstance(new.op, Linear) and len(new.inputs) == 2:
+        if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
             self.products[new.output] = new
         self.nodes.append(new)
 
@@ -77,6 +78,8 @@ class _Rewriter:
             return node
         if x is None or x.shape is None or len(x.shape) < 2:
             return node
+        if self.is_kept(node.inputs[1]):
+            return self.unturned(node, [node.inputs[0], node.inputs[1]])
         turned = self.derive(node.inputs[1], 1.0, transpose=True)
         return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
 
@@ -89,10 +92,28 @@ class _Rewriter:
         outer = weight.shape[0 if attrs["transB"] else 1]
         if term is not None and not self.is_bias(term, outer):
             return node
+        plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
+        if plain and not attrs["transB"] and self.is_kept(name):
+            return self.unturned(node, [x, name] if term is None else [x, name, term])
         inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
         if term is not None:
             inputs.append(self.derive(term, attrs["beta"], False))
         return replace(node, op=Linear(), inputs=tuple(inputs))
+
+    def is_kept(self, name: str) -> bool:
+        """Whether the author keeps a matrix the way that it is multiplied by.
+
+        PyTorch's exporters name what they have not turned: Linear's is not of these.
+        """
+        producer = self.graph.producer
+        known = producer.startswith("pytorch") and is_key(producer, name)
+        return known and name not in self.graph.constants.source
+
+    def unturned(self, node: Node, inputs: list[str | None]) -> Node:
+        """``Conv1D`` for a layer's matrix; a parameter is only multiplied by."""
+        if str(inputs[1]).rpartition(".")[2] != "weight":
+            return node
+        return replace(node, op=Conv1D(), inputs=tuple(inputs))
 
     def is_bias(self, name: str | None, outer: int) -> bool:
         array = self.stored(name)
@@ -104,13 +125,14 @@ class _Rewriter:
             if name is None or product is None or self.uses[name] != 1:
                 continue
             weight = self.stored(product.inputs[1])
-            if weight is None or not self.is_bias(bias, weight.shape[0]):
+            outer = 0 if isinstance(product.op, Linear) else 1
+            if weight is None or not self.is_bias(bias, weight.shape[outer]):
                 continue
             self.absorbed.add(name)
             scope, classes = common_scope(product, node)
             return replace(
                 node,
-                op=Linear(),
+                op=product.op,
                 inputs=(*product.inputs, bias),
                 scope=scope,
                 classes=classes,

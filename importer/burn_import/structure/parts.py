@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from burn_import.source.names import Namespace
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
-from burn_ir.types import Array
 
 Path = tuple[str, ...]
 
@@ -44,6 +43,17 @@ class Part:
         for item in self.items:
             if isinstance(item, Node):
                 yield from with_bodies(item)
+
+    def layer_weights(self) -> dict[str, Path]:
+        """The path of the parameter of a layer that is each stored array's first."""
+        found: dict[str, Path] = {}
+        for node in self.nodes():
+            path = self.layer_paths.get(id(node))
+            layer = None if path is None else self.layers.get(path)
+            if path is not None and layer is not None:
+                for name, position in layer.weights.items():
+                    found.setdefault(str(node.inputs[position]), (*path, name))
+        return found
 
 
 @dataclass(eq=False)
@@ -83,6 +93,18 @@ def with_bodies(node: Node) -> Iterator[Node]:
             yield from with_bodies(inner)
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A stored array of a module: its key, its name in the graph, and whose it is.
+
+    ``layer`` is the layer's class, "" for an array that the code reads itself.
+    """
+
+    key: Path
+    constant: str
+    layer: str
+
+
 @dataclass(eq=False)
 class Tree:
     """The root, and for every part the one that its class is written from."""
@@ -101,13 +123,11 @@ class Tree:
         """The paths at which classes of these names are used."""
         return [part.path for part in self.parts if part.class_name in classes]
 
-    def weights(self, graph: Graph) -> list[tuple[str, Array]]:
-        """The record: (key, array) for every stored array, in order of definition."""
-        return list(self._weights(self.root, (), graph))
+    def entries(self) -> list[Entry]:
+        """Every stored array of the tree, in order of definition."""
+        return list(self._entries(self.root, ()))
 
-    def _weights(
-        self, part: Part, prefix: Path, graph: Graph
-    ) -> Iterator[tuple[str, Array]]:
+    def _entries(self, part: Part, prefix: Path) -> Iterator[Entry]:
         model = self.model[id(part)]
         seen: set[Path] = set()
         for ours, theirs in zip(part.nodes(), model.nodes(), strict=True):
@@ -115,19 +135,20 @@ class Tree:
             if path is None or path in seen:
                 continue
             seen.add(path)
-            for name, position in model.layers[path].weights.items():
+            layer = model.layers[path]
+            for name, position in layer.weights.items():
                 constant = ours.inputs[position]
                 assert constant is not None
-                yield ".".join((*prefix, *path, name)), graph.constants[constant]
+                yield Entry((*prefix, *path, name), constant, layer.name)
         twins = dict(zip(_reads(model), _reads(part), strict=True))
         for constant, attribute in model.tensors.items():
-            array = graph.constants[twins.get(constant, constant)]
-            yield ".".join((*prefix, attribute)), array
+            key = (*prefix, *attribute.split("."))
+            yield Entry(key, twins.get(constant, constant), "")
         called: set[Path] = set()
         for call in (call for item in part.items for call in calls_of(item)):
             if call.path not in called:
                 called.add(call.path)
-                yield from self._weights(call.part, (*prefix, *call.path), graph)
+                yield from self._entries(call.part, (*prefix, *call.path))
 
 
 def _reads(part: Part) -> list[str]:

@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 
 from burn.dtypes import float32
 from burn_import.source.names import attribute, identifier, snake
+from burn_import.structure.homes import (
+    Homes,
+    called_again,
+    is_dotted,
+    is_module,
+    original,
+)
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
@@ -19,7 +26,6 @@ from burn_ir.types import Type
 _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
-_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
 @dataclass
@@ -52,6 +58,7 @@ class _Placing:
         self.graph = graph
         self.forks = forks
         self.found = Places()
+        self.again = called_again(graph)
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = False
@@ -62,6 +69,10 @@ class _Placing:
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
+        self.above: Path = ()
+        self.above = self._wrapper()
+        self.homes = Homes(graph, self._layers(), self._scope_told)
+        self._drop_functions()
         self._claim_told()
 
     def _find_layers(self, graph: Graph) -> None:
@@ -75,8 +86,9 @@ class _Placing:
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
-                floats = [n for p, n in names.items() if p not in layer.tables]
-                if all(self._is_weight(name) for name in floats):
+                floats = {p: n for p, n in names.items() if p not in layer.tables}
+                stored = all(self._is_weight(name) for name in floats.values())
+                if stored and is_module(graph, floats):
                     self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
@@ -111,33 +123,66 @@ class _Placing:
 
     def _scope_told(self, node: Node) -> Path:
         """The exporter's scope of a node, without the prefix of a body."""
-        scope = node.scope
+        scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        return clean(scope) if scope else ()
+        return (*self.above, *clean(scope)) if scope else ()
+
+    def _wrapper(self) -> Path:
+        """What is around all scopes, as the weights' names tell.
+
+        A model that calls a method of what it holds leaves that out of its scopes.
+        """
+        found = set()
+        for node, _ in self._layers():
+            path, scope = self._told_path(node), self._scope_told(node)
+            if path is not None and scope:
+                inside = path[-len(scope) :] == scope
+                found.add(path[: -len(scope)] if inside else ())
+        return found.pop() if len(found) == 1 else ()
 
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths.
 
         Names of weights go first: where others belong depends on them.
         """
-        layers = [
-            inner
-            for node in self.graph.nodes
-            for inner in self._inside(node)
-            if id(inner) in self.weights
-        ]
+        layers = [node for node, _ in self._layers()]
         for tell in (self._named_path, self._scope_path):
             for node in layers:
                 path = None if id(node) in self.found.layers else tell(node)
                 if path is not None:
                     self._claim(node, path)
 
+    def _layers(self) -> list[tuple[Node, dict[str, str]]]:
+        """The nodes that are layers, with their weights by parameter."""
+        return [
+            (inner, self.weights[id(inner)])
+            for node in self.graph.nodes
+            for inner in self._inside(node)
+            if id(inner) in self.weights
+        ]
+
+    def _drop_functions(self) -> None:
+        """Forget the layers that are functions of other layers' weights."""
+        for node, _ in self._layers():
+            named = self._told_path(node)
+            if named is not None and self.homes.borrows(node, named):
+                del self.weights[id(node)]
+
     def _named_path(self, node: Node) -> Path | None:
-        """The path in the dotted names of a layer's weights."""
+        """The path in the dotted names of a layer's weights.
+
+        What other layers own is a weight tied to theirs: its layer is where it runs.
+        """
+        named = self._told_path(node)
+        if named is not None:
+            self.dotted = True
+            return self.homes.own(node, named) or named
+        return None
+
+    def _told_path(self, node: Node) -> Path | None:
         for name, origin in self._origins(node).items():
-            if _DOTTED.match(origin):
-                self.dotted = True
+            if is_dotted(origin):
                 whole = clean(origin.removeprefix(self.prefix).split("."))
                 return whole[:-1] if whole[-1] == name else whole
         return None
@@ -244,20 +289,6 @@ def _stem(names: Sequence[str]) -> str:
         if not found:
             return ""
     return re.sub(r"[^0-9A-Za-z]+$", "", stem)
-
-
-def original(graph: Graph, constant: str) -> str:
-    """The name in the file of the array that a constant was made from.
-
-    The shape that one was filled to is not what it was made from.
-    """
-    constants = graph.constants
-    while constant in constants.source:
-        source = constants.source[constant]
-        if constants[source].dtype != constants[constant].dtype:
-            break
-        constant = source
-    return constant
 
 
 def clean(segments: Sequence[str]) -> Path:

@@ -97,6 +97,7 @@ class _Signature:
         self.part = part
         self.graph = graph = part.graph
         self.numbers: dict[str, int] = {}
+        self.weights = _layer_operands(part)
         self.extents = Extents(Namespace())
         for name in part.inputs:
             for dim in graph.types[name].shape or ():
@@ -112,7 +113,7 @@ class _Signature:
         if name is None:
             return None
         if name in self.graph.constants:
-            return _constant(self.graph, name)
+            return _constant(self.graph, name), self.weights.get(name)
         known = self.graph.types[name].known
         place = self.numbers.setdefault(name, len(self.numbers))
         if known is None or place < len(self.part.inputs):
@@ -155,6 +156,18 @@ class _Signature:
             for n in names
         )
         return path, _op(item.op), values, _inner_paths(item, self.part)
+
+
+def _layer_operands(part: Part) -> dict[str, Hashable]:
+    """The first layer that each stored array is a weight of, and its position."""
+    found: dict[str, Hashable] = {}
+    for node in part.nodes():
+        path = part.layer_paths.get(id(node))
+        if path is not None:
+            for position, name in enumerate(node.inputs):
+                if name is not None and name in part.graph.constants:
+                    found.setdefault(name, (path, position))
+    return found
 
 
 def _inner_paths(node: Node, part: Part) -> Hashable:

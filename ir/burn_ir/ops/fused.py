@@ -45,6 +45,31 @@ class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
 
 
 @dataclass(frozen=True)
+class Conv1D(Op, onnx="Conv1D", versions=(1,), domain="burn"):
+    """``x @ weight + bias``: ``x[..., in]``, ``weight[in, out]``, ``bias[out]``.
+
+    A :class:`Linear` whose author keeps the matrix the other way round, as GPT-2's do.
+    """
+
+    def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
+        if weight.rank != 2:
+            raise InvalidOperand(f"expected a matrix, got {weight.name}")
+        inner, outer = weight.dims
+        return Linear().infer(x, weight.with_shape((outer, inner)), bias)
+
+    def lower(self, x: Value, weight: Value, bias: Value = None) -> Value:
+        return x @ weight if bias is None else x @ weight + bias
+
+    def layer(self, x: Type, weight: Type, bias: Type | None = None) -> Layer | None:
+        if weight.known is None or (bias is not None and bias.known is None):
+            return None
+        inner, outer = weight.known.shape
+        if bias is None:
+            return Layer("Conv1D", (outer, inner), {"bias": False}, {"weight": 1})
+        return Layer("Conv1D", (outer, inner), {}, {"weight": 1, "bias": 2})
+
+
+@dataclass(frozen=True)
 class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
     """``LayerNormalization`` without a weight, which ONNX does not know."""
 

@@ -1,4 +1,4 @@
-"""The affine layer."""
+"""The affine layer, and GPT-2's variant of it."""
 
 from burn import ops
 from burn.box import Parameter
@@ -30,3 +30,24 @@ class Linear(Module):
 
     def describe(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+class Conv1D(Module):
+    """``x @ weight + bias`` over the last axis: [..., nx] to [..., nf].
+
+    ``weight`` is [nx, nf], ``bias`` [nf]: a :class:`Linear` whose matrix is the other
+    way round, as that of the layer of this name in GPT-2.
+    """
+
+    def __init__(self, nf: int, nx: int, bias: bool = True) -> None:
+        super().__init__()
+        self.nf, self.nx = nf, nx
+        self.weight = Parameter(init.normal((nx, nf), 0.02))
+        self.bias = Parameter(init.constant((nf,), 0.0)) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
+
+    def describe(self) -> str:
+        return f"{self.nf}, {self.nx}, bias={self.bias is not None}"

@@ -72,12 +72,18 @@ class Module:
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """This module with its boxes set from ``state`` (tensors or arrays by path).
 
+        A tied box is set by any of its keys. PyTorch's ``num_batches_tracked``, which
+        no result depends on, may be there.
+
         Raises:
-            WeightsError: keys are missing or unexpected, or a shape or dtype differs;
-                all of them are listed and nothing is set.
+            WeightsError: keys are missing or unexpected, a shape or dtype differs, or
+                keys of one tied box have different values; all of them are listed and
+                nothing is set.
         """
         boxes = dict(self.boxes())
+        state = {key: value for key, value in state.items() if not _counts(key, boxes)}
         _check(boxes, {key: (v.dtype, tuple(v.shape)) for key, v in state.items()})
+        _check_ties(boxes, state)
         for path, box in boxes.items():
             if path in state:
                 value = state[path]
@@ -174,6 +180,30 @@ def _check(
             )
     if problems:
         raise WeightsError("the weights do not fit:\n  " + "\n  ".join(problems))
+
+
+def _counts(key: str, boxes: dict[str, Box]) -> bool:
+    """Whether ``key`` is PyTorch's number of batches that running statistics saw."""
+    norm, _, leaf = key.rpartition("num_batches_tracked")
+    return not leaf and key not in boxes and f"{norm}running_mean" in boxes
+
+
+def _check_ties(boxes: dict[str, Box], state: dict[str, Any]) -> None:
+    """Raise an error with the keys of one box that have different values."""
+    first: dict[Box, str] = {}
+    problems = []
+    for path in (path for path in boxes if path in state):
+        known = first.setdefault(boxes[path], path)
+        if known != path and not _same(state[known], state[path]):
+            problems.append(f"{path}: expected the value of {known}, which it is")
+    if problems:
+        raise WeightsError("the weights do not fit:\n  " + "\n  ".join(problems))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two tensors or arrays have the same elements, NaN included."""
+    x, y = (v.numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (a, b))
+    return a is b or x.tobytes() == y.tobytes()
 
 
 class ModuleList(Module, Generic[M]):

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 f648db8582d33e25f4bce695472ad9494f079b7b791699b846063eb4b5aa34e4
+# body   sha256 b5cb0a63599cbdb2cc26f1c93feda3fb1ea7e7ed7a16e93c0c6bcc5f2e0b1f08
 """Net: ids -> scores.
 
 Inputs:
@@ -31,7 +31,7 @@ class Net(nn.Module):
         self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
         self.head = nn.Linear(6, 4, bias=False)
-        self.weight = nn.parameter(9, 6)
+        self.positions = Positions()
 
     @classmethod
     def load(
@@ -42,5 +42,12 @@ class Net(nn.Module):
 
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        picked = self.norm(self.tokens(ids) + self.weight[:length])[:, -1]  # [batch, 6]
-        return self.head(picked)
+        # [batch, length, 6]
+        normed = self.norm(self.tokens(ids) + self.positions.weight[:length])
+        return self.head(normed[:, -1])
+
+
+class Positions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.parameter(9, 6)

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 3c4608c8ef0f192142d763c61f75b84fe1925ad57b76dc191f2232c33fa11644
+# body   sha256 3a8d8cf8f116dc3832ea599180e0383ebd8f56da32fefe3298585e8b5a9076c5
 """Net: x -> y.
 
 Inputs:
@@ -28,8 +28,7 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weight = nn.parameter(4, 3)
-        self.bias = nn.parameter(3)
+        self.head = Head()
 
     @classmethod
     def load(
@@ -41,4 +40,11 @@ class Net(nn.Module):
     def __call__(self, x: Tensor) -> Tensor:
         n = x.shape[0]
         rows = x.squeeze(0) if n == 1 else x
-        return (rows @ self.weight + self.bias).reshape(-1)
+        return (rows @ self.head.weight + self.head.bias).reshape(-1)
+
+
+class Head(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.parameter(4, 3)
+        self.bias = nn.parameter(3)

@@ -1,0 +1,141 @@
+"""Which module a stored array belongs to, as its name and its readers tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from burn_import.emit.leftovers import is_leftover
+from burn_import.structure.parts import Path
+from burn_ir.graph import Graph, Node
+
+_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+#: What exporters append to the scope of a module that is called again.
+_AGAIN = re.compile(r"_\d+")
+#: A stored number whose dtype the exporter changed, or that it wrote down itself.
+_CAST = re.compile(r"_cast$|^u?int\d+_")
+
+
+def is_dotted(name: str) -> bool:
+    """Whether a name in the file is a path of attributes: a key of PyTorch's."""
+    return _DOTTED.match(name) is not None
+
+
+def is_key(producer: str, name: str) -> bool:
+    """Whether a stored array's name is its key, in a file that ``producer`` wrote.
+
+    What belongs to a PyTorch model itself, and to no module in it, has no dot.
+    """
+    if is_dotted(name) or not producer.startswith("pytorch"):
+        return is_dotted(name)
+    return name.isidentifier() and not _CAST.search(name) and not is_leftover(name)
+
+
+def original(graph: Graph, constant: str) -> str:
+    """The name in the file of the array that a constant was made from.
+
+    The shape that one was filled to is not what it was made from.
+    """
+    constants = graph.constants
+    while constant in constants.source:
+        source = constants.source[constant]
+        if constants[source].dtype != constants[constant].dtype:
+            break
+        constant = source
+    return constant
+
+
+def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
+    """Whether stored weights, by parameter, are those of a module of PyTorch's.
+
+    Its parameters have the names that they have here. A function of an author's own
+    parameters (``F.linear(x, self.weight_ih)``) does the same with others. What the
+    exporter makes of a convolution and the normalisation after it ends in
+    ``weight_bias``.
+    """
+    if not graph.producer.startswith("pytorch"):
+        return True
+    for parameter, constant in weights.items():
+        name = original(graph, constant)
+        leaf = name.rpartition(".")[2].removeprefix("weight_")
+        if is_key(graph.producer, name) and leaf != parameter:
+            return False
+    return True
+
+
+class Homes:
+    """Where layers with the same stored weights are.
+
+    PyTorch lists a tied weight under each of its names, and the file has one of them.
+    The other layers are where the exporter says that their nodes run.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        layers: Iterable[tuple[Node, Mapping[str, str]]],
+        scope: Callable[[Node], Path],
+    ) -> None:
+        self.graph = graph
+        self.scope = scope
+        self.weights: dict[int, Mapping[str, str]] = {}
+        self.readers: dict[str, list[Node]] = {}
+        self.runs: dict[Path, Node] = {}
+        for node, weights in layers:
+            self.weights[id(node)] = weights
+            self.runs.setdefault(scope(node), node)
+            for constant in weights.values():
+                name = original(graph, constant)
+                self.readers.setdefault(name, []).append(node)
+
+    def own(self, node: Node, named: Path) -> Path | None:
+        """The path of a layer that only shares the weights of the one at ``named``."""
+        scope = self.scope(node)
+        owner = self.runs.get(named) or self._first(node)
+        if owner is node or not scope or scope == named[: len(scope)]:
+            return None
+        if self._alike(owner, node) and not self._apart(owner, scope, named):
+            return None
+        return scope
+
+    def borrows(self, node: Node, named: Path) -> bool:
+        """Whether ``node`` is no layer: it does something else around ``named``."""
+        owner, scope = self._first(node), self.scope(node)
+        if owner is node or not scope or self._alike(owner, node):
+            return False
+        return len(scope) < len(named) and scope == named[: len(scope)]
+
+    def _first(self, node: Node) -> Node:
+        """The first layer that has one of the weights of ``node``."""
+        names = [original(self.graph, n) for n in self.weights[id(node)].values()]
+        return next(self.readers[name][0] for name in names if is_dotted(name))
+
+    def _alike(self, a: Node, b: Node) -> bool:
+        same = type(a.op) is type(b.op)
+        return same and self.weights[id(a)] == self.weights[id(b)]
+
+    def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
+        """Whether ``scope`` is no second call of the module at ``named``."""
+        return self.scope(owner) == named and not is_again(scope, named)
+
+
+def is_again(scope: Path, path: Path) -> bool:
+    """Whether ``scope`` is what exporters call the module at ``path`` once more."""
+    return len(scope) == len(path) and all(
+        a == b or (a.startswith(b) and _AGAIN.fullmatch(a[len(b) :]))
+        for a, b in zip(scope, path, strict=True)
+    )
+
+
+def called_again(graph: Graph) -> dict[Path, Path]:
+    """The modules that scopes are another call of, told by the weights they read."""
+    found: dict[Path, Path] = {}
+    for node in graph.nodes:
+        for name in node.inputs:
+            if name is None or name not in graph.constants or not node.scope:
+                continue
+            origin = original(graph, name)
+            path = tuple(origin.split("."))[:-1]
+            if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
+                found[node.scope] = path
+    return found

@@ -1,0 +1,217 @@
+"""Keys of the modules that files with PyTorch's names become."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from burn import nn
+from burn.record import open_record
+from burn_import import load
+from tests.importer.onnx_files import saved
+from tests.importer.torch_files import Array, drawn, exported, node
+from tests.modules import call, generate, import_file, onnxruntime_outputs
+
+
+def imported(tmp_path: Path, proto: onnx.ModelProto, x: Array) -> nn.Module:
+    """The module of a file, which gives what onnxruntime gives."""
+    path = saved(tmp_path / "model.onnx", proto)
+    module, name = generate(path, tmp_path)
+    found = getattr(import_file(module), name).load()
+    assert isinstance(found, nn.Module)
+    (expected,) = onnxruntime_outputs(path, {"x": x})
+    for each in (found, load(path)):
+        np.testing.assert_allclose(call(each, [x])[0], expected, rtol=1e-5)
+    return found
+
+
+def source(tmp_path: Path) -> str:
+    return (tmp_path / "net.py").read_text("utf-8")
+
+
+def keys(module: nn.Module) -> dict[str, tuple[int, ...]]:
+    return {key: tensor.shape for key, tensor in module.state_dict().items()}
+
+
+def kinds(module: nn.Module) -> dict[str, bool]:
+    """Whether each array is one to be trained."""
+    return {path: isinstance(box, nn.Parameter) for path, box in module.boxes()}
+
+
+X = np.array([[1, 4, 2], [0, 3, 3]])
+FLOATS = drawn(2, 3, 6, seed=9)
+
+
+def language_model(back: Array, name: str) -> onnx.ModelProto:
+    nodes = [
+        node("Gather", "lm_head.weight x", "a", "transformer/wte"),
+        node("Tanh", "a", "b", "transformer"),
+        node("MatMul", f"b {name}", "y", "lm_head"),
+    ]
+    weights = {"lm_head.weight": drawn(5, 6), name: back}
+    return exported(nodes, weights, [2, 3], kind=TensorProto.INT64)
+
+
+@pytest.mark.parametrize("name", ["val_12", "onnx::MatMul_12"])
+def test_a_projection_back_is_tied_to_the_table(tmp_path: Path, name: str) -> None:
+    module = imported(tmp_path, language_model(drawn(5, 6).T, name), X)
+    assert keys(module) == {"transformer.wte.weight": (5, 6), "lm_head.weight": (5, 6)}
+    assert len(list(module.parameters())) == 1
+    assert "self.lm_head.weight = self.transformer.wte.weight" in source(tmp_path)
+    assert list(open_record(tmp_path / "net.safetensors")) == ["transformer.wte.weight"]
+
+
+def test_a_projection_of_other_numbers_is_its_own(tmp_path: Path) -> None:
+    back = drawn(6, 5, seed=3)
+    module = imported(tmp_path, language_model(back, "val_12"), X)
+    assert len(list(module.parameters())) == 2
+    np.testing.assert_array_equal(module.state_dict()["lm_head.weight"].numpy(), back.T)
+
+
+def two_layers(second: str, bias: Array) -> onnx.ModelProto:
+    nodes = [
+        node("Gemm", "x a.weight a.bias", "h", "a", transB=1),
+        node("Gemm", "h a.weight a.bias", "y", second, transB=1),
+    ]
+    return exported(nodes, {"a.weight": drawn(6, 6), "a.bias": bias}, [2, 6])
+
+
+def test_one_weight_in_two_modules_is_tied(tmp_path: Path) -> None:
+    module = imported(tmp_path, two_layers("b", drawn(6)), FLOATS[:, 0])
+    assert list(keys(module)) == ["a.weight", "a.bias", "b.weight", "b.bias"]
+    assert [path for path, _ in module.parameters()] == ["a.weight", "a.bias"]
+
+
+def test_zeros_that_an_exporter_merged_are_not_tied(tmp_path: Path) -> None:
+    module = imported(tmp_path, two_layers("b", np.zeros(6, np.float32)), FLOATS[:, 0])
+    assert [p for p, _ in module.parameters()] == ["a.weight", "a.bias", "b.bias"]
+
+
+def test_a_module_that_is_called_again_is_one(tmp_path: Path) -> None:
+    module = imported(tmp_path, two_layers("a_1", drawn(6)), FLOATS[:, 0])
+    assert list(keys(module)) == ["a.weight", "a.bias"]
+
+
+def test_a_table_used_by_its_module_is_read_there(tmp_path: Path) -> None:
+    nodes = [
+        node("Gather", "emb.table.weight x", "a", "emb/table"),
+        node("MatMul", "a val_3", "y", "emb"),
+    ]
+    weights = {"emb.table.weight": drawn(5, 6), "val_3": drawn(6, 6, seed=2)}
+    module = imported(
+        tmp_path, exported(nodes, weights, [2, 3], kind=TensorProto.INT64), X
+    )
+    assert "emb.table.weight" in keys(module)
+
+
+def test_a_matrix_that_is_not_turned_keeps_its_layout(tmp_path: Path) -> None:
+    nodes = [node("Gemm", "x h.c.weight h.c.bias", "y", "h/c")]
+    weights = {"h.c.weight": drawn(6, 4), "h.c.bias": drawn(4)}
+    module = imported(tmp_path, exported(nodes, weights, [2, 6]), FLOATS[:, 0])
+    assert keys(module) == {"h.c.weight": (6, 4), "h.c.bias": (4,)}
+    assert "nn.Conv1D(4, 6)" in source(tmp_path)
+
+
+def test_the_parameters_of_an_author_keep_their_names(tmp_path: Path) -> None:
+    nodes = [
+        node("Gemm", "x cell.weight_ih cell.bias_ih", "a", "cell", transB=1),
+        node("Mul", "a block.lambda_1", "b", "block"),
+        node("MatMul", "b block.proj_in", "y", "block"),
+    ]
+    weights = {
+        "cell.weight_ih": drawn(4, 6),
+        "cell.bias_ih": drawn(4),
+        "block.lambda_1": drawn(4),
+        "block.proj_in": drawn(4, 2),
+    }
+    module = imported(tmp_path, exported(nodes, weights, [2, 6]), FLOATS[:, 0])
+    assert keys(module) == {key: array.shape for key, array in weights.items()}
+    for key, array in weights.items():
+        np.testing.assert_array_equal(module.state_dict()[key].numpy(), array)
+
+
+def test_what_runs_elsewhere_is_where_its_name_says(tmp_path: Path) -> None:
+    nodes = [
+        node("Mul", "x enc.rel.weight", "a", "enc"),
+        node("Gemm", "a enc.layers.0.lin.weight", "y", "enc/layers.0/lin", transB=1),
+    ]
+    weights = {"enc.rel.weight": drawn(6), "enc.layers.0.lin.weight": drawn(4, 6)}
+    module = imported(tmp_path, exported(nodes, weights, [2, 6]), FLOATS[:, 0])
+    assert set(keys(module)) == set(weights)
+
+
+def test_a_model_that_is_wrapped_has_its_key_in_front(tmp_path: Path) -> None:
+    nodes = [
+        node("MatMul", "x onnx::MatMul_7", "a", "enc/lin"),
+        node("Add", "a m.enc.lin.bias", "b", "enc/lin"),
+        node("MatMul", "b onnx::MatMul_8", "y", "head"),
+    ]
+    weights = {
+        "onnx::MatMul_7": drawn(6, 4),
+        "m.enc.lin.bias": drawn(4),
+        "onnx::MatMul_8": drawn(4, 2),
+    }
+    module = imported(tmp_path, exported(nodes, weights, [2, 6]), FLOATS[:, 0])
+    assert set(keys(module)) == {"m.enc.lin.weight", "m.enc.lin.bias", "m.head.weight"}
+
+
+def test_buffers_are_told_from_weights(tmp_path: Path) -> None:
+    angles = (10000.0 ** -(np.arange(8) / 8)).astype(np.float32)
+    mask = np.where(np.tri(8, dtype=bool), 0.0, -3e38).astype(np.float32)
+    nodes = [
+        node("Mul", "x rot.inv_freq", "a", "rot"),
+        node("Mul", "a mul_3", "b", "rot"),
+        node("Add", "b att.scale", "c", "att"),
+        node("Add", "c att.attn_mask", "d", "att"),
+        node("Add", "d sub_1", "y", "att"),
+    ]
+    weights = {
+        "rot.inv_freq": drawn(8),
+        "mul_3": angles,
+        "att.scale": drawn(8),
+        "att.attn_mask": drawn(8, 8),
+        "sub_1": mask,
+    }
+    module = imported(tmp_path, exported(nodes, weights, [8, 8]), drawn(8, 8, seed=5))
+    found = kinds(module)
+    assert [path for path, trained in found.items() if trained] == ["att.scale"]
+    assert len(found) == 5
+
+
+def test_positions_and_types_have_their_names(tmp_path: Path) -> None:
+    nodes = [
+        node("Add", "x expand", "a", "emb"),
+        node("Add", "a arange_1", "y", "emb"),
+    ]
+    weights = {
+        "expand": np.zeros((1, 12), np.int64),
+        "arange_1": np.arange(12)[None],
+    }
+    proto = exported(nodes, weights, [2, 12], kind=TensorProto.INT64)
+    module = imported(tmp_path, proto, np.ones((2, 12), np.int64))
+    found = {path.rpartition(".")[2] for path in keys(module)}
+    assert "position_ids" in found
+
+
+def test_what_computes_with_a_weight_stays(tmp_path: Path) -> None:
+    nodes = [
+        node("Exp", "att.logit_scale", "a", "att"),
+        node("Mul", "x a", "y", "att"),
+    ]
+    proto = exported(nodes, {"att.logit_scale": drawn(6)}, [2, 6])
+    module = imported(tmp_path, proto, FLOATS[:, 0])
+    assert keys(module) == {"att.logit_scale": (6,)}
+    assert kinds(module) == {"att.logit_scale": True}
+
+
+def test_a_turned_array_does_not_take_the_key(tmp_path: Path) -> None:
+    nodes = [
+        node("Transpose", "h.c.weight", "t", "h/c", perm=[1, 0]),
+        node("Mul", "x t", "y", "h/c"),
+    ]
+    proto = exported(nodes, {"h.c.weight": drawn(6, 6)}, [6, 6])
+    module = imported(tmp_path, proto, drawn(6, 6, seed=5))
+    assert len(keys(module)) == 1
+    assert "h.c.weight" not in keys(module)

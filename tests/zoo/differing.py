@@ -1,0 +1,211 @@
+"""Where keys of imported models are not PyTorch's, and why."""
+
+from collections.abc import Iterator, Mapping
+
+FOLDERS = ("arch", "pytorch")
+
+LIFTED = "the exporter computed it once: positions, masks, tables, numbers of a formula"
+FORM = "the exporter stored another form of a weight: reshaped, or with others in it"
+GATES = "the exporter stored recurrent weights together, with gates in ONNX's order"
+ZEROS = "it is zeros, and adding zeros is left out"
+NUMBER = "it is one number, which is written in the source"
+FOLDED = "it is multiplied by what is fixed, and the file does not name it"
+TIED = "the file names a tied weight once, by the name of a module that does not run"
+TAKEN_APART = "the exporter took in_proj_weight and in_proj_bias apart"
+UNNAMED = "an author's own parameter, of which the file does not have the name"
+
+_BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    LIFTED: {
+        "arch/beit.dynamo-op20": (
+            "more m.beit",
+            "more m.beit.layers.N",
+        ),
+        "arch/beit.ts-op14": ("more m.beit.layers.N.attention",),
+        "arch/bert.dynamo-op20": ("more m.embeddings",),
+        "arch/bert.dynamo-op23": ("more m.embeddings",),
+        "arch/bert.ts-op11": ("more m.embeddings",),
+        "arch/bert.ts-op17": ("more m.embeddings",),
+        "arch/bert_seqcls.dynamo-op20": ("more m.bert.embeddings",),
+        "arch/bert_seqcls.ts-op17": ("more m.bert.embeddings",),
+        "arch/bloom_alibi.dynamo-op20": ("more m.transformer",),
+        "arch/bloom_alibi.ts-op17": ("more m.transformer",),
+        "arch/clip_vision.dynamo-op20": ("more m.vision_model.embeddings",),
+        "arch/clip_vision.ts-op14": ("more m.vision_model.embeddings",),
+        "arch/detr.dynamo-op20": (
+            "more m.model.decoder.layers.N",
+            "more m.model.decoder.layers.N.encoder_attn",
+            "more m.model.encoder.layers.N.self_attn",
+        ),
+        "arch/detr.ts-op14": (
+            "more m.model.decoder.layers.N.encoder_attn",
+            "more m.model.decoder.layers.N.self_attn",
+            "more m.model.encoder.layers.N.self_attn",
+        ),
+        "arch/diffusers_unet2d.dynamo-op20": (
+            "more m",
+            "more m.time_proj",
+        ),
+        "arch/diffusers_unet2d.ts-op14": ("more m.time_proj",),
+        "arch/diffusers_unet2d_condition.dynamo-op20": ("more m.time_proj",),
+        "arch/diffusers_unet2d_condition.ts-op14": ("more m.time_proj",),
+        "arch/diffusers_vqmodel.ts-op14": (
+            "more m.encoder.down_blocks.N.downsamplers.N",
+        ),
+        "arch/dpt.dynamo-op20": ("more m.dpt.embeddings",),
+        "arch/dpt.ts-op14": ("more m.dpt.embeddings",),
+        "arch/indexing_zoo.dynamo-op20": ("more the model",),
+        "arch/indexing_zoo.ts-op16": ("more the model",),
+        "arch/indexing_zoo.ts-op17": ("more the model",),
+        "arch/mel_stft.dynamo-op20": ("more the model",),
+        "arch/mobilenet_v2.ts-op11": (
+            "more m.mobilenet_v2.conv_stem.conv_3x3",
+            "more m.mobilenet_v2.conv_stem.first_conv",
+            "more m.mobilenet_v2.layer.N.conv_3x3",
+        ),
+        "arch/mpnet.dynamo-op20": ("more m.encoder",),
+        "arch/nn_transformer.ts-op14": ("more t.decoder.layers.N.self_attn",),
+        "arch/patchtsmixer.dynamo-op20": ("more m.model",),
+        "arch/recsys_multi_input.dynamo-op20": ("more the model",),
+        "arch/sam_mask_decoder.dynamo-op20": (
+            "more m.sam.mask_decoder",
+            "more m.sam.mask_decoder.transformer",
+            "more m.sam.mask_decoder.transformer.layers.N",
+            "more m.sam.prompt_encoder",
+            "more m.sam.prompt_encoder.shared_embedding",
+        ),
+        "arch/sam_mask_decoder.ts-op14": (
+            "more m.sam.mask_decoder",
+            "more m.sam.prompt_encoder",
+            "more m.sam.prompt_encoder.shared_embedding",
+            "more m.sam.shared_image_embedding",
+        ),
+        "arch/slicing_reductions.dynamo-op20": ("more the model",),
+        "arch/slicing_reductions.ts-op17": ("more the model",),
+        "arch/spatial_transformer.dynamo-op20": ("more the model",),
+        "arch/spatial_transformer.ts-op20": ("more the model",),
+        "arch/superpoint_like_swin2sr.dynamo-op20": (
+            "more m.swin2sr.encoder.stages.N.layers.N.attention.self",
+        ),
+        "arch/superpoint_like_swin2sr.ts-op14": (
+            "more m.swin2sr.encoder.stages.N.layers.N.attention.self",
+        ),
+        "arch/swin.dynamo-op20": (
+            "more m.swin.encoder.layers.N.blocks.N.attention",
+            "more m.swin.pooler",
+        ),
+        "arch/swin.ts-op13": ("more m.swin.encoder.layers.N.blocks.N.attention",),
+        "arch/t5_decoder.dynamo-op20": (
+            "more m.decoder",
+            "more m.decoder.block.N.layer.N.SelfAttention",
+        ),
+        "arch/t5_encoder.dynamo-op20": (
+            "more m.encoder.block.N.layer.N.SelfAttention",
+        ),
+        "arch/timm_test_convnext.dynamo-op20": ("more head.global_pool.pool",),
+        "arch/timm_test_convnext3.dynamo-op20": ("more head.global_pool.pool",),
+        "arch/timm_test_efficientnet_ln.dynamo-op20": ("more global_pool.pool",),
+        "arch/timm_test_vit.dynamo-op20": ("more the model",),
+        "arch/vits_full.ts-op15": ("more m",),
+        "arch/vits_text_encoder.dynamo-op20": ("more the model",),
+        "arch/whisper_encoder.dynamo-op20": ("more m",),
+        "arch/whisper_encoder.ts-op17": ("more m",),
+        "pytorch/bert_tiny.dynamo-op20": ("more m.embeddings",),
+        "pytorch/bert_tiny.ts-op17": ("more m.embeddings",),
+    },
+    FORM: {
+        "arch/detr.dynamo-op20": (
+            "more m.model.backbone.model.embedder.embedder",
+            "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
+            "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
+        ),
+        "arch/detr.ts-op14": (
+            "more m.model.backbone.model.embedder.embedder",
+            "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
+            "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
+        ),
+        "arch/mamba.dynamo-op20": (
+            "more m.backbone.layers.N.mixer",
+            "more m.backbone.layers.N.mixer.conv1d",
+        ),
+        "arch/mamba.ts-op14": (
+            "more m.backbone.layers.N.mixer",
+            "more m.backbone.layers.N.mixer.conv1d",
+        ),
+        "arch/mixtral.dynamo-op20": ("more m.model.layers.N.mlp.experts",),
+        "arch/poolformer.dynamo-op20": ("more m.poolformer.encoder.block.N.N",),
+        "arch/poolformer.ts-op11": ("more m.poolformer.encoder.block.N.N",),
+        "arch/tcn_1d.dynamo-op20": ("more the model",),
+        "arch/tcn_1d.ts-op11": ("more the model",),
+        "arch/timm_test_convnext.dynamo-op20": ("more stages.N.blocks.N",),
+        "arch/timm_test_convnext3.dynamo-op20": ("more stages.N.blocks.N",),
+    },
+    GATES: {
+        "arch/bilstm_tagger.dynamo-op20": ("more r",),
+        "arch/bilstm_tagger.ts-op11": ("more r",),
+        "arch/bilstm_tagger.ts-op17": ("more r",),
+        "arch/gru_lm.dynamo-op20": ("more r",),
+        "arch/gru_lm.ts-op17": ("more r",),
+        "arch/gru_lm.ts-op9": ("more r",),
+        "pytorch/lstm.dynamo-op20": ("more l",),
+        "pytorch/lstm.ts-op17": ("more l",),
+        "pytorch/tied_weights.dynamo-op20": ("more r",),
+        "pytorch/tied_weights.ts-op17": ("more the model",),
+    },
+    ZEROS: {
+        "arch/marian_decoder.dynamo-op20": ("missing m.final_logits_bias",),
+        "arch/marian_decoder.ts-op17": ("missing m.final_logits_bias",),
+        "arch/superpoint_like_swin2sr.dynamo-op20": ("missing m.swin2sr.mean",),
+        "arch/superpoint_like_swin2sr.ts-op14": ("missing m.swin2sr.mean",),
+    },
+    NUMBER: {
+        "arch/gemma2.dynamo-op20": ("missing m.model.embed_tokens.embed_scale",),
+        "arch/gemma2.ts-op17": ("missing m.model.embed_tokens.embed_scale",),
+        "arch/stablelm.dynamo-op20": ("missing m.model.rotary_emb.inv_freq",),
+        "arch/stablelm.ts-op17": ("missing m.model.rotary_emb.inv_freq",),
+    },
+    FOLDED: {
+        "arch/detr.ts-op14": (
+            "missing m.model.decoder.layers.N.self_attn.k_proj.weight",
+            "missing m.model.decoder.layers.N.self_attn.q_proj.weight",
+            "missing m.model.decoder.layers.N.self_attn.v_proj.weight",
+        ),
+        "arch/superpoint_like_swin2sr.ts-op14": (
+            "missing m.swin2sr.encoder.stages.N.layers.N.attention.self."
+            "continuous_position_bias_mlp.N.weight",
+        ),
+    },
+    TIED: {
+        "arch/marian_decoder.ts-op17": ("missing m.model.decoder.embed_tokens.weight",),
+        "arch/t5_decoder.ts-op17": ("missing m.decoder.embed_tokens.weight",),
+        "arch/t5_encoder.ts-op17": ("missing m.encoder.embed_tokens.weight",),
+        "pytorch/tied_weights.ts-op17": (
+            "missing blk2.bias",
+            "missing blk2.weight",
+        ),
+    },
+    TAKEN_APART: {
+        "arch/nn_transformer.ts-op14": (
+            "missing t.decoder.layers.N.multihead_attn.weight",
+            "more t.decoder.layers.N.multihead_attn.linear",
+            "more t.decoder.layers.N.multihead_attn.linear_2",
+        ),
+    },
+    UNNAMED: {
+        "arch/mixtral.ts-op17": (
+            "missing m.model.layers.N.mlp.gate.weight",
+            "more m.model.layers.N.mlp.gate.linear",
+        ),
+    },
+}
+
+
+def _lines() -> Iterator[tuple[str, str, str]]:
+    for reason, files in _BY_REASON.items():
+        for name, lines in files.items():
+            yield from ((name, line, reason) for line in lines)
+
+
+#: By file: what differs, as ``tests.zoo.held.differences`` says it, and why.
+DIFFERING: dict[str, dict[str, str]] = {}
+for _name, _line, _reason in _lines():
+    DIFFERING.setdefault(_name, {})[_line] = _reason
