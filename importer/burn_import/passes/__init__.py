@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from burn_import.passes.attention import attention
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.fold_batch_norm import fold_batch_norm
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
 from burn_import.passes.gelu import gelu
@@ -17,6 +18,7 @@ from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
 from burn_import.passes.layer_norm import layer_norm
 from burn_import.passes.linear import linear
+from burn_import.passes.linear_rows import linear_rows
 from burn_import.passes.lookups import lookups
 from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
@@ -25,19 +27,22 @@ from burn_import.passes.placement import placement
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
+from burn_import.passes.roll import roll
 from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
+from burn_import.passes.strided_views import strided_views
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
-__all__ = ["PASSES", "simplify"]
+__all__ = ["OPTIONAL_PASSES", "PASSES", "simplify"]
 
 PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
     movements,
+    strided_views,
     layer_norm,
     rms_norm,
     group_norm,
@@ -48,6 +53,8 @@ PASSES: tuple[Pass, ...] = (
     softplus,
     mish,
     linear,
+    linear_rows,
+    roll,
     lookups,
     attention,
     repeat_kv,
@@ -56,14 +63,19 @@ PASSES: tuple[Pass, ...] = (
     placement,
 )
 
+#: Passes that run if they are asked for by name, behind those above: they change what
+#: can be done with the model.
+OPTIONAL_PASSES: tuple[Pass, ...] = (fold_batch_norm,)
+
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.
 ROUNDS = 3
 
 
 def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
-    """``graph`` after the passes called ``names`` (all of them when None), typed.
+    """``graph`` after the passes called ``names`` (``PASSES`` when None), typed.
 
-    They run in the order of ``PASSES`` until nothing changes, three times at most.
+    They run in the order of ``PASSES``, and then of ``OPTIONAL_PASSES``, until nothing
+    changes, three times at most.
 
     Raises:
         ValueError: there is no pass of a given name.
@@ -88,11 +100,11 @@ def _applied(apply: Pass, graph: Graph) -> Graph:
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted = set(names)
-    known = {apply.__name__ for apply in PASSES}
+    wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
+    known = {apply.__name__ for apply in every}
     if not wanted <= known:
         raise ValueError(
             f"expected passes among {', '.join(sorted(known))}, "
             f"got {', '.join(sorted(wanted - known))}"
         )
-    return [apply for apply in PASSES if apply.__name__ in wanted]
+    return [apply for apply in every if apply.__name__ in wanted]
