@@ -61,13 +61,16 @@ def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
     if {array.shape for array in statistics} != {(channels,)}:
         return None
     assert isinstance(norm.op, BatchNormalization)
-    factor = scale / np.sqrt(var + norm.op.epsilon)
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(var + norm.op.epsilon)
     before = weights[1] if len(weights) > 1 else np.zeros(channels)
     bias = (before - mean) * factor + shift
     weight = _scaled(layer, weights[0], factor)
-    if not np.isfinite(weight).all() or not np.isfinite(bias).all():
+    dtype = flow.graph.constants[str(layer.inputs[1])].dtype
+    new = [array.astype(dtype) for array in (weight, bias)]
+    if not all(np.isfinite(array.astype(np.float64)).all() for array in new):
         return None
-    return _with_weights(layer, norm, weight, bias, flow.graph)
+    return _with_weights(layer, norm, new, flow.graph)
 
 
 def _arrays(names: Iterable[str | None], flow: Dataflow) -> list[Array] | None:
@@ -100,18 +103,15 @@ def _scaled(layer: Node, weight: Array, factor: Array) -> Array:
     return weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
 
 
-def _with_weights(
-    layer: Node, norm: Node, weight: Array, bias: Array, graph: Graph
-) -> Node:
+def _with_weights(layer: Node, norm: Node, new: list[Array], graph: Graph) -> Node:
     """``layer`` with other weights, which has the result of ``norm``."""
     x, name = str(layer.inputs[0]), str(layer.inputs[1])
     given = layer.inputs[2] if len(layer.inputs) > 2 else None
-    dtype = graph.constants[name].dtype
     suffix = f".times_{norm.inputs[1]}"
     inputs = (
         x,
-        derive(graph, name, weight.astype(dtype), suffix),
-        derive(graph, given or str(norm.inputs[2]), bias.astype(dtype), suffix),
+        derive(graph, name, new[0], suffix),
+        derive(graph, given or str(norm.inputs[2]), new[1], suffix),
     )
     scope, classes = common_scope(layer, norm)
     scope, classes = (layer.scope, layer.classes) if layer.scope else (scope, classes)

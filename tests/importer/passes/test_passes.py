@@ -2,7 +2,7 @@
 
 import pytest
 
-from burn_import.passes import PASSES, simplify
+from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
 from burn_ir import Graph
 from tests.importer.passes.cases import (
     FOLDER,
@@ -13,11 +13,12 @@ from tests.importer.passes.cases import (
     same_values,
 )
 
-NAMES = [apply.__name__ for apply in PASSES]
+NAMES = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
 CASES = [case for name in NAMES for case in cases(name)]
 #: Passes that change how results are rounded, with the error allowed.
 ROUNDING = {
     "attention",
+    "fold_batch_norm",
     "gelu",
     "group_norm",
     "hard_swish",
