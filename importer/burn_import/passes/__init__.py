@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from burn_import.passes.attention import attention
+from burn_import.passes.conv_bias import conv_bias
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.expansions import expansions
 from burn_import.passes.fold_batch_norm import fold_batch_norm
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
@@ -23,7 +25,9 @@ from burn_import.passes.lookups import lookups
 from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
+from burn_import.passes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.placement import placement
+from burn_import.passes.reductions import reductions
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
@@ -32,6 +36,7 @@ from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
 from burn_import.passes.softplus import softplus
 from burn_import.passes.strided_views import strided_views
+from burn_import.passes.uniform_lookups import uniform_lookups
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -43,6 +48,7 @@ PASSES: tuple[Pass, ...] = (
     fold_branches,
     movements,
     strided_views,
+    expansions,
     layer_norm,
     rms_norm,
     group_norm,
@@ -52,9 +58,13 @@ PASSES: tuple[Pass, ...] = (
     hard_swish,
     softplus,
     mish,
+    conv_bias,
     linear,
     linear_rows,
     roll,
+    pixel_shuffle,
+    reductions,
+    uniform_lookups,
     lookups,
     attention,
     repeat_kv,

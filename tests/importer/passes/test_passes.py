@@ -18,6 +18,7 @@ CASES = [case for name in NAMES for case in cases(name)]
 #: Passes that change how results are rounded, with the error allowed.
 ROUNDING = {
     "attention",
+    "conv_bias",
     "fold_batch_norm",
     "gelu",
     "group_norm",
