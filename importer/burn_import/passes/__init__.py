@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from burn_import.passes.attention import attention
+from burn_import.passes.clip import clip
 from burn_import.passes.conv_bias import conv_bias
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.elu import elu
 from burn_import.passes.expansions import expansions
 from burn_import.passes.fold_batch_norm import fold_batch_norm
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
 from burn_import.passes.gelu import gelu
 from burn_import.passes.group_norm import group_norm
+from burn_import.passes.hard_sigmoid import hard_sigmoid
 from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
 from burn_import.passes.layer_norm import layer_norm
+from burn_import.passes.leaky_relu import leaky_relu
 from burn_import.passes.linear import linear
 from burn_import.passes.linear_rows import linear_rows
 from burn_import.passes.lookups import lookups
@@ -27,6 +31,7 @@ from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.placement import placement
+from burn_import.passes.prelu import prelu
 from burn_import.passes.reductions import reductions
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
@@ -34,7 +39,9 @@ from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.roll import roll
 from burn_import.passes.rope import rope
 from burn_import.passes.silu import silu
+from burn_import.passes.softmax import softmax
 from burn_import.passes.softplus import softplus
+from burn_import.passes.softsign import softsign
 from burn_import.passes.strided_views import strided_views
 from burn_import.passes.uniform_lookups import uniform_lookups
 from burn_ir.graph import Graph
@@ -53,10 +60,17 @@ PASSES: tuple[Pass, ...] = (
     rms_norm,
     group_norm,
     identities,
+    clip,
     gelu,
     silu,
     hard_swish,
+    hard_sigmoid,
+    leaky_relu,
+    prelu,
+    elu,
+    softmax,
     softplus,
+    softsign,
     mish,
     conv_bias,
     linear,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,16 @@ def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
 
 def integers(graph: Graph, values: list[int]) -> str:
     """The name of a stored vector, one for equal contents: so readers are merged."""
-    name, array = f"int64{values}", np.array(values, np.int64)
+    return literal(graph, f"int64{values}", np.array(values, np.int64))
+
+
+def number(graph: Graph, value: float, dtype: np.dtype[Any]) -> str:
+    """The name of a stored number without axes, one for each dtype."""
+    return literal(graph, f"{dtype}({value})", np.array(value, dtype))
+
+
+def literal(graph: Graph, name: str, array: Array) -> str:
+    """The name of an array that no file has, which is ``name`` if that is free."""
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)

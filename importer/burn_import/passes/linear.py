@@ -108,9 +108,7 @@ class _Rewriter:
         while name in self.graph.types or name in self.graph.constants:
             name += "_"
         op = Transpose(perm=(1, 0))
-        self.nodes.append(
-            replace(node, op=op, inputs=node.inputs[:1], outputs=(name,))
-        )
+        self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
         return name
 
     def term(self, name: str, outer: int) -> str | None:

@@ -60,6 +60,4 @@ def _shuffled(split: Node, moved: Node, node: Node, flow: Dataflow) -> Node | No
         return None
     scope, classes = common_scope(split, moved, node)
     op = DepthToSpace(blocksize=size, mode="CRD" if mode == "CRD" else "DCR")
-    return replace(
-        node, op=op, inputs=split.inputs[:1], scope=scope, classes=classes
-    )
+    return replace(node, op=op, inputs=split.inputs[:1], scope=scope, classes=classes)

@@ -82,7 +82,7 @@ class _Rewriter:
             return None
         op: Op = ReduceMean(keepdims=0)
         if first.op.onnx != "GlobalAveragePool":
-            op = replace(first.op, keepdims=0)  # type: ignore[type-var, call-arg]
+            op = replace(first.op, keepdims=0)  # type: ignore[type-var]
         scope, classes = common_scope(first, node)
         inputs = (first.inputs[0], integers(self.flow.graph, axes))
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)

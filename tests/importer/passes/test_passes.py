@@ -19,18 +19,24 @@ CASES = [case for name in NAMES for case in cases(name)]
 ROUNDING = {
     "attention",
     "conv_bias",
+    "elu",
     "fold_batch_norm",
     "gelu",
     "group_norm",
+    "hard_sigmoid",
     "hard_swish",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "mish",
+    "prelu",
     "repeat_kv",
     "rms_norm",
     "rope",
     "silu",
+    "softmax",
     "softplus",
+    "softsign",
 }
 #: What half types may differ by where they are rounded less often than before.
 HALF = 5e-3
