@@ -34,6 +34,7 @@ from burn_import.passes.placement import placement
 from burn_import.passes.prelu import prelu
 from burn_import.passes.reductions import reductions
 from burn_import.passes.repeat_kv import repeat_kv
+from burn_import.passes.repetitions import repetitions
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
 from burn_import.passes.roll import roll
@@ -54,6 +55,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     movements,
+    repetitions,
     strided_views,
     expansions,
     layer_norm,

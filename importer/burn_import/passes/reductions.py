@@ -54,11 +54,9 @@ class _Rewriter:
 
     def add(self, node: Node) -> None:
         """Append ``node``, or what stands for it."""
-        first = self.flow.producers.get(node.inputs[0] or "") if node.inputs else None
-        new = None
-        if first is not None and not node.op.domain and not first.op.domain:
-            if self.flow.are_inside((first,), node):
-                new = self.joined(first, node)
+        name = node.inputs[0] if node.inputs else None
+        first = None if name is None else self.flow.producers.get(name)
+        new = None if first is None else self.joined(first, node)
         if new is not None and first is not None:
             self.absorbed.add(id(first))
             self.flow.producers[new.output] = new
@@ -66,6 +64,10 @@ class _Rewriter:
 
     def joined(self, first: Node, node: Node) -> Node | None:
         """The reduction that does what ``first`` and then ``node`` do, if one does."""
+        if node.op.domain or first.op.domain:
+            return None
+        if not self.flow.are_inside((first,), node):
+            return None
         if first.op.onnx == "Unsqueeze" and node.op.onnx in TRIVIAL:
             return self.without_new_axes(first, node)
         if node.op.onnx in RESHAPES and node.op.onnx != "Unsqueeze":

@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
 def silu(graph: Graph) -> Graph:
     """``graph`` with ``Swish`` for ``x * sigmoid(x)``, and ``x / (1 + exp(-x))``.
 
-    In the sigmoid ``x`` may have a factor, as in the quick form of GELU. Results may differ by rounding.
+    In the sigmoid ``x`` may have a factor, as in the quick form of GELU. Results may
+    differ by rounding.
     """
     return fuse(graph, RULES, "Sigmoid", "Exp")

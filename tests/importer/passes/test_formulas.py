@@ -15,7 +15,7 @@ from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
 from burn_ir.types import Type
 from tests.importer.passes.cases import graph_of, listing, same_values
-from tests.importer.passes.formulas import FORMULAS
+from tests.importer.passes.formulas import FORMULAS, PARTS, mixed
 
 FLOAT = np.dtype(np.float32)
 
@@ -29,6 +29,14 @@ def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     found = simplify(graph, [name])
     assert [node.op.onnx for node in found.nodes] == ["Neg", operator, "Neg"], text
     same_values(graph, found, 1e-10)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(text=mixed(), data=st.data())
+def test_graphs_of_several_formulas_keep_their_values(text: str, data: Any) -> None:
+    graph = graph_of(text)
+    for names in ([data.draw(st.sampled_from(sorted(PARTS)))], None):
+        same_values(graph, simplify(graph, names), 1e-10)
 
 
 def scoped(*scopes: tuple[str, ...]) -> Graph:
