@@ -65,7 +65,8 @@ class Writer:
 
     def read_too(self, value: str, inside: str) -> str:
         """``value`` with something of another value added to each element."""
-        total = self.call("ReduceMean", self.call("Cast", inside, attrs="<to = 11>"))
+        number = self.call("Cast", inside, attrs="<to = 11>")
+        total = self.call("ReduceMean", number, attrs="<keepdims = 0>")
         return self.call("Add", value, total)
 
     def plus(self, value: str, number: float) -> str:

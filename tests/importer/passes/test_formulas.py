@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from burn.dtypes import step
-from burn_import.passes import simplify
+from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
 from burn_import.passes.pattern import stands_for
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
 from burn_ir.types import Type
 from tests.importer.passes.cases import graph_of, listing, same_values
 from tests.importer.passes.formulas import FORMULAS, PARTS, mixed
+from tests.importer.passes.movers import moved
 
 FLOAT = np.dtype(np.float32)
 
@@ -36,6 +37,15 @@ def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
 def test_graphs_of_several_formulas_keep_their_values(text: str, data: Any) -> None:
     graph = graph_of(text)
     for names in ([data.draw(st.sampled_from(sorted(PARTS)))], None):
+        same_values(graph, simplify(graph, names), 1e-10)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(text=moved(), data=st.data())
+def test_graphs_of_layers_and_movements_keep_their_values(text: str, data: Any) -> None:
+    graph = graph_of(text)
+    every = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
+    for names in ([data.draw(st.sampled_from(every))], None, every):
         same_values(graph, simplify(graph, names), 1e-10)
 
 
