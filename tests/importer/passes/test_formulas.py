@@ -77,6 +77,24 @@ def test_the_node_has_the_scope_of_all_parts(
     assert (node.op.onnx, node.scope) == ("Swish", scope)
 
 
+def test_a_weight_to_which_a_norm_adds_1_is_what_the_file_has() -> None:
+    graph = graph_of("""g (float[N, 5, 3] x) => (float[N, 5, 3] y) <float[3] w> {
+        axes = Constant<value = int64[1] {-1}>()
+        one = Constant<value = float {1.0}>()
+        eps = Constant<value = float {0.00001}>()
+        s = Mul(x, x)
+        m = ReduceMean(s, axes)
+        e = Add(m, eps)
+        r = Sqrt(e)
+        n = Div(x, r)
+        k = Add(one, w)
+        y = Mul(n, k)
+    }""")
+    after = simplify(graph)
+    assert listing(after) == "k = Add(one, w)\ny = RMSNormalization(x, k)"
+    same_values(graph, after, 1e-5)
+
+
 def test_a_weight_behind_a_node_that_goes_belongs_to_the_norm() -> None:
     graph = graph_of("""g (float[N, 5, 3] x) => (float[N, 5, 3] y) <float[3] w> {
         axes = Constant<value = int64[1] {-1}>()
