@@ -21,6 +21,7 @@ from burn_import.passes.group_norm import group_norm
 from burn_import.passes.hard_sigmoid import hard_sigmoid
 from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
+from burn_import.passes.instance_norm import instance_norm
 from burn_import.passes.layer_norm import layer_norm
 from burn_import.passes.leaky_relu import leaky_relu
 from burn_import.passes.linear import linear
@@ -61,6 +62,7 @@ PASSES: tuple[Pass, ...] = (
     layer_norm,
     rms_norm,
     group_norm,
+    instance_norm,
     identities,
     clip,
     gelu,

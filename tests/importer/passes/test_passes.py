@@ -25,6 +25,7 @@ ROUNDING = {
     "group_norm",
     "hard_sigmoid",
     "hard_swish",
+    "instance_norm",
     "layer_norm",
     "leaky_relu",
     "linear",
