@@ -86,6 +86,8 @@ class _Rewriter:
         if first.op.onnx != "GlobalAveragePool":
             op = replace(first.op, keepdims=0)  # type: ignore[type-var]
         scope, classes = common_scope(first, node)
+        if not node.scope:  # nothing is known of it
+            scope, classes = first.scope, first.classes
         inputs = (first.inputs[0], integers(self.flow.graph, axes))
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 

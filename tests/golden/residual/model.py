@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 25febe059e5639fc4a190271903194a46e9a26795e32eef53182c9368df09465
+# body   sha256 848a3878f012adbbc5371b06958a8990f158c2d8dba45f152d3bc164c9d3e4f1
 """Net: image -> logits.
 
 Inputs:
@@ -43,7 +43,7 @@ class Net(nn.Module):
         x = self.stem(image)
         for layer in self.layers:
             x = layer(x)
-        return self.head(x.mean((2, 3), keepdims=True).flatten(1))
+        return self.head(x.mean((2, 3)))
 
 
 class Stem(nn.Module):
