@@ -50,7 +50,7 @@ class _Rewriter:
         if rows is None or rows.inputs[0] is None:
             return None
         x, features = self.flow.extents(rows.inputs[0]), self.flow.extents(rows.output)
-        lead = self.lead(node, x)
+        lead = self.lead(node, x) if 0 < len(features) < len(x) else None
         if lead is None or features[:-1] == x[:lead]:
             return None
         if len(x) == lead + 1 and x[lead] == features[-1]:
