@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import burn_import.recipes.bert  # noqa: F401  registers itself
+import burn_import.recipes.bert
+import burn_import.recipes.llama
+import burn_import.recipes.vit  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.pytorch import read as read_weights
 from burn_import.recipes.config import Config, read_config

@@ -102,6 +102,14 @@ class Writer:
             self.taken[key] = 1
         return key
 
+    def constant(self, name: str, array: Array) -> str:
+        """A stored array of this module that the state dict does not hold."""
+        key = self.key(name)
+        self.constants[key] = array
+        self.taken[key] = 1
+        self.weights.ignore(key)
+        return key
+
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a weight of this module."""
         return self.weights.shape(self.key(name))
