@@ -29,7 +29,7 @@ RECOVERED = frozenset(
         *("Attention", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace"),
         *("Einsum", "Embedding", "GRU", "Gelu", "GroupNormalization", "HardSwish"),
         *("InstanceNormalization", "LSTM", "LayerNormalization", "Linear", "Mish"),
-        *("QuickGelu", "RMSNormalization", "RNN", "RotaryEmbedding", "Softmax"),
+        *("QuickGelu", "RMSNormalization", "RNN", "Roll", "RotaryEmbedding", "Softmax"),
         *("Softplus", "SpaceToDepth", "Swish"),
     }
 )
