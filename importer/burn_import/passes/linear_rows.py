@@ -70,7 +70,7 @@ class _Rewriter:
         self, reader: Node, x: tuple[Dim, ...], width: tuple[Dim, ...]
     ) -> int | None:
         """How many first axes of ``x`` stand before those that ``width`` became."""
-        if self.flow.made_by(reader.output, "Reshape") is None or not width:
+        if self.flow.made_by(reader.outputs[0], "Reshape") is None or not width:
             return None
         shape = self.flow.extents(reader.output)
         for count in range(len(x) - 1, 0, -1):

@@ -36,7 +36,7 @@ class _Rewriter:
 
     def add(self, node: Node) -> None:
         """Append ``node``, or what stands for it."""
-        looked = self.flow.made_by(node.output, "GatherElements", "Expand")
+        looked = self.flow.made_by(node.outputs[0], "GatherElements", "Expand")
         if looked is None:
             self.nodes.append(node)
         elif node.op.onnx == "Expand":
