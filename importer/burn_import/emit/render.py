@@ -79,11 +79,19 @@ class Renderer:
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """The right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
-            args = [self.data(arg) for arg in statement.args]
+            args = [self.given(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
             module = self.access(statement.path)
             return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
+
+    def given(self, arg: Any) -> Expression:
+        """What a module is called with: a tensor, or a tuple of them."""
+        if not isinstance(arg, tuple):
+            return self.value(arg)
+        items = [self.value(item) for item in arg]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"({text})", ATOM, merge(items))
 
     def apply(self, call: Apply) -> Expression:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""

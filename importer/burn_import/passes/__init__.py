@@ -33,6 +33,8 @@ from burn_import.passes.movements import movements
 from burn_import.passes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.placement import placement
 from burn_import.passes.prelu import prelu
+from burn_import.passes.recurrent import recurrent
+from burn_import.passes.recurrent_cells import recurrent_cells
 from burn_import.passes.reductions import reductions
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.repetitions import repetitions
@@ -55,6 +57,7 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    recurrent,
     movements,
     repetitions,
     strided_views,
@@ -78,6 +81,7 @@ PASSES: tuple[Pass, ...] = (
     mish,
     conv_bias,
     linear,
+    recurrent_cells,
     linear_rows,
     roll,
     pixel_shuffle,

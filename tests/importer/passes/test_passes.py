@@ -31,6 +31,8 @@ ROUNDING = {
     "linear",
     "mish",
     "prelu",
+    "recurrent",
+    "recurrent_cells",
     "repeat_kv",
     "rms_norm",
     "rope",
