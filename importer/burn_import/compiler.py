@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from burn_import.emit.module import Source, emit
 from burn_import.passes import simplify
-from burn_import.structure import recover
+from burn_import.structure import flattened, recover
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -25,5 +25,6 @@ def compile_graph(graph: Graph, options: Options, record: str) -> Source:
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
     graph = simplify(graph, options.passes)
-    tree = recover(graph, options.class_name or graph.name)
+    shaped = flattened if options.flat else recover
+    tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record)

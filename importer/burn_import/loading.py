@@ -2,42 +2,64 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import linecache
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from burn_import.options import Options
+
 if TYPE_CHECKING:
     from burn.nn import Module
+    from burn_import.pipeline import Compiled
     from burn_ir.types import Array
 
 _numbers = itertools.count(1)
 
 
-def load(path: str | Path, *, operators: Sequence[str] = ()) -> Module:
+def load(
+    path: str | Path,
+    options: Options | None = None,
+    *,
+    operators: Sequence[str] = (),
+) -> Module:
     """The model in ``path`` with its weights, compiled and ready to call.
 
     The generated source is executed as a module of its own, which tracebacks and
-    ``inspect.getsource`` know; no file is written. Weights are taken from the mapped
-    file. ``operators`` names modules that declare operators of your own.
+    ``inspect.getsource`` know; no file is written. It is the source that
+    ``burn-import`` writes with the same ``options``, and gives the same bits. Weights
+    are taken from the mapped file. ``operators`` names modules that declare operators
+    of your own.
+
+    The model can be pickled and unpickled in this process. In another one there is no
+    such module: write it to a file if it is to be sent, or send its weights.
 
     Raises:
+        WrongOptions: the options contradict themselves or the model.
         UnreadableFile: the file is no model that can be read.
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
     """
     from burn_import.emit.gate import check_body
-    from burn_import.options import Options
-    from burn_import.pipeline import import_model, module_stem
+    from burn_import.pipeline import import_model
 
-    path = Path(path)
-    options = Options(stem=module_stem(path), operators=tuple(operators))
+    options = options or Options()
+    options = replace(options, operators=(*options.operators, *operators))
     compiled = import_model(path, options)
     check_body(compiled.text.encode("ascii"))
-    name = f"burn_import.loaded_{next(_numbers)}"
+    return _executed(compiled)
+
+
+def _executed(compiled: Compiled) -> Module:
+    """The model of a compiled module, which is in ``sys.modules`` from now on."""
+    # Another process gives the same number to another model: a pickle must not fit it.
+    digest = hashlib.sha256(compiled.text.encode("ascii")).hexdigest()[:8]
+    name = f"burn_import.loaded_{next(_numbers)}_{digest}"
     filename = f"<{name}>"
     module = ModuleType(name)
     module.__file__ = filename

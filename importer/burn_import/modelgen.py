@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
+
+from burn_import.options import Options
 
 
 class ModelGen:
@@ -19,6 +22,7 @@ class ModelGen:
         self._class_name: str | None = None
         self._force = False
         self._operators: list[str] = []
+        self._options = Options()
 
     def input(self, path: str | Path) -> Self:
         """Add a model's file."""
@@ -45,6 +49,11 @@ class ModelGen:
         self._operators.append(module)
         return self
 
+    def options(self, options: Options) -> Self:
+        """Import with these options, but for names: each class and file has its own."""
+        self._options = options
+        return self
+
     def force(self, force: bool = True) -> Self:
         """Replace files that were edited or are not from burn-import."""
         self._force = force
@@ -62,13 +71,15 @@ class ModelGen:
             burn_import.output.OutputRefused: an output is not the importer's to write.
             OSError: the disk or the directory does not allow it.
         """
-        from burn_import.options import Options
         from burn_import.pipeline import import_model, write_model
 
         jobs = []
         for source, output in self._jobs():
-            options = Options(
-                self._class_name, output.stem, operators=tuple(self._operators)
+            options = replace(
+                self._options,
+                class_name=self._class_name or self._options.class_name,
+                stem=output.stem,
+                operators=(*self._options.operators, *self._operators),
             )
             jobs.append((import_model(source, options), output))
         paths = []

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burn_import.diff import Changes, changes
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -44,11 +45,15 @@ class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the 
 
 @dataclass(frozen=True)
 class Written:
-    """The two files, and whether their content was another before."""
+    """The two files, and whether their content was another before.
+
+    ``changes`` says what it would be, where nothing was written.
+    """
 
     module: Path
     weights: Path
     changed: bool
+    changes: Changes | None = None
 
 
 def write_module(
@@ -77,7 +82,10 @@ def write_module(
         if record.exists() and not is_same and not module.exists():
             raise OutputRefused(f"{record.name} is there, of a module that is not")
     changed = not (is_same and _same(module, data))
-    if changed and not dry_run:
+    if dry_run:
+        found = changes(module, data.decode("ascii"), record, weights)
+        return Written(module, record, changed, found)
+    if changed:
         write_record(record, weights)
         atomic_write(module, data)
     return Written(module, record, changed)
@@ -165,13 +173,13 @@ def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
         record = open_record(path)
         if list(record) != [key for key, _ in weights]:
             return False
-        return all(_equal(record[key], array) for key, array in weights)
+        return all(same_array(record[key], array) for key, array in weights)
     except RecordError:
         return False
 
 
-def _equal(a: Array, b: Array) -> bool:
-    """Bit for bit, a piece at a time."""
+def same_array(a: Array, b: Array) -> bool:
+    """Whether dtypes, shapes and all bits agree; they are read a piece at a time."""
     import numpy as np
 
     if a.dtype != b.dtype or a.shape != b.shape:

@@ -34,6 +34,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     """The module that does what the model in ``source`` does.
 
     Raises:
+        WrongOptions: the options contradict themselves or the model.
         UnreadableFile: ``source`` is no model that can be read.
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
@@ -42,18 +43,21 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     from burn_import.compiler import compile_graph
     from burn_import.operators import load_operators, load_operators_for
     from burn_import.sources import kind_of, read
-    from burn_ir import build
+    from burn_import.transform import check_options, prepared
 
-    options = options or Options(stem=module_stem(path))
+    options = options or Options()
+    check_options(options)
+    options = replace(options, stem=options.stem or module_stem(path))
     load_operators(options.operators)
     raw = read(path)
     load_operators_for(raw)
     options = replace(options, class_name=options.class_name or options.stem)
     with uncollected():
         raw = read(path)
-        module = compile_graph(build(raw), options, options.weights)
+        module = compile_graph(prepared(raw, options), options, options.weights)
     opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
-    versions = [opset, raw.producer]
+    mark = f"options {options.mark}" if options.mark else ""
+    versions = [opset, mark, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(
         module.text, module.weights, module.class_name, origin, file_sha256(path)

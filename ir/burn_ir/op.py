@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from burn_ir.graph import Graph
@@ -236,7 +237,8 @@ class Op(ABC):
 
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
-        return {name: g for name, g in self.attrs().items() if isinstance(g, Graph)}
+        found = {name: getattr(self, name) for name in _names(type(self))}
+        return {name: g for name, g in found.items() if isinstance(g, Graph)}
 
     @classmethod
     def flow(
@@ -253,7 +255,13 @@ class Op(ABC):
 
     def attrs(self) -> dict[str, Any]:
         """The attributes by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in _names(type(self))}
+
+
+@cache
+def _names(kind: type[Op]) -> tuple[str, ...]:
+    """The names of the fields of an operator's class; asked of every node, often."""
+    return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
 
 
 def operators() -> Mapping[Key, type[Op]]:

@@ -163,11 +163,18 @@ def primitive(
 @overload
 def composite(body: Callable[P, R], /) -> Composite[P, R]: ...
 @overload
-def composite(*, outputs: int) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
+def composite(
+    *, outputs: Literal[1]
+) -> Callable[[Callable[P, Any]], Composite[P, Tensor]]: ...
+@overload
+def composite(
+    *, outputs: Literal[0, 2, 3, 4]
+) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
 def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) -> Any:
     """Declare the decorated function of primitives as one printable operation.
 
-    With ``outputs`` other than 1 it returns a tuple.
+    With ``outputs`` other than 1 it returns a tuple. Where it is 1 the result is known
+    to be a tensor, whatever the body is annotated with: that works on arrays, too.
     """
 
     def declare(function: Callable[..., Any]) -> Composite[..., Any]:

@@ -1,7 +1,6 @@
 """Generated sources that are committed: recorded, linted, type-checked and executed."""
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from tests.modules import Array, assert_close, call, import_file, value_names
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-ROOTS = [str(ROOT / name) for name in ("importer", "ir", "templates", "runtime")]
 OPTIONS = Options(class_name="Net", stem="model")
 SOURCES = [str(HERE / name / "model.py") for name in BUILDERS]
 #: A release changes no golden source.
@@ -103,32 +101,3 @@ def test_ruff_has_nothing_to_report() -> None:
 
 def test_mypy_has_nothing_to_report(tmp_path: Path) -> None:
     checked("mypy", "--strict", "--cache-dir", str(tmp_path))
-
-
-#: Prints the digest of every golden source, as a fresh interpreter generates it.
-DIGESTS = """
-import hashlib, sys
-from burn_import.options import Options
-from burn_import.pipeline import import_model
-for path in sys.argv[1:]:
-    module = import_model(path, Options(class_name="Net", stem="model"))
-    weights = [(key, array.tobytes()) for key, array in module.weights]
-    print(hashlib.sha256(repr((module.text, weights)).encode()).hexdigest())
-"""
-
-
-def digests(seed: str, folder: Path) -> str:
-    """Return the digests with one seed of hashes and one working directory."""
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    environment["PYTHONPATH"] = os.pathsep.join(ROOTS)
-    models = [str(HERE / name / "model.onnx") for name in BUILDERS]
-    command = [sys.executable, "-c", DIGESTS, *models]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
-    ).stdout
-
-
-def test_hash_seed_and_folder_change_nothing(tmp_path: Path) -> None:
-    first = digests("1", ROOT)
-    assert len(first.split()) == len(BUILDERS)
-    assert digests("4711", tmp_path) == first

@@ -169,3 +169,25 @@ def test_files_of_others_stay(project: Path) -> None:
 def test_wrong_tables(project: Path, table: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         configured(table, project)
+
+
+def test_other_options_are_noticed(project: Path) -> None:
+    (sample,) = configured(entry(), project)
+    bring_up_to_date(sample)
+    plain = sample.output.read_text()
+    (sample,) = configured(entry(dtype="float16", shapes={"x": [2, 3]}), project)
+    bring_up_to_date(sample)
+    assert "x  float16[2, 3]" in sample.output.read_text()
+    before = sample.output.stat().st_mtime_ns
+    assert bring_up_to_date(sample) == []
+    assert sample.output.stat().st_mtime_ns == before
+    bring_up_to_date(configured(entry(), project)[0])
+    assert sample.output.read_text() == plain
+
+
+def test_options_that_do_not_fit_are_told(project: Path) -> None:
+    (sample,) = configured(entry(simplify=["gelo"], outputs=["z"]), project)
+    with pytest.raises(ValueError, match="did you mean 'gelu'"):
+        bring_up_to_date(sample)
+    with pytest.raises(ValueError, match=r"models\[0\]: dtype: expected one of"):
+        configured(entry(dtype="half"), project)

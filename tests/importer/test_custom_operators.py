@@ -205,5 +205,5 @@ def test_the_table_of_the_build_hook(
     table = {"models": [{**entry, "operators": ["example_operators"]}]}
     assert bring_up_to_date(*configured(table, folder)) == []
     assert "ops.sigmoid(x * 0.5)" in (folder / "net.py").read_text()
-    with pytest.raises(ValueError, match="list of operators"):
+    with pytest.raises(ValueError, match="operators: expected a list of text"):
         configured({"models": [{**entry, "operators": "example_operators"}]}, folder)

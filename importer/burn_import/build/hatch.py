@@ -10,6 +10,7 @@
     output = "src/app/net.py"
     class-name = "Net"
 
+Other keys are those of :mod:`burn_import.build.table`: a dtype, shapes, a part.
 The outputs stand in the source tree, so that editors, type checkers and editable
 installs see them; they may be ignored by git, since the hook makes them artifacts.
 """

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from burn_import.build.table import options_in
+from burn_import.options import Options
 from burn_import.output import check_module_path, read_header
 
-_KEYS = {"input", "output", "class-name", "operators"}
+_PATHS = ("input", "output")
+#: The options' mark in the first line of a module; see ``Options.mark``.
+_MARK = re.compile(r"[(] *(?:opset \d+, )?options ([0-9a-f]{8})[,)]")
 
 
 @dataclass(frozen=True)
@@ -18,8 +23,7 @@ class Model:
 
     input: Path
     output: Path
-    class_name: str | None
-    operators: tuple[str, ...] = ()
+    options: Options
 
     @property
     def weights(self) -> Path:
@@ -44,19 +48,18 @@ def _model(entry: Any, number: int, root: Path) -> Model:
     where = f"burn-import: models[{number}]"
     if not isinstance(entry, Mapping) or not {"input", "output"} <= entry.keys():
         raise ValueError(f"{where}: expected a table with 'input' and 'output'")
-    if unknown := sorted(entry.keys() - _KEYS):
-        raise ValueError(f"{where}: expected keys {sorted(_KEYS)}, got {unknown}")
-    operators = entry.get("operators", [])
-    named = operators if isinstance(operators, list) else [None]
-    texts = [v for key, v in entry.items() if key != "operators"]
-    if not all(isinstance(value, str) for value in (*texts, *named)):
-        raise ValueError(f"{where}: expected text as values, and as list of operators")
+    try:
+        options = options_in({k: v for k, v in entry.items() if k not in _PATHS})
+        if not all(isinstance(entry[key], str) for key in _PATHS):
+            raise ValueError("expected text as 'input' and 'output'")
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     output = root / entry["output"]
     if not output.resolve().is_relative_to(root.resolve()) or ".." in output.parts:
         raise ValueError(f"{where}: expected an output inside the project")
     check_module_path(output)
-    name = entry.get("class-name")
-    return Model(root / entry["input"], output, name, tuple(operators))
+    options = replace(options, stem=output.stem)
+    return Model(root / entry["input"], output, options)
 
 
 def bring_up_to_date(model: Model) -> list[str]:
@@ -69,7 +72,6 @@ def bring_up_to_date(model: Model) -> list[str]:
         burn_ir.ModelError: the model cannot be imported.
         burn_import.output.OutputRefused: there is a file of somebody else.
     """
-    from burn_import.options import Options
     from burn_import.pipeline import import_model, write_model
 
     name = model.output.name
@@ -80,23 +82,24 @@ def bring_up_to_date(model: Model) -> list[str]:
             return [f"{name} was edited since it was written, and stays as it is"]
         if not model.input.exists() or _is_current(model, digests.source):
             return []
-    options = Options(
-        model.class_name, model.output.stem, operators=model.operators
-    )
-    compiled = import_model(model.input, options)
+    compiled = import_model(model.input, model.options)
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)
     return []
 
 
 def _is_current(model: Model, source_sha256: str) -> bool:
-    """Whether a module was made from this input, by this version, with this class."""
+    """Whether a module was made from this input by this version, with the options."""
     from burn_import.pipeline import file_sha256
     from burn_import.version import VERSION
 
     text = model.output.read_text("ascii")
     if not text.startswith(f"# Imported by burn-import {VERSION} "):
         return False
-    if model.class_name and f"\nclass {model.class_name}(" not in text:
+    name = model.options.class_name
+    if name and f"\nclass {name}(" not in text:
+        return False
+    mark = _MARK.search(text.partition("\n")[0])
+    if (mark[1] if mark else "") != model.options.mark:
         return False
     return file_sha256(model.input) == source_sha256

@@ -20,9 +20,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import click
 
+from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
 from burn_import.options import Options
 from burn_import.version import VERSION
@@ -63,51 +65,60 @@ def burn_import(ctx: click.Context) -> None:
     help="The module to write; the weights go beside it. [default: MODEL's name, here]"
     " A record (.safetensors) takes the weights alone.",
 )
-@click.option("--class-name", help="The name of the top class. [default: the module's]")
-@click.option(
-    "--operators",
-    multiple=True,
-    metavar="MODULE",
-    help="A module that declares operators of your own. May be repeated.",
-)
+@choices
 @click.option(
     "--top-level-key",
     metavar="KEY",
     help="For a record: the dict in a checkpoint that holds the weights (state_dict).",
 )
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
-@click.option("--dry-run", is_flag=True, help="Compile and check, write nothing.")
+@click.option("--dry-run", is_flag=True, help="Write nothing, show what would change.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
 @click.option("--verbose", is_flag=True, help="Show a traceback of internal errors.")
 @click.pass_context
 def import_command(
     ctx: click.Context,
+    /,
     model: Path,
     output: Path | None,
-    class_name: str | None,
-    operators: tuple[str, ...],
     top_level_key: str | None,
     force: bool,
     dry_run: bool,
     style: str | None,
     verbose: bool,
+    **given: Any,
 ) -> None:
     """Write the Python module of MODEL, an ONNX file.
 
     Where the output is a record (`-o weights.safetensors`), MODEL is a file of weights
     (.pt, .pth, .ckpt, .bin, .safetensors or its index), and these are written.
     """
+    options = options_of(given)
+    if options.mark and output is not None and output.suffix == ".safetensors":
+        raise click.UsageError("expected options of records, got some of modules")
     report = Report(style or "text", str(model))
-    with _Answer(report, verbose) as answer, _current_directory(operators):
+    with _Answer(report, verbose) as answer, _current_directory(options.operators):
         if output is not None and output.suffix == ".safetensors":
             from burn_import.weights import convert
 
             done = convert(model, output, top_level_key, force=force, dry_run=dry_run)
             report.record(done, dry_run)
         else:
-            options = Options(class_name, operators=operators)
             _import(report, model, output, options, force=force, dry_run=dry_run)
     ctx.exit(answer.code)
+
+
+@burn_import.command("passes")
+def passes_command() -> None:
+    """List the passes that simplify a model, in the order in which they run."""
+    from burn_import.passes import OPTIONAL_PASSES, pass_names, summary
+
+    names = pass_names()
+    width = max(map(len, names))
+    asked = {apply.__name__ for apply in OPTIONAL_PASSES}
+    for name in names:
+        only = " Only if asked for by name." * (name in asked)
+        click.echo(f"{name:{width}}  {summary(name)}{only}")
 
 
 def _import(
@@ -199,10 +210,12 @@ def _code(error: BaseException) -> int:
         return 130
     from burn.record import RecordError
     from burn_import.output import OutputRefused
+    from burn_import.transform import WrongOptions
     from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
     table: tuple[tuple[type[BaseException], int], ...] = (
         (OutputRefused, 2),
+        (WrongOptions, 2),
         (UnreadableFile, 3),
         (UnsupportedModel, 4),
         (RecordError, 4),  # a dtype that records cannot hold

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from burn_import.diff import Changes
     from burn_import.output import Written
     from burn_import.weights import Converted
     from burn_ir import Problem
@@ -65,6 +66,28 @@ def _table(done: Converted) -> Iterator[str]:
     yield f"{len(done.rows)} tensors, {done.size} bytes, of a {clean(done.source)}"
 
 
+def _difference(changes: Changes) -> Iterator[str]:
+    """The lines of a diff, and a table of weights that are others."""
+    yield from (clean(line) for line in changes.lines)
+    shown = changes.weights[:_MOST_SHOWN]
+    width = max((len(clean(weight.name)) for weight in shown), default=0)
+    for weight in shown:
+        types = " -> ".join(dict.fromkeys(filter(None, (weight.before, weight.after))))
+        word = "added" if not weight.before else "removed"
+        word = "changed" if weight.before and weight.after else word
+        yield f"{word:7}  {clean(weight.name):{width}}  {types}"
+    if len(changes.weights) > _MOST_SHOWN:
+        yield f"and {len(changes.weights) - _MOST_SHOWN} more weights"
+
+
+def _as_data(changes: Changes | None) -> dict[str, object]:
+    """The same as data."""
+    if changes is None:
+        return {}
+    rows = [asdict(weight) for weight in changes.weights]
+    return {"diff": list(changes.lines), "changed_weights": rows}
+
+
 @dataclass(frozen=True)
 class Report:
     """Prints in one of the styles ``text``, ``json`` and ``github``."""
@@ -77,11 +100,15 @@ class Report:
         paths = [str(written.module), str(written.weights)]
         if self.style == "json":
             data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
-            click.echo(json.dumps({**data, "changed": written.changed}))
+            about = {"changed": written.changed, **_as_data(written.changes)}
+            click.echo(json.dumps({**data, **about}))
             return
         word = _word(written.changed, dry_run)
         for path in paths:
             click.echo(f"{word} {clean(path)}")
+        if written.changes is not None:
+            for line in _difference(written.changes):
+                click.echo(line)
 
     def record(self, done: Converted, dry_run: bool) -> None:
         """Print the tensors of a record that was written, or would be."""
@@ -100,9 +127,10 @@ class Report:
 
     def problems(self, error: BaseException, code: int) -> None:
         """Print all that is wrong with the model or the output."""
+        from burn_import.transform import WrongOptions
         from burn_ir import ModelError, Problem
 
-        kind = KINDS[code]
+        kind = "options" if isinstance(error, WrongOptions) else KINDS[code]
         if isinstance(error, ModelError):
             found = list(error.problems)
         else:

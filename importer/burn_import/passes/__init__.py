@@ -6,6 +6,7 @@ Each is a function of a graph in the file of its name, and they run in this orde
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from sys import modules
 
 from burn_import.passes.attention import attention
 from burn_import.passes.clip import clip
@@ -51,7 +52,7 @@ from burn_import.passes.uniform_lookups import uniform_lookups
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
-__all__ = ["OPTIONAL_PASSES", "PASSES", "simplify"]
+__all__ = ["ALL", "OPTIONAL_PASSES", "PASSES", "pass_names", "simplify", "summary"]
 
 PASSES: tuple[Pass, ...] = (
     dead_code,
@@ -103,11 +104,27 @@ OPTIONAL_PASSES: tuple[Pass, ...] = (fold_batch_norm,)
 ROUNDS = 3
 
 
+#: Names all of them in a choice, beside others.
+ALL = "all"
+
+
+def pass_names() -> tuple[str, ...]:
+    """The names of all passes, in their order."""
+    return tuple(apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES))
+
+
+def summary(name: str) -> str:
+    """What the pass called ``name`` is for: the first line of its file."""
+    every = (*PASSES, *OPTIONAL_PASSES)
+    (chosen,) = (apply for apply in every if apply.__name__ == name)
+    return str(modules[chosen.__module__].__doc__).partition("\n")[0]
+
+
 def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
     """``graph`` after the passes called ``names`` (``PASSES`` when None), typed.
 
-    They run in the order of ``PASSES``, and then of ``OPTIONAL_PASSES``, until nothing
-    changes, three times at most.
+    ``"all"`` among the names stands for ``PASSES``, too. They run in that order, and
+    then in that of ``OPTIONAL_PASSES``, until nothing changes, three times at most.
 
     Raises:
         ValueError: there is no pass of a given name.
@@ -134,6 +151,8 @@ def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
         return PASSES
     wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
     known = {apply.__name__ for apply in every}
+    if ALL in wanted:
+        wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
     if not wanted <= known:
         raise ValueError(
             f"expected passes among {', '.join(sorted(known))}, "

@@ -82,5 +82,5 @@ def self_attention(w: Writer, x: str, config: Config) -> str:
     """Attention of all patches to all."""
     width = w.shape("q_proj.weight")[0]
     count = config.get("num_attention_heads", max(width // HEAD, 1))
-    parts = [w.heads(w.linear(f"{name}_proj", x), count) for name in "qkv"]
-    return w.linear("o_proj", w.merged(w.attention(*parts)))
+    query, key, value = (w.heads(w.linear(f"{name}_proj", x), count) for name in "qkv")
+    return w.linear("o_proj", w.merged(w.attention(query, key, value)))

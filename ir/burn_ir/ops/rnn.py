@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from burn import ops
+from burn.ops.recurrence import ACTIVATION_NAMES
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value
@@ -18,15 +19,27 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 class Recurrent:
     """What the recurrent layers have in common."""
 
+    activations: tuple[str, ...] | None
     direction: Direction
     hidden_size: int | None
     layout: Literal[0, 1]
+    #: How many activation functions one direction has.
+    functions: ClassVar[int]
 
     def __post_init__(self) -> None:
         if self.direction not in DIRECTIONS:
             expected = ", ".join(DIRECTIONS)
             raise InvalidOperand(
                 f"expected direction {expected}, got {self.direction!r}"
+            )
+        given = self.activations or ()
+        if wrong := [n for n in given if n.lower() not in ACTIVATION_NAMES]:
+            expected = ", ".join(sorted(ACTIVATION_NAMES))
+            raise InvalidOperand(f"expected activations {expected}, got {wrong[0]!r}")
+        if len(given) not in (0, self.functions, 2 * self.functions):
+            raise InvalidOperand(
+                f"expected {self.functions} activations for each direction, "
+                f"got {len(given)}"
             )
 
     def types(self, x: Type, w: Type, r: Type, states: int) -> tuple[Type, ...]:
@@ -84,6 +97,7 @@ class LSTM(Recurrent, Op, onnx="LSTM", versions=(1, 7, 14, 22)):
     hidden_size: int | None = None
     input_forget: Literal[0, 1] = 0
     layout: Literal[0, 1] = 0
+    functions: ClassVar[int] = 3
 
     def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
         return self.types(x, w, r, 2)
@@ -113,6 +127,7 @@ class GRU(Recurrent, Op, onnx="GRU", versions=(1, 3, 7, 14, 22)):
     hidden_size: int | None = None
     layout: Literal[0, 1] = 0
     linear_before_reset: Literal[0, 1] = 0
+    functions: ClassVar[int] = 2
 
     def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
         return self.types(x, w, r, 1)
@@ -139,6 +154,7 @@ class RNN(Recurrent, Op, onnx="RNN", versions=(1, 7, 14, 22)):
     direction: Direction = "forward"
     hidden_size: int | None = None
     layout: Literal[0, 1] = 0
+    functions: ClassVar[int] = 1
 
     def infer(self, x: Type, w: Type, r: Type, *_: Type | None) -> tuple[Type, ...]:
         return self.types(x, w, r, 1)

@@ -26,7 +26,7 @@ Window = tuple[int, int]
 EVERYWHERE: Window = (-1, -1)
 
 
-@composite
+@composite(outputs=1)
 def attention(
     query: Any,
     key: Any,
@@ -55,7 +55,7 @@ def attention(
     return _as(_weighted(weights, _wide(value)), query.dtype)
 
 
-@composite
+@composite(outputs=1)
 def attention_weights(
     query: Any,
     key: Any,
@@ -81,7 +81,7 @@ def attention_weights(
     return _as(_weights(_wide(query), _wide(key), places, options), query.dtype)
 
 
-@composite
+@composite(outputs=1)
 def attention_scores(
     query: Any,
     key: Any,
@@ -109,7 +109,7 @@ def attention_scores(
     return _as(_scores(_wide(query), _wide(key), places, options), query.dtype)
 
 
-@composite
+@composite(outputs=1)
 def weighted_values(weights: Any, value: Any) -> Any:
     """``weights @ value``: ``[batch, heads, rows, columns]`` of values to a group.
 
@@ -244,14 +244,14 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return lambda: (grad - sum(grad * out, -1, keepdims=True)) * out
 
 
-@composite
+@composite(outputs=1)
 def split_heads(x: Any, heads: int) -> Any:
     """``[batch, sequence, heads * size]`` as ``[batch, heads, sequence, size]``."""
     batch, length, features = x.shape
     return transpose(reshape(x, (batch, length, heads, features // heads)), 1, 2)
 
 
-@composite
+@composite(outputs=1)
 def merge_heads(x: Any) -> Any:
     """``[batch, heads, sequence, size]`` as ``[batch, sequence, heads * size]``."""
     batch, heads, length, size = x.shape

@@ -145,7 +145,7 @@ def _(
     )
 
 
-@composite
+@composite(outputs=1)
 def conv_transpose_to(
     x: Array,
     weight: Array,

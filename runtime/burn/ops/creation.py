@@ -14,6 +14,7 @@ from burn.dtypes import DType
 from burn.ops.reduction import sum
 from burn.ops.support import Array, integers, like, namespace
 from burn.primitive import primitive
+from burn.tensor import Tensor
 
 
 @primitive
@@ -34,12 +35,12 @@ def _(grad: Any, out: Any, shape: Any, value: Any, *, dtype: Any = None) -> Any:
     return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
-def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
+def zeros(shape: Any, *, dtype: DType = dtypes.float32) -> Tensor:
     """Zeros of ``shape``."""
     return full(shape, 0, dtype=dtype)
 
 
-def ones(shape: Any, *, dtype: DType = dtypes.float32) -> Any:
+def ones(shape: Any, *, dtype: DType = dtypes.float32) -> Tensor:
     """Ones of ``shape``."""
     return full(shape, 1, dtype=dtype)
 
@@ -60,12 +61,12 @@ def _(grad: Any, out: Any, x: Any, value: Any, *, dtype: Any = None) -> Any:
     return None, lambda: like(sum(grad).reshape(value.shape), value)
 
 
-def zeros_like(x: Any, *, dtype: DType | None = None) -> Any:
+def zeros_like(x: Any, *, dtype: DType | None = None) -> Tensor:
     """Zeros in the shape of ``x``, and of its dtype unless another is given."""
     return full_like(x, 0, dtype=dtype)
 
 
-def ones_like(x: Any, *, dtype: DType | None = None) -> Any:
+def ones_like(x: Any, *, dtype: DType | None = None) -> Tensor:
     """Ones in the shape of ``x``, and of its dtype unless another is given."""
     return full_like(x, 1, dtype=dtype)
 

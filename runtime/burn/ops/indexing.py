@@ -281,7 +281,7 @@ def nonzero(x: Array) -> Array:
 nonzero.no_gradient("the result are integers")
 
 
-@composite
+@composite(outputs=1)
 def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
     """The entries of ``x`` along ``axis`` where the vector ``condition`` is true.
 
@@ -312,7 +312,7 @@ def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
 one_hot_mask.no_gradient("the result is a bool")
 
 
-@composite
+@composite(outputs=1)
 def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1) -> Any:
     """``values[1]`` at ``indices`` along a new axis of ``depth``, ``values[0]`` beside.
 
@@ -326,7 +326,7 @@ def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1)
     return where(mask, getitem(values, 1), getitem(values, 0))
 
 
-@composite
+@composite(outputs=1)
 def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
     """Blocks of channels in space: ``[n, c b b, h, w]`` to ``[n, c, h b, w b]``.
 
@@ -341,7 +341,7 @@ def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
     return reshape(x, (n, depth, height * b, width * b))
 
 
-@composite
+@composite(outputs=1)
 def space_to_depth(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
     """Blocks of space in channels: ``[n, c, h b, w b]`` to ``[n, b b c, h, w]``.
 

@@ -27,7 +27,7 @@ def zip_map(x: Any, keys: list[Any]) -> Any:
     ]
 
 
-@composite
+@composite(outputs=1)
 def dict_vectorize(
     x: Any, vocabulary: list[Any], *, dtype: DType = dtypes.float32
 ) -> Any:
@@ -39,7 +39,7 @@ def dict_vectorize(
     return _row([x.get(key, nothing) for key in vocabulary], dtype)
 
 
-@composite
+@composite(outputs=1)
 def cast_map(x: Any, size: int | None = None, *, dtype: DType = dtypes.float32) -> Any:
     """The values of the dict ``x`` as [1, n], in the order of its integer keys.
 

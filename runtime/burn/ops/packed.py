@@ -34,7 +34,7 @@ def unpack_bits(x: Array, *, bits: int) -> Array:
 unpack_bits.no_gradient("integers have no gradient")
 
 
-@composite
+@composite(outputs=1)
 def matmul_nbits(
     x: Array,
     weight: Array,
@@ -76,7 +76,7 @@ def _zero_points(zero_point: Any, shape: tuple[int, int], bits: int) -> Any:
     return getitem(numbers, (slice(None), slice(0, shape[1])))
 
 
-@composite
+@composite(outputs=1)
 def take_quantized(
     x: Array,
     index: Array,

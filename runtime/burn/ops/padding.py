@@ -64,7 +64,7 @@ def _(
     )
 
 
-@composite
+@composite(outputs=1)
 def center_crop_pad(x: Any, shape: Any, axes: Axes = None) -> Any:
     """``x`` cropped, or padded with zeros, to ``shape`` along ``axes``, at its centre.
 

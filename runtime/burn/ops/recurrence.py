@@ -130,6 +130,8 @@ _ACTIVATIONS: dict[str, tuple[int, float, float, Any]] = {
         lambda m, x, a, b: m.minimum(m.maximum(x * a + b, 0.0), 1.0),
     ),
 }
+#: The names of activation functions, in small letters.
+ACTIVATION_NAMES = frozenset(_ACTIVATIONS)
 
 
 def activations_of(m: Any, options: Options, default: tuple[str, ...]) -> Iterator[Any]:

@@ -198,7 +198,7 @@ any.no_gradient("the result is a bool")
 all.no_gradient("the result is a bool")
 
 
-@composite
+@composite(outputs=1)
 def var(
     x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
@@ -211,13 +211,13 @@ def var(
     return total / (count - correction)
 
 
-@composite
+@composite(outputs=1)
 def reduce_l1(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The sum of magnitudes over ``axis``, or over all axes."""
     return sum(elementwise.abs(x), axis, keepdims=keepdims)
 
 
-@composite
+@composite(outputs=1)
 def reduce_l2(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Any:
     """The square root of the sum of squares over ``axis``, or over all axes."""
     return root(sum(x * x, axis, keepdims=keepdims), 2)

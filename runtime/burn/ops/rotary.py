@@ -13,7 +13,7 @@ from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
 
 
-@composite
+@composite(outputs=1)
 def rotary_embedding(
     x: Any, cos: Any, sin: Any, positions: Any = None, *, interleaved: bool = False
 ) -> Any:

@@ -15,7 +15,7 @@ _ZERO = 1e-7
 _WINITZKI = 0.147
 
 
-@composite
+@composite(outputs=1)
 def softmax_zero(x: Array, *, axis: int = -1) -> Any:
     """``exp(x)`` divided by its sum over ``axis``, but what is zero remains zero."""
     largest = max_(x, axis, keepdims=True)
@@ -23,7 +23,7 @@ def softmax_zero(x: Array, *, axis: int = -1) -> Any:
     return parts / sum_(parts, axis, keepdims=True)
 
 
-@composite
+@composite(outputs=1)
 def probit(x: Array) -> Any:
     """The quantile of the normal distribution at ``x`` in (0, 1), to three digits.
 
@@ -36,7 +36,7 @@ def probit(x: Array) -> Any:
     return sign(y) * sqrt(sqrt(v * v - tail / _WINITZKI) - v) * math.sqrt(2.0)
 
 
-@composite
+@composite(outputs=1)
 def normalize(x: Array, *, norm: str = "l2", axis: int = -1) -> Any:
     """``x`` divided by its "l1" or "l2" norm, or its largest element ("max").
 

@@ -38,7 +38,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: toward(grad, x, y), lambda: toward(transpose(grad, 0, 1), y, x)
 
 
-@composite
+@composite(outputs=1)
 def svm_kernel(
     x: Array,
     vectors: Array,

@@ -25,6 +25,7 @@ class DynamicQuantizeLSTM(
     input_forget: Literal[0, 1] = 0
 
     layout = 0
+    functions = 3
 
     def infer(
         self, x: Type, w: Type, r: Type, *others: Type | None

@@ -1,0 +1,93 @@
+"""The options of an import as keys of a table in ``pyproject.toml``.
+
+::
+
+    class-name = "Net"
+    flat = true
+    simplify = ["all"]                   # or false
+    dtype = "float16"
+    shapes = { x = ["batch", 3, 224, 224] }
+    inputs = ["x"]
+    outputs = ["logits"]
+    operators = ["app.operators"]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from burn_import.options import DTYPES, Extents, Options, is_extent
+
+
+def options_in(table: Mapping[str, Any]) -> Options:
+    """The options that a table says.
+
+    Raises:
+        ValueError: a key is unknown, or its value is of another kind; says which.
+    """
+    if unknown := sorted(table.keys() - _READERS.keys()):
+        raise ValueError(f"expected keys among {sorted(_READERS)}, got {unknown}")
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name, read = _READERS[key]
+        try:
+            found[name] = read(value)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return Options(**found)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {value!r}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, got {value!r}")
+    return value
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list of text, got {value!r}")
+    return tuple(_text(item) for item in value)
+
+
+def _passes(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, bool):
+        return None if value else ()
+    return _names(value)
+
+
+def _dtype(value: Any) -> str:
+    if value not in DTYPES:
+        raise ValueError(f"expected one of {', '.join(DTYPES)}, got {value!r}")
+    return _text(value)
+
+
+def _shapes(value: Any) -> dict[str, Extents]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a table of lists by input, got {value!r}")
+    found: dict[str, Extents] = {}
+    for name, extents in value.items():
+        if not isinstance(extents, list) or not all(map(is_extent, extents)):
+            raise ValueError(
+                f"{name}: expected a list of numbers and names, got {extents!r}"
+            )
+        found[name] = tuple(extents)
+    return found
+
+
+_READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "class-name": ("class_name", _text),
+    "dtype": ("dtype", _dtype),
+    "flat": ("flat", _flag),
+    "inputs": ("inputs", _names),
+    "operators": ("operators", _names),
+    "outputs": ("outputs", _names),
+    "shapes": ("shapes", _shapes),
+    "simplify": ("passes", _passes),
+}

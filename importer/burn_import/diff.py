@@ -1,0 +1,70 @@
+"""What an import would change in the files that are there."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from burn_ir.types import Array
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One array of a record that would change.
+
+    ``before`` and ``after`` are its types, such as ``float32[3, 4]``; empty where it is
+    not there. They are equal if only numbers differ.
+    """
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The module's lines as a unified diff, and the weights that are others."""
+
+    lines: tuple[str, ...]
+    weights: tuple[Weight, ...]
+
+
+def changes(
+    module: Path, text: str, record: Path, weights: Sequence[tuple[str, Array]]
+) -> Changes:
+    """What would be others if ``text`` and ``weights`` were written."""
+    old = module.read_text("utf-8", "replace") if module.is_file() else ""
+    names = (f"{module.as_posix()}" if old else "/dev/null", module.as_posix())
+    lines = difflib.unified_diff(
+        old.splitlines(), text.splitlines(), *names, lineterm=""
+    )
+    return Changes(tuple(lines), tuple(_changed(record, weights)))
+
+
+def _changed(record: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]:
+    from burn.record import RecordError, open_record
+    from burn_import.output import same_array
+
+    try:
+        old = dict(open_record(record)) if record.is_file() else {}
+    except RecordError:  # damaged, so all of it would be others
+        old = {}
+    new = dict(weights)
+    found = [
+        Weight(name, _type(old.get(name)), _type(new.get(name)))
+        for name in [*new, *(name for name in old if name not in new)]
+        if name not in old or name not in new or not same_array(old[name], new[name])
+    ]
+    return sorted(found, key=lambda weight: weight.name)
+
+
+def _type(array: Array | None) -> str:
+    from burn.dtypes import name_of
+
+    if array is None:
+        return ""
+    return f"{name_of(array.dtype)}[{', '.join(map(str, array.shape))}]"

@@ -1,0 +1,33 @@
+"""A graph as one module, whatever its file tells of others inside it."""
+
+from __future__ import annotations
+
+from burn_import.source.names import Namespace, camel, identifier
+from burn_import.structure.parts import Part, Path, Tree
+from burn_import.structure.paths import places
+from burn_import.structure.sharing import share_classes
+from burn_ir.graph import Graph
+
+
+def flattened(graph: Graph, class_name: str) -> Tree:
+    """The tree of ``graph`` that is its root alone, called ``class_name``.
+
+    Layers are its attributes, with paths of one segment: ``encoder.0.query`` is
+    ``encoder_0_query``.
+    """
+    layers = places(graph, ()).layers
+    names = Namespace()
+    flat: dict[Path, Path] = {}
+    for path in layers.values():
+        if path not in flat:
+            flat[path] = (names.unique(identifier("_".join(path), "layer")),)
+    part = Part(
+        (),
+        camel(class_name),
+        list(graph.nodes),
+        list(graph.inputs),
+        list(graph.outputs),
+        graph,
+        {key: flat[path] for key, path in layers.items()},
+    )
+    return share_classes(part)

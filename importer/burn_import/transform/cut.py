@@ -1,0 +1,224 @@
+"""A part of a model: what lies between values that the caller names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from burn_import.onnx.dims import identifier
+from burn_import.transform.errors import WrongOptions, unknown
+from burn_import.transform.sizes import Sizes
+from burn_ir.dim import Dim, Poly, symbol, symbols
+from burn_ir.errors import Problem
+from burn_ir.graph import Graph, Node
+from burn_ir.infer import infer
+from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.types import Type
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a model is cut; see :func:`begin_cut`."""
+
+    inputs: tuple[str, ...]
+    #: Those of ``inputs`` that the model's nodes make.
+    computed: tuple[str, ...]
+    #: What the file calls the inputs of the whole model.
+    given: tuple[str, ...]
+
+
+def begin_cut(
+    model: RawModel, inputs: Sequence[str], outputs: Sequence[str]
+) -> tuple[RawModel, Cut]:
+    """``model`` with other outputs, and what :func:`finish_cut` needs of it.
+
+    Nodes that neither the outputs nor the types of the inputs depend on are gone, so
+    that they need not be supported. The computed inputs are further outputs, after the
+    others, until the types of all values are known.
+
+    Raises:
+        WrongOptions: there is no value of some names, or one is named twice.
+    """
+    graph = model.graph
+    made = {name for node in graph.nodes for name in node.outputs if name}
+    stored = {*graph.constants, *graph.defaults}
+    problems = [*_unknown(graph, made, "an input", inputs)]
+    problems += _unknown(graph, made, "an output", outputs)
+    if problems:
+        raise WrongOptions(problems)
+    computed = tuple(name for name in inputs if name in made)
+    ends = tuple(outputs) or graph.outputs
+    replaced = [name for name in inputs if name in graph.constants]
+    types = {name: Type.of(graph.constants[name]).forget() for name in replaced}
+    kept = {
+        name: known
+        for name, known in {**graph.inputs, **types}.items()
+        if not inputs or name in inputs or name not in stored
+    }
+    constants = {**graph.constants, **graph.defaults}
+    defaults = {n: a for n, a in graph.defaults.items() if n in kept}
+    raw = replace(
+        graph,
+        inputs=kept,
+        outputs=(*ends, *computed),
+        nodes=_needed(graph, {*ends, *computed}),
+        constants={n: array for n, array in constants.items() if n not in kept},
+        defaults=defaults,
+    )
+    return replace(model, graph=raw), Cut(tuple(inputs), computed, tuple(kept))
+
+
+def _unknown(
+    graph: RawGraph, made: set[str], kind: str, names: Sequence[str]
+) -> Iterator[Problem]:
+    """What is wrong with ``names`` by themselves."""
+    known = [*graph.inputs, *graph.constants, *(n for n in made if n)]
+    found = set(known)
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield Problem(f"expected different names, got {kind} {name!r} twice")
+        elif name not in found:
+            yield unknown(f"{kind} among the values of the model", name, sorted(known))
+
+
+def _needed(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
+    """The nodes that ``names`` depend on; nodes may stand in any order."""
+    producers = {out: node for node in graph.nodes for out in node.outputs if out}
+    pending, seen = list(names), set(names)
+    kept: set[int] = set()
+    while pending:
+        node = producers.get(pending.pop())
+        if node is None or id(node) in kept:
+            continue
+        kept.add(id(node))
+        reads = set(_reads(node)) - seen
+        seen |= reads
+        pending += reads
+    return tuple(node for node in graph.nodes if id(node) in kept)
+
+
+def _reads(node: RawNode) -> Iterator[str]:
+    """The names that a node may read, those in its bodies included."""
+    yield from filter(None, node.inputs)
+    for body in node.attrs.values():
+        if isinstance(body, RawGraph):
+            yield from body.outputs
+            for inner in body.nodes:
+                yield from _reads(inner)
+
+
+def finish_cut(graph: Graph, cut: Cut) -> Graph:
+    """``graph``, the typed model of :func:`begin_cut`, from the cut's inputs on.
+
+    Extents are read from the new inputs where they have them.
+
+    Raises:
+        WrongOptions: the outputs depend on other inputs, or do not on one of these.
+    """
+    if not cut.inputs:
+        return graph
+    count = len(graph.outputs) - len(cut.computed)
+    unique = dict(zip(cut.given, graph.inputs, strict=True))
+    unique.update(zip(cut.computed, graph.outputs[count:], strict=True))
+    inputs = {unique[name]: name for name in cut.inputs}
+    whole = replace(graph, outputs=graph.outputs[:count])
+    types = _open_types(whole, inputs)
+    nodes, needed = _Cutting(whole, types).nodes()
+    _check(whole, cut, inputs, needed)
+    part = replace(
+        whole,
+        inputs=tuple(inputs),
+        nodes=tuple(nodes),
+        types=types,
+        defaults={n: d for n, d in whole.defaults.items() if n in inputs},
+    )
+    return infer(part)
+
+
+def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
+    """The types of new inputs: extents that none of them has as such get a name."""
+    types = {name: graph.types[name].forget() for name in inputs}
+    extents = [dim for known in types.values() for dim in known.shape or ()]
+    plain = {str(dim) for dim in extents if isinstance(dim, Poly)}
+    plain = {name for name in plain if name.isidentifier()}
+    taken = {name for dim in extents for name in symbols(dim)}
+    names: dict[Dim, Dim] = {}
+    for name, called in inputs.items():
+        for axis, dim in enumerate(types[name].shape or ()):
+            if not plain.issuperset(symbols(dim)) and dim not in names:
+                base = identifier(called[:40], "value")
+                names[dim] = symbol(_free(f"{base}_dim_{axis}", taken))
+    return {
+        name: (
+            known
+            if known.shape is None
+            else known.with_shape([names.get(dim, dim) for dim in known.shape])
+        )
+        for name, known in types.items()
+    }
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{name}_"
+    taken.add(name)
+    return name
+
+
+class _Cutting:
+    """Finds the nodes between the new inputs and the outputs."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Type]) -> None:
+        self.graph = graph
+        self.inputs = inputs
+        self.sizes = Sizes(graph, inputs)
+        self.outside = self._outside()
+
+    def _outside(self) -> set[str]:
+        """The values that depend on inputs that are not given any more."""
+        found = set(self.graph.inputs) - set(self.inputs)
+        for node in self.graph.nodes:
+            if not found.isdisjoint(node.inputs):
+                found.update(n for n in node.outputs if n and n not in self.inputs)
+        return found
+
+    def nodes(self) -> tuple[list[Node], set[str]]:
+        """The nodes, and all names that they and the outputs read."""
+        needed = set(self.graph.outputs)
+        kept: list[Node] = []
+        for node in reversed(self.graph.nodes):
+            wanted = [n for n in node.outputs if n in needed and n not in self.inputs]
+            if not wanted:
+                continue
+            for one in reversed(self.instead(node, wanted)):
+                kept.append(one)
+                needed.update(name for name in one.inputs if name is not None)
+        kept.reverse()
+        return kept, needed
+
+    def instead(self, node: Node, wanted: Iterable[str]) -> list[Node]:
+        """``node``, or nodes that read the extents it makes from the new inputs."""
+        if not self.outside.isdisjoint(node.inputs):
+            made = [self.sizes.nodes(name) for name in wanted]
+            if all(nodes is not None for nodes in made):
+                return [one for nodes in made if nodes is not None for one in nodes]
+        outputs = tuple(
+            f"{name}_inside" if name in self.inputs else name for name in node.outputs
+        )
+        return [node if outputs == node.outputs else replace(node, outputs=outputs)]
+
+
+def _check(graph: Graph, cut: Cut, inputs: Mapping[str, str], needed: set[str]) -> None:
+    called = dict(zip(graph.inputs, cut.given, strict=True))
+    problems = [
+        Problem(f"expected outputs that need the named inputs alone, they need {n!r}")
+        for name, n in called.items()
+        if name in needed and name not in inputs
+    ]
+    problems += [
+        Problem(f"expected inputs that the outputs depend on, got {inputs[name]!r}")
+        for name in inputs
+        if name not in needed and name not in graph.inputs
+    ]
+    if problems:
+        raise WrongOptions(problems)

@@ -1,0 +1,176 @@
+"""A model that computes in another floating dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.dtypes import DType
+from burn_import.transform.angles import angles
+from burn_import.transform.rounding import rounded
+from burn_ir.blame import blamed
+from burn_ir.containers import MapType, OptionalType, SequenceType, kind_of
+from burn_ir.dim import counting_unnamed
+from burn_ir.graph import Constants, Graph, Node
+from burn_ir.infer import bind_bodies, infer, infer_op
+from burn_ir.op import Op
+from burn_ir.ops.cast import Cast
+from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.types import Type
+
+#: The dtypes that become another one. Those of 8 bits and fewer are storage.
+KINDS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+#: Operators of which some operands are counted or measured with, not computed on:
+#: rounding them would make other sizes, or other elements. They take float32.
+EXACT: Mapping[str, Sequence[int]] = {
+    "DynamicQuantizeLinear": (0,),
+    "NonMaxSuppression": (0, 1, 3, 4),
+    "QLinearConv": (1, 4, 6),
+    "QLinearMatMul": (1, 4, 6),
+    "Range": (0, 1, 2),
+    "Resize": (1, 2),
+}
+#: Classical models hold thresholds and coefficients in float32; they take that.
+EXACT_DOMAINS = frozenset({"ai.onnx.ml"})
+#: Attributes that hold the number of a dtype.
+NUMBERED = frozenset({"to", "dtype", "output_datatype", "output_dtype"})
+NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
+
+
+def in_precision(graph: Graph, name: str) -> Graph:
+    """``graph`` with its inputs, outputs, weights and nodes in the dtype ``name``.
+
+    What is float16, bfloat16, float32 or float64 becomes that; integers, bools and
+    texts stay. Finite numbers stay finite: what is beyond the dtype becomes its largest
+    number. A node that has to be exact gets float32, by casts around it, and so do
+    angles that are computed from integers (rotary embedding).
+
+    Raises:
+        InvalidModel: a node cannot compute in that dtype; names the node.
+    """
+    with counting_unnamed():
+        result = _Conversion(graph, np.dtype(getattr(dtypes, name))).run(graph)
+    return infer(result)
+
+
+class _Conversion:
+    def __init__(self, graph: Graph, target: DType) -> None:
+        self.target = target
+        self.opsets = graph.opsets
+        self.old = graph.constants
+        self.constants = Constants()
+        self.constants.source.update(self.old.source)
+        self.constants.literals |= self.old.literals
+        for name, array in self.old.items():
+            is_kind = array.dtype in KINDS
+            self.constants.add(name, rounded(array, target) if is_kind else array)
+        self.exact_constants: dict[str, str] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        """``graph``, which may be a body, in the dtype."""
+        types = {name: self.type(graph.types[name]) for name in graph.inputs}
+        kept = angles(graph)
+        nodes: list[Node] = []
+        for node in graph.nodes:
+            with blamed(node, self.opsets):
+                nodes += self.converted(node, types, id(node) in kept)
+        used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
+        return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)
+
+    def type(self, known: Type) -> Type:
+        """``known`` in the dtype."""
+        if known.dtype not in KINDS or isinstance(known, MapType):
+            return known
+        if isinstance(known, SequenceType | OptionalType):
+            element = self.type(known.element)
+            return replace(known, dtype=element.dtype, element=element)
+        return known.with_dtype(self.target)
+
+    def converted(
+        self, node: Node, types: dict[str, Type], is_angle: bool
+    ) -> list[Node]:
+        """``node``, with casts before and after it where it needs them."""
+        before: list[Node] = []
+        inputs = list(node.inputs)
+        for position, name in enumerate(inputs):
+            if name is not None and (is_angle or _is_exact(node.op, position)):
+                inputs[position] = self.exact(name, node, types, before)
+        op = node.op if is_angle else self.op(node.op)
+        operands = [None if n is None else self.known(n, types) for n in inputs]
+        op = bind_bodies(op, operands)
+        results = infer_op(op, operands)
+        after: list[Node] = []
+        outputs = list(node.outputs)
+        for position, (name, result) in enumerate(
+            zip(node.outputs, results, strict=False)
+        ):
+            if name is None:
+                continue
+            types[name] = self.type(result)
+            if types[name].dtype != result.dtype and kind_of(result) == "tensor":
+                outputs[position] = f"{name}_{dtypes.name_of(result.dtype)}"
+                types[outputs[position] or ""] = result
+                cast = Cast(NUMBERS[self.target])
+                after.append(_beside(node, cast, outputs[position], name))
+        made = replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs))
+        return [*before, made, *after]
+
+    def known(self, name: str, types: Mapping[str, Type]) -> Type:
+        return types.get(name) or Type.of(self.constants[name])
+
+    def exact(
+        self, name: str, node: Node, types: dict[str, Type], before: list[Node]
+    ) -> str:
+        """The name of an operand in float32, or ``name`` if it is of no such kind."""
+        if name not in types:
+            return self.exact_constant(name)
+        if types[name].dtype not in KINDS or kind_of(types[name]) != "tensor":
+            return name
+        if types[name].dtype == dtypes.float32:
+            return name
+        exact = f"{name}_float32"
+        if exact not in types:
+            cast = _beside(node, Cast(NUMBERS[dtypes.float32]), name, exact)
+            before.append(cast)
+        types[exact] = types[name].with_dtype(dtypes.float32)
+        return exact
+
+    def exact_constant(self, name: str) -> str:
+        array = self.old[name]
+        if array.dtype not in KINDS or self.target == dtypes.float32:
+            return name
+        if name not in self.exact_constants:
+            made = rounded(array, dtypes.float32)
+            stored = self.constants.add(f"{name}_float32", made)
+            if name in self.old.literals:
+                self.constants.literals.add(stored)
+            self.exact_constants[name] = stored
+        return self.exact_constants[name]
+
+    def op(self, op: Op) -> Op:
+        """``op`` with attributes that say or hold the dtype; its bodies converted."""
+        new: dict[str, Any] = {n: self.run(b) for n, b in op.bodies().items()}
+        if op.onnx == "BitCast" or op.domain in EXACT_DOMAINS:
+            return op
+        for one in fields(op):  # type: ignore[arg-type]
+            value = getattr(op, one.name)
+            if one.name in NUMBERED and ELEMENT_TYPES.get(value) in KINDS:
+                new[one.name] = NUMBERS[self.target]
+            elif isinstance(value, np.ndarray) and value.dtype in KINDS:
+                new[one.name] = rounded(value, self.target)
+        return replace(op, **new) if new else op  # type: ignore[type-var]
+
+
+def _is_exact(op: Op, position: int) -> bool:
+    if op.domain in EXACT_DOMAINS:
+        return True
+    return not op.domain and position in EXACT.get(op.onnx, ())
+
+
+def _beside(node: Node, op: Op, source: str | None, result: str) -> Node:
+    """A node of ``op`` in the scope of ``node``."""
+    return Node(op, (source,), (result,), "", node.scope, node.classes)

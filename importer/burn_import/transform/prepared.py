@@ -1,0 +1,96 @@
+"""From a model as written to the typed graph that the caller wants of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from burn_import.options import ALL, DTYPES, Extents, Options
+from burn_import.transform.cut import begin_cut, finish_cut
+from burn_import.transform.errors import WrongOptions, unknown
+from burn_import.transform.precision import in_precision
+from burn_import.transform.shapes import reshaped_model, with_shapes
+from burn_ir import build
+from burn_ir.errors import InvalidModel, Problem
+from burn_ir.graph import Graph
+from burn_ir.infer import infer
+from burn_ir.raw import RawModel
+
+
+def prepared(model: RawModel, options: Options) -> Graph:
+    """The typed graph of ``model``, with the shapes, cut and dtype of ``options``.
+
+    Raises:
+        WrongOptions: the options contradict the model; all reasons are listed.
+        UnsupportedModel, InvalidModel: as :func:`burn_ir.build` does.
+    """
+    given = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
+    later = {n: s for n, s in options.shapes.items() if n not in given}
+    _check_inputs(model, options)
+    try:
+        graph = _cut(reshaped_model(model, given) if given else model, options)
+        if later:
+            graph = _reshaped(graph, options.inputs, later)
+    except InvalidModel as error:
+        if not options.shapes:
+            raise
+        # The file may be sound and the shapes wrong: the place alone does not say so.
+        hint = "the shapes that were asked for may not fit"
+        problems = [_hinted(problem, hint) for problem in error.problems]
+        raise InvalidModel(problems) from error
+    return graph if options.dtype is None else in_precision(graph, options.dtype)
+
+
+def _hinted(problem: Problem, hint: str) -> Problem:
+    return replace(problem, hint=problem.hint or hint)
+
+
+def _cut(model: RawModel, options: Options) -> Graph:
+    if not options.inputs and not options.outputs:
+        return build(model)
+    raw, cut = begin_cut(model, options.inputs, options.outputs)
+    return finish_cut(build(raw), cut)
+
+
+def _reshaped(
+    graph: Graph, inputs: Sequence[str], shapes: Mapping[str, Extents]
+) -> Graph:
+    """``graph`` with shapes of inputs that the cut made."""
+    names = dict(zip(inputs, graph.inputs, strict=True))
+    wanted = {names[name]: extents for name, extents in shapes.items()}
+    types = with_shapes({name: graph.types[name] for name in graph.inputs}, wanted)
+    return infer(replace(graph, types={**graph.types, **types}))
+
+
+def _check_inputs(model: RawModel, options: Options) -> None:
+    """Return if shapes are given for inputs alone."""
+    inputs = options.inputs or tuple(model.graph.inputs)
+    problems = [
+        unknown("an input to give a shape", name, inputs)
+        for name in options.shapes
+        if name not in inputs
+    ]
+    if problems:
+        raise WrongOptions(problems)
+
+
+def check_options(options: Options) -> None:
+    """Return if the options make sense by themselves, whatever the model is.
+
+    Raises:
+        WrongOptions: there is no such pass or dtype; all that is wrong is listed.
+    """
+    from burn_import.passes import pass_names
+
+    problems = []
+    known = [ALL, *pass_names()]
+    for name in options.passes or ():
+        if name not in known:
+            problem = unknown("a pass", name, known)
+            hint = problem.hint or f"there are {', '.join(known)}"
+            problems.append(Problem(problem.message, hint=hint))
+    if options.dtype is not None and options.dtype not in DTYPES:
+        message = f"expected a dtype among {', '.join(DTYPES)}, got {options.dtype!r}"
+        problems.append(Problem(message))
+    if problems:
+        raise WrongOptions(problems)

@@ -1,0 +1,164 @@
+"""The extents of inputs, as the caller fixes and names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from burn_import.options import Extents, is_extent
+from burn_import.transform.errors import WrongOptions
+from burn_ir.containers import kind_of
+from burn_ir.dim import Dim, Poly, bind, symbol, symbols
+from burn_ir.errors import Problem
+from burn_ir.raw import RawModel
+from burn_ir.types import Type
+
+
+def with_shapes(
+    types: Mapping[str, Type], wanted: Mapping[str, Extents]
+) -> dict[str, Type]:
+    """``types`` of inputs by name, those in ``wanted`` with these extents.
+
+    An extent that the file leaves open may become a number or get another name, and is
+    the same everywhere: what ``batch`` becomes in one input it becomes in all of them.
+
+    Raises:
+        WrongOptions: an extent contradicts the file or another one; all are listed.
+    """
+    run = _Shaping(types)
+    for name, extents in wanted.items():
+        run.take(name, extents)
+    result = {name: run.bound(known) for name, known in types.items()}
+    for name, extents in wanted.items():
+        result[name] = run.settled(name, result[name], extents)
+    if run.problems:
+        raise WrongOptions(run.problems)
+    return result
+
+
+def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
+    """``model`` with ``wanted`` extents of its inputs.
+
+    Raises:
+        WrongOptions: as :func:`with_shapes` does, or a default has another shape.
+    """
+    graph = model.graph
+    inputs = with_shapes(graph.inputs, wanted)
+    problems = [
+        _differs(name, shown(inputs[name]), str(list(array.shape)), "its default has")
+        for name, array in graph.defaults.items()
+        if not _fits(inputs[name], array.shape)
+    ]
+    if problems:
+        raise WrongOptions(problems)
+    return replace(model, graph=replace(graph, inputs=inputs))
+
+
+def _fits(known: Type, shape: tuple[int, ...]) -> bool:
+    if known.shape is None:
+        return True
+    return len(known.shape) == len(shape) and all(
+        not isinstance(a, int) or a == b
+        for a, b in zip(known.shape, shape, strict=True)
+    )
+
+
+def _differs(name: str, got: str, expected: str, reason: str) -> Problem:
+    return Problem(f"input {name!r}: expected {expected}, as {reason}, got {got}")
+
+
+def shown(known: Type) -> str:
+    """The shape of ``known`` as people write it: ``[batch, 3]``."""
+    return f"[{', '.join(map(str, known.shape or ()))}]"
+
+
+class _Shaping:
+    """What the symbols of the file's inputs become, and what contradicts that."""
+
+    def __init__(self, types: Mapping[str, Type]) -> None:
+        self.types = types
+        self.values: dict[str, Dim] = {}
+        #: The input that decided what each symbol becomes.
+        self.deciders: dict[str, str] = {}
+        self.problems: list[Problem] = []
+
+    def take(self, name: str, extents: Extents) -> None:
+        """Note what ``extents`` mean for the symbols of an input."""
+        wrong = [extent for extent in extents if not is_extent(extent)]
+        if wrong:
+            message = f"expected numbers and names as extents, got {wrong[0]!r}"
+            self.problems.append(Problem(f"input {name!r}: {message}"))
+            return
+        known = self.types[name]
+        if kind_of(known) != "tensor":
+            message = f"expected a tensor to give a shape, got {known.name}"
+            self.problems.append(Problem(f"input {name!r}: {message}"))
+            return
+        if known.shape is None:
+            return
+        if len(known.shape) != len(extents):
+            expected = f"{len(known.shape)} extents {shown(known)}"
+            got = f"{len(extents)}: {_listed(extents)}"
+            self.problems.append(_differs(name, got, expected, "the file has"))
+            return
+        for axis, (old, extent) in enumerate(zip(known.shape, extents, strict=True)):
+            self.decide(name, axis, old, _dim(extent))
+
+    def decide(self, name: str, axis: int, old: Dim, new: Dim) -> None:
+        """Note that the extent ``old`` of an input's axis is to be ``new``."""
+        where = f"{name!r}, axis {axis}"
+        if isinstance(old, int):
+            if old != new:
+                message = f"expected {old}, as the file has, got {new}"
+                self.problems.append(Problem(f"input {where}: {message}"))
+            return
+        if (one := _plain(old)) is None:
+            return  # an expression is compared when its symbols are known
+        first = self.values.setdefault(one, new)
+        decider = self.deciders.setdefault(one, name)
+        if first != new:
+            reason = f"{one!r} is in input {decider!r}"
+            message = f"expected {first}, as {reason}, got {new}"
+            self.problems.append(Problem(f"input {where}: {message}"))
+
+    def bound(self, known: Type) -> Type:
+        """``known`` with what its symbols become."""
+        if known.shape is None:
+            return known
+        return known.with_shape([self.bind(dim) for dim in known.shape])
+
+    def bind(self, dim: Dim) -> Dim:
+        """``dim`` with what its symbols become."""
+        names = {name: symbol(name) for name in symbols(dim)}
+        result: Dim = bind(dim, {**names, **self.values})
+        return result
+
+    def settled(self, name: str, known: Type, extents: Extents) -> Type:
+        """``known`` with ``extents``: where the file has expressions, and all of them
+        where it has no shape."""
+        if self.problems:
+            return known
+        if known.shape is None:
+            return known.with_shape([_dim(extent) for extent in extents])
+        dims = []
+        for axis, (old, extent) in enumerate(zip(known.shape, extents, strict=True)):
+            new = _dim(extent)
+            if isinstance(old, int) and old != new:
+                message = f"expected {old}, as follows from the others, got {new}"
+                self.problems.append(Problem(f"input {name!r}, axis {axis}: {message}"))
+            dims.append(new)
+        return known.with_shape(dims)
+
+
+def _listed(extents: Extents) -> str:
+    return f"[{', '.join(map(str, extents))}]"
+
+
+def _dim(extent: int | str) -> Dim:
+    return symbol(extent) if isinstance(extent, str) else int(extent)
+
+
+def _plain(dim: Dim) -> str | None:
+    """The symbol that ``dim`` is, None if it is an expression of some."""
+    names = list(symbols(dim))
+    return names[0] if isinstance(dim, Poly) and dim == symbol(names[0]) else None

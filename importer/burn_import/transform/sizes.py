@@ -1,0 +1,74 @@
+"""Extents that are read from other values than the file reads them from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.cast import Cast
+from burn_ir.ops.shape import Concat, Reshape, Shape
+from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.types import Type
+
+_INT64 = next(n for n, dtype in ELEMENT_TYPES.items() if dtype == np.int64)
+
+
+class Sizes:
+    """Makes nodes that read extents from ``inputs``, for values of ``graph``."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[str, Type]) -> None:
+        self.graph = graph
+        #: For each extent, an input and an axis that have it.
+        self.places: dict[Dim, tuple[str, int]] = {}
+        for name, known in inputs.items():
+            for axis, dim in enumerate(known.shape or ()):
+                self.places.setdefault(dim, (name, axis))
+
+    def nodes(self, name: str) -> list[Node] | None:
+        """Nodes that make the value ``name``; None if its contents are not known.
+
+        They are known if inference found that it holds numbers, and extents that the
+        inputs have.
+        """
+        known = self.graph.types[name].known
+        if known is None or known.size == 0:
+            return None
+        dims: list[Dim] = list(known.reshape(-1))
+        if any(self.place(dim) is None and not _is_number(dim) for dim in dims):
+            return None
+        parts = [self.part(f"{name}_{i}", dim) for i, dim in enumerate(dims)]
+        nodes = [node for node, _ in parts if node is not None]
+        joined, shaped = f"{name}_joined", f"{name}_shaped"
+        operands = tuple(operand for _, operand in parts)
+        nodes.append(Node(Concat(0), operands, (joined,)))
+        shape = self.number(f"{name}_shape", *known.shape)
+        nodes.append(Node(Reshape(), (joined, shape), (shaped,)))
+        dtype = self.graph.types[name].dtype
+        to = next(n for n, known in ELEMENT_TYPES.items() if known == dtype)
+        return [*nodes, Node(Cast(to), (shaped,), (name,))]
+
+    def place(self, dim: Dim) -> tuple[str, int] | None:
+        """An input and an axis with the extent ``dim``."""
+        return None if _is_number(dim) else self.places.get(dim)
+
+    def part(self, name: str, dim: Dim) -> tuple[Node | None, str]:
+        """The node that makes a vector of ``dim`` alone, if it takes one; its name."""
+        place = self.place(dim)
+        if place is None:
+            return None, self.number(name, int(dim))
+        source, axis = place
+        return Node(Shape(axis, axis + 1), (source,), (name,)), name
+
+    def number(self, name: str, *values: int) -> str:
+        """The name of a stored vector."""
+        array = np.array(values, np.int64)
+        stored = self.graph.constants.add(name, array)
+        self.graph.constants.literals.add(stored)
+        return stored
+
+
+def _is_number(dim: Dim) -> bool:
+    return isinstance(dim, int | np.integer | np.bool_)

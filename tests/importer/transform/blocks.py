@@ -1,0 +1,101 @@
+"""A small model of two layers, and what the tests of options ask of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from onnx import helper
+
+import burn
+from burn_import import Options, load
+from burn_import.cli.command import burn_import as command
+from burn_import.pipeline import import_model
+from burn_import.transform import WrongOptions
+from tests.importer.onnx_files import graph, model, saved, stored
+
+RNG = np.random.default_rng(11)
+WIDTH = 6
+#: What the first of two layers makes.
+MIDDLE = "/enc/0/y"
+
+
+def weight(*shape: int) -> Any:
+    """Random float32."""
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+WEIGHTS = {
+    "enc.0.lin.weight": weight(WIDTH, WIDTH),
+    "enc.0.lin.bias": weight(WIDTH),
+    "enc.1.lin.weight": weight(WIDTH, WIDTH),
+    "enc.1.lin.bias": weight(WIDTH),
+    "head.weight": weight(3, WIDTH),
+}
+X = weight(2, 4, WIDTH)
+
+
+def two_blocks(folder: Path) -> Path:
+    """Two dense layers with a residual, heads split by the extents of ``x``."""
+    nodes = []
+    before = "x"
+    for n in (0, 1):
+        place = f"/enc/enc.{n}"
+        turned, dense = f"{place}/t", f"{place}/lin/Gemm_output_0"
+        nodes += [
+            helper.make_node("Transpose", [f"enc.{n}.lin.weight"], [turned]),
+            helper.make_node("MatMul", [before, turned], [f"{place}/m"]),
+            helper.make_node("Add", [f"{place}/m", f"enc.{n}.lin.bias"], [dense]),
+            helper.make_node("Tanh", [dense], [f"{place}/a"]),
+            helper.make_node("Add", [f"{place}/a", before], [f"/enc/{n}/y"]),
+        ]
+        before = f"/enc/{n}/y"
+    nodes += [
+        helper.make_node("Shape", ["x"], ["shape"], start=0, end=2),
+        helper.make_node("Concat", ["shape", "heads"], ["split"], axis=0),
+        helper.make_node("Reshape", [before, "split"], ["parts"]),
+        helper.make_node("ReduceMean", ["parts"], ["mean"], axes=[2], keepdims=0),
+        helper.make_node("Relu", ["mean"], ["y"]),
+    ]
+    arrays = {**WEIGHTS, "heads": np.array([2, 3])}
+    tensors = tuple(stored(n, a) for n, a in arrays.items() if n != "head.weight")
+    shape = {"x": ["batch", "seq", WIDTH]}
+    return saved(folder / "net.onnx", model(graph(nodes, shape, ("y",), tensors)))
+
+
+def blocks(x: Any, first: int = 0) -> Any:
+    """What the dense layers from ``first`` on compute."""
+    for n in range(first, 2):
+        dense = x @ WEIGHTS[f"enc.{n}.lin.weight"].T + WEIGHTS[f"enc.{n}.lin.bias"]
+        x = np.tanh(dense) + x
+    return x
+
+
+def head(x: Any) -> Any:
+    """What comes after the dense layers."""
+    return np.maximum(x.reshape(*x.shape[:2], 2, 3).mean(2), 0)
+
+
+def close(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    """Return nothing if they are equal to some digits."""
+    found = np.asarray(found, np.float64)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def computed(path: Path, x: Any, **options: Any) -> Any:
+    """What the model gives for ``x``, with these options."""
+    net: Any = load(path, Options(**options))
+    return net(burn.tensor(x)).numpy()
+
+
+def run(*args: str | Path) -> Result:
+    """The answer of the command line."""
+    return CliRunner().invoke(command, [str(arg) for arg in args])
+
+
+def wrong(path: Path, **options: Any) -> list[str]:
+    """The problems that options are refused with."""
+    with pytest.raises(WrongOptions) as caught:
+        import_model(path, Options(**options))
+    return [str(problem) for problem in caught.value.problems]
