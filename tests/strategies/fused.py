@@ -43,3 +43,14 @@ def groups(draw: Draw, version: int) -> Example:
     size = extents(draw, 1, 3, least=2, most=4)
     attrs = {**attributes(draw, epsilon=0.03), "num_groups": count}
     return example(attrs, [floats(draw, (2, channels, *size))])
+
+
+@case("Roll", domain="burn")
+def rolled(draw: Draw, version: int) -> Example:
+    shape = extents(draw, 1, 4)
+    axes = draw(
+        st.lists(st.integers(0, len(shape) - 1), min_size=1, max_size=3, unique=True)
+    )
+    shifts = tuple(draw(st.integers(-7, 7)) for _ in axes)
+    attrs = {"axes": tuple(axes), "shifts": shifts}
+    return Example(attrs, [floats(draw, shape)])

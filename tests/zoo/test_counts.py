@@ -37,7 +37,7 @@ RECOVERED = frozenset(
             "HardSwish",
         ),
         *("InstanceNormalization", "LSTM", "LayerNormalization", "Linear", "Mish"),
-        *("QuickGelu", "RMSNormalization", "RNN", "RotaryEmbedding", "Softmax"),
+        *("QuickGelu", "RMSNormalization", "RNN", "Roll", "RotaryEmbedding", "Softmax"),
         *("Softplus", "SpaceToDepth", "Swish"),
     }
 )

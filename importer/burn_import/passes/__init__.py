@@ -9,33 +9,51 @@ from collections.abc import Iterable, Sequence
 from sys import modules
 
 from burn_import.passes.attention import attention
+from burn_import.passes.clip import clip
+from burn_import.passes.conv_bias import conv_bias
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.elu import elu
+from burn_import.passes.expansions import expansions
+from burn_import.passes.fold_batch_norm import fold_batch_norm
 from burn_import.passes.fold_branches import fold_branches
 from burn_import.passes.fold_constants import fold_constants
 from burn_import.passes.gelu import gelu
 from burn_import.passes.group_norm import group_norm
+from burn_import.passes.hard_sigmoid import hard_sigmoid
 from burn_import.passes.hard_swish import hard_swish
 from burn_import.passes.identities import identities
+from burn_import.passes.instance_norm import instance_norm
 from burn_import.passes.layer_norm import layer_norm
+from burn_import.passes.leaky_relu import leaky_relu
 from burn_import.passes.linear import linear
+from burn_import.passes.linear_rows import linear_rows
 from burn_import.passes.lookups import lookups
 from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
+from burn_import.passes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.placement import placement
+from burn_import.passes.prelu import prelu
 from burn_import.passes.products import products
 from burn_import.passes.recurrent import recurrent
 from burn_import.passes.recurrent_cells import recurrent_cells
+from burn_import.passes.reductions import reductions
 from burn_import.passes.repeat_kv import repeat_kv
+from burn_import.passes.repetitions import repetitions
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
+from burn_import.passes.roll import roll
 from burn_import.passes.rope import rope
 from burn_import.passes.rotations import rotations
 from burn_import.passes.silu import silu
+from burn_import.passes.softmax import softmax
 from burn_import.passes.softplus import softplus
+from burn_import.passes.softsign import softsign
 from burn_import.passes.splits import splits
 from burn_import.passes.stacks import stacks
+from burn_import.passes.strided_views import strided_views
 from burn_import.passes.turns import turns
+from burn_import.passes.uniform_lookups import uniform_lookups
 from burn_import.passes.windows import windows
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -51,17 +69,34 @@ PASSES: tuple[Pass, ...] = (
     splits,
     turns,
     movements,
+    repetitions,
+    strided_views,
+    expansions,
     layer_norm,
     rms_norm,
     group_norm,
+    instance_norm,
     identities,
+    clip,
     gelu,
     silu,
     hard_swish,
+    hard_sigmoid,
+    leaky_relu,
+    prelu,
+    elu,
+    softmax,
     softplus,
+    softsign,
     mish,
+    conv_bias,
     linear,
     recurrent_cells,
+    linear_rows,
+    roll,
+    pixel_shuffle,
+    reductions,
+    uniform_lookups,
     lookups,
     stacks,
     windows,
@@ -75,7 +110,7 @@ PASSES: tuple[Pass, ...] = (
 
 #: Passes that run if they are asked for by name, behind those above: they change what
 #: can be done with the model.
-OPTIONAL_PASSES: tuple[Pass, ...] = ()
+OPTIONAL_PASSES: tuple[Pass, ...] = (fold_batch_norm,)
 
 #: What one pass finds may be work for an earlier one; more rounds found nothing more.
 ROUNDS = 3

@@ -81,21 +81,17 @@ def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
 
 def integers(graph: Graph, values: list[int]) -> str:
     """The name of a stored vector, one for equal contents: so readers are merged."""
-    name, array = f"int64{values}", np.array(values, np.int64)
-    while name in graph.types:
-        name += "_"
-    stored = graph.constants.get(name)
-    if stored is not None and equal(stored, array):
-        return name
-    name = graph.constants.add(name, array)
-    graph.constants.literals.add(name)
-    return name
+    return literal(graph, f"int64{values}", np.array(values, np.int64))
 
 
 def number(graph: Graph, value: float, dtype: np.dtype[Any]) -> str:
-    """The name of a stored scalar, one for equal numbers."""
+    """The name of a stored number without axes, one for each dtype."""
     array = np.array(value, dtype)
-    name = f"{dtype}({array[()]!s})"
+    return literal(graph, f"{dtype}({array[()]!s})", array)
+
+
+def literal(graph: Graph, name: str, array: Array) -> str:
+    """The name of an array that no file has, which is ``name`` if that is free."""
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)

@@ -10,6 +10,7 @@ from burn import Tensor
 from burn.backend.cpu import HOST
 from burn.dtypes import bool_, is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
+from burn_import.passes.pattern import stands_for
 from burn_import.passes.rewrite import made, rename
 from burn_import.structure.homes import is_dotted, original
 from burn_ir.blame import FAULTS, blamed
@@ -24,6 +25,8 @@ TOTAL_BYTES = 2**30
 #: and how many numbers are not worth that.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
+#: What has a weight that it multiplies by.
+SCALING = frozenset({"LayerNormalization", "Mul", "RMSNormalization"})
 #: Results that are views of the operand, or one element seen many times.
 VIEWS = frozenset(
     {
@@ -55,9 +58,9 @@ def fold_constants(graph: Graph) -> Graph:
     Folded are deterministic nodes without bodies whose operands are all constants, and
     integers that shape arithmetic led to. What would hold too much memory stays a node,
     and so does a layer, which keeps its weights, what computes with weights that
-    PyTorch's exporters named, what makes quantised weights larger numbers, and what
-    cannot be computed: it fails when the model runs, if it ever comes to it. Windows
-    and filters stay formulas.
+    PyTorch's exporters named, what makes quantised weights larger numbers, a weight
+    plus 1 that scales, and what cannot be computed: it fails when the model runs, if it
+    ever comes to it. Windows and filters stay formulas.
     """
     folding = _Folding(graph)
     kept = [node for node in graph.nodes if not folding.take(node)]
@@ -75,6 +78,7 @@ class _Folding:
         self.values = made(graph)
         self.aliases: dict[str, str] = {}
         self.left = TOTAL_BYTES
+        self.users = graph.users()
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""
@@ -126,7 +130,9 @@ class _Folding:
             return False
         if self.is_layer(node, operands) or self.widens(node, operands):
             return False
-        return self.fits(node) and not self.trains(node, operands)
+        if self.is_gain(node, operands) or self.trains(node, operands):
+            return False
+        return self.fits(node)
 
     def trains(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node computes with a weight that the file calls by its key."""
@@ -135,6 +141,25 @@ class _Folding:
         arrays = {n: self.constants[n] for n in operands if n is not None}
         named = (n for n in arrays if is_dotted(original(self.graph, n)))
         return any(is_float(arrays[n].dtype) and arrays[n].size > 1 for n in named)
+
+    def is_gain(self, node: Node, operands: list[str | None]) -> bool:
+        """Whether the node adds 1 to a weight that scales features, as Gemma does.
+
+        What is trained, and what a record has, is the weight and not the sum.
+        """
+        if node.op.onnx != "Add" or node.op.domain:
+            return False
+        users = self.users.get(node.output, [])
+        scales = all(user.op.onnx in SCALING for user in users)
+        if not users or not scales or node.output in self.graph.outputs:
+            return False
+        for one, weight in (operands, operands[::-1]):
+            if one is None or weight is None or self.is_literal(weight):
+                continue
+            stored = self.constants[weight]
+            if is_float(stored.dtype) and stored.ndim == 1 and stored.size > 1:
+                return stands_for(self.constants[one], 1.0)
+        return False
 
     def widens(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node makes a stored array of small numbers a larger one."""

@@ -95,7 +95,7 @@ def _groups(found: Found, search: Search) -> int | None:
     return groups if groups > 0 and channels % groups == 0 else None
 
 
-def _vector(label: str, found: Found, search: Search) -> str | None:
+def channel_vector(label: str, found: Found, search: Search) -> str | None:
     """The stored weight of each channel as a vector; None if it is no such weight."""
     name = found.values[label]
     x, array = search.graph.type(found.values["x"]), search.array(name)
@@ -118,7 +118,7 @@ def _with(*labels: str) -> Build:
         x = found.values["x"]
         if not labels:
             return GroupNorm(num_groups=groups, epsilon=epsilon), (x,)
-        weights = [_vector(label, found, search) for label in labels]
+        weights = [channel_vector(label, found, search) for label in labels]
         given = tuple(name for name in weights if name is not None)
         if len(given) != len(weights):
             return None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from burn.dtypes import is_float
 from burn_import.passes.arrays import derive
 from burn_import.passes.rewrite import changed, common_scope
 from burn_import.structure.homes import is_key
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Conv1D, Linear
+from burn_ir.ops.shape import Transpose
 from burn_ir.types import Array
 
 
@@ -17,7 +20,9 @@ def linear(graph: Graph) -> Graph:
     """``graph`` with ``Linear`` for ``MatMul`` and ``Gemm`` with a stored matrix.
 
     An ``Add`` of a stored vector, one element for each column, becomes the bias if
-    nothing else needs the product. Results may differ by rounding.
+    nothing else needs the product. Axes of extent 1 before the columns are taken off
+    it. The factors of ``Gemm`` become part of the weights, and a number that it adds a
+    bias of that number. Results may differ by rounding.
     """
     rewriter = _Rewriter(graph)
     for node in graph.nodes:
@@ -87,17 +92,21 @@ class _Rewriter:
         attrs = node.op.attrs()
         x, name, term = (*node.inputs, None)[:3]
         weight = self.stored(name)
-        if weight is None or weight.ndim != 2 or attrs["transA"] or name is None:
+        if weight is None or weight.ndim != 2 or name is None:
             return node
         outer = weight.shape[0 if attrs["transB"] else 1]
-        if term is not None and not self.is_bias(term, outer):
+        bias = None if term is None else self.term(term, outer)
+        if term is not None and bias is None:
             return node
         plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
-        if plain and not attrs["transB"] and self.is_kept(name):
-            return self.unturned(node, [x, name] if term is None else [x, name, term])
+        straight = not attrs["transA"] and not attrs["transB"]
+        if plain and straight and self.is_kept(name):
+            return self.unturned(node, [x, name] if bias is None else [x, name, bias])
         inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
-        if term is not None:
-            inputs.append(self.derive(term, attrs["beta"], False))
+        if bias is not None:
+            inputs.append(self.derive(bias, attrs["beta"], False))
+        if attrs["transA"]:
+            inputs[0] = self.turned(node)
         return replace(node, op=Linear(), inputs=tuple(inputs))
 
     def is_kept(self, name: str) -> bool:
@@ -115,18 +124,43 @@ class _Rewriter:
             return node
         return replace(node, op=Conv1D(), inputs=tuple(inputs))
 
-    def is_bias(self, name: str | None, outer: int) -> bool:
+    def turned(self, node: Node) -> str:
+        """The name of the first operand of ``node``, transposed in front of it."""
+        name = f"{node.output}.turned"
+        while name in self.graph.types or name in self.graph.constants:
+            name += "_"
+        op = Transpose(perm=(1, 0))
+        self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
+        return name
+
+    def term(self, name: str, outer: int) -> str | None:
+        """The bias that a term of ``Gemm`` is: one number is that of all columns."""
         array = self.stored(name)
-        return array is not None and array.shape == (outer,)
+        if array is not None and array.size == 1 and array.ndim <= 2 and outer != 1:
+            same = np.full(outer, array.reshape(()), array.dtype)
+            return derive(self.graph, name, same, f".repeated_{outer}")
+        return self.vector(name, outer, 2)
+
+    def vector(self, name: str | None, outer: int, rank: int) -> str | None:
+        """The bias of that many columns which a stored array of that rank is."""
+        array = self.stored(name)
+        if array is None or name is None or not 0 < array.ndim <= rank:
+            return None
+        if array.shape != (1,) * (array.ndim - 1) + (outer,):
+            return None
+        return derive(self.graph, name, array.reshape(-1), ".vector")
 
     def with_bias(self, node: Node) -> Node:
-        for name, bias in (node.inputs, node.inputs[::-1]):
+        for name, term in (node.inputs, node.inputs[::-1]):
             product = None if name is None else self.products.get(name)
             if name is None or product is None or self.uses[name] != 1:
                 continue
-            weight = self.stored(product.inputs[1])
-            outer = 0 if isinstance(product.op, Linear) else 1
-            if weight is None or not self.is_bias(bias, weight.shape[outer]):
+            weight, t = self.stored(product.inputs[1]), self.graph.type(name)
+            if weight is None or t is None or t.shape is None:
+                continue
+            outer = weight.shape[0 if isinstance(product.op, Linear) else 1]
+            bias = self.vector(term, outer, len(t.shape))
+            if bias is None:
                 continue
             self.absorbed.add(name)
             scope, classes = common_scope(product, node)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from burn_import.passes.arrays import integers
 from burn_import.passes.rewrite import changed
+from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
 from burn_ir.ops.support import known_dims, known_ints
@@ -55,7 +56,9 @@ def _joined(
         return _one_transpose(first, node)
     if first.op.onnx == node.op.onnx == "Unsqueeze":
         return _one_unsqueeze(first, node, graph)
-    if first.op.onnx in RESHAPES and _needs_no_shape(first, node, graph):
+    x = graph.type(first.inputs[0])
+    shape = () if x is None or x.shape is None else x.shape
+    if first.op.onnx in RESHAPES and needs_no_shape(shape, node, graph):
         return replace(node, inputs=(first.inputs[0], *node.inputs[1:]))
     return node
 
@@ -109,11 +112,11 @@ def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
     return sorted(t.axes(given))
 
 
-def _needs_no_shape(first: Node, node: Node, graph: Graph) -> bool:
-    """Whether a reshape means the same whatever shape it is given.
+def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
+    """Whether a reshape means the same of an operand that has ``shape`` instead.
 
     A 0 copies an extent of the operand, so an extent that may be 0 must be the one
-    that the operand of ``first`` has there.
+    that the new operand has there.
     """
     if node.op.onnx != "Reshape":
         return False
@@ -122,8 +125,6 @@ def _needs_no_shape(first: Node, node: Node, graph: Graph) -> bool:
         return False
     if node.op.attrs()["allowzero"]:
         return True
-    x = graph.type(first.inputs[0])
-    shape = () if x is None or x.shape is None else x.shape
     return all(
         (isinstance(dim, int) and dim != 0)
         or (not isinstance(dim, int) and axis < len(shape) and shape[axis] == dim)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from burn_import.passes.dataflow import DEPTH, Dataflow
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
 from burn_ir.ops.support import known_dims, known_ints
+from burn_ir.types import Array
 
 #: Operators of two ramps that make a third.
 ARITHMETIC = ("Add", "Sub", "Mul")
@@ -55,6 +58,9 @@ class Ramps:
         dims = known_dims(self.flow.graph.type(name))
         if dims is not None and len(dims) == 1:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
+        array = self.flow.stored(name)
+        if array is not None:
+            return _stored(array)
         node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
         if node is None:
             return None
@@ -99,6 +105,20 @@ class Ramps:
             return None
         factor = b.offset
         return Ramp(tuple(step * factor for step in a.steps), a.offset * factor)
+
+
+def _stored(array: Array) -> Ramp | None:
+    """The ramp that stored integers are."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return None
+    first = (0,) * array.ndim
+    steps = []
+    for axis, extent in enumerate(array.shape):
+        second = (*first[:axis], 1, *first[axis + 1 :])
+        steps.append(0 if extent == 1 else int(array[second]) - int(array[first]))
+    grown = [np.arange(n) * d for n, d in zip(array.shape, steps, strict=True)]
+    total = sum(np.ix_(*grown), start=np.array(int(array[first])))
+    return Ramp(tuple(steps), int(array[first])) if (array == total).all() else None
 
 
 def _normal(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:

@@ -28,10 +28,10 @@ def windows(graph: Graph) -> Graph:
 
 def _joined(flow: Dataflow, last: Node) -> list[Node]:
     """``last``, or the additions that stand for it and what is in front of it."""
-    out, split = flow.extents(last.output), flow.extents(
-        last.inputs[0] if last.inputs else None
-    )
-    if last.op.onnx != "Reshape" or len(out) != 4 or len(split) != 5:
+    if last.op.onnx != "Reshape":
+        return [last]
+    out, split = flow.extents(last.output), flow.extents(last.inputs[0])
+    if len(out) != 4 or len(split) != 5:
         return [last]
     if split[0] * split[1] != out[0] or split[2:] != out[1:]:
         return [last]

@@ -103,3 +103,25 @@ class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
     def lower(self, x: Value) -> Value:
         options = changed(epsilon=(self.epsilon, 1e-5))
         return ops.group_norm(x, groups=self.num_groups, **options)
+
+
+@dataclass(frozen=True)
+class Roll(Op, onnx="Roll", versions=(1,), domain="burn"):
+    """``x`` with what is shifted out of an axis put in at its other end."""
+
+    shifts: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axes)
+        if len(self.shifts) != len(self.axes):
+            raise InvalidOperand(
+                f"expected a shift for each of axes {self.axes}, got {self.shifts}"
+            )
+        return x.forget()
+
+    def lower(self, x: Value) -> Value:
+        if len(self.axes) == 1:
+            return ops.roll(x, self.shifts[0], self.axes[0])
+        return ops.roll(x, self.shifts, self.axes)

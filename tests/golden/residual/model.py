@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 3340ebd9110836a6d99c6635ea225e5bf8db081214c276d7e973cfb740c4c2e5
+# body   sha256 685198eb7dcb9f007489687caa3a7cb442a9fe1a56ff980b09ba2386ef0bf582
 """Net: image -> logits.
 
 Inputs:
@@ -43,7 +43,7 @@ class Net(nn.Module):
         x = self.stem(image)
         for layer in self.layers:
             x = layer(x)
-        return self.head(x.mean((2, 3), keepdims=True).flatten(1))
+        return self.head(x.mean((2, 3)))
 
 
 class Stem(nn.Module):

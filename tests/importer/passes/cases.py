@@ -37,7 +37,7 @@ from burn_ir.graph import Node
 from burn_ir.types import Type
 
 FOLDER = Path(__file__).parent
-HEADER = '<ir_version: 10, opset_import: ["": 24, "com.microsoft": 1]>\n'
+HEADER = '<ir_version: 10, opset_import: ["": 24, "burn": 1, "com.microsoft": 1]>\n'
 #: Two values for every symbol; no two are alike, and none is 1.
 SIZES = ((2, 5, 7, 11), (3, 4, 9, 6))
 

@@ -59,6 +59,16 @@ class Writer:
             return self.call("Div", self.product(*left), self.number(1 / right[0]))
         return self.call("Mul", self.product(*left), self.product(*right))
 
+    def shuffled(self, *operands: Any) -> tuple[Any, ...]:
+        """The operands in an order that is drawn."""
+        return tuple(self.draw(st.permutations(operands)))
+
+    def read_too(self, value: str, inside: str) -> str:
+        """``value`` with something of another value added to each element."""
+        number = self.call("Cast", inside, attrs="<to = 11>")
+        total = self.call("ReduceMean", number, attrs="<keepdims = 0>")
+        return self.call("Add", value, total)
+
     def plus(self, value: str, number: float) -> str:
         return self.call("Add", value, self.number(number))
 
@@ -77,70 +87,197 @@ class Writer:
             return self.call("Pow", value, self.number(-0.5))
         return self.root(self.call("Reciprocal", value))
 
-    def model(self, shape: Sequence[str | int], result: str) -> str:
-        """The text of the model, whose input is ``x``; a node before and one after."""
-        dims = ", ".join(map(str, shape))
+    def model(
+        self,
+        shape: Sequence[str | int],
+        result: str,
+        last: Sequence[str | int] | None = None,
+    ) -> str:
+        """The text of the model, whose input is ``x``; a node before and one after.
+
+        The result has the shape ``last``, or that of the input.
+        """
+        dims, ends = (", ".join(map(str, s)) for s in (shape, last or shape))
         lines = ["x = Neg(given)", *self.lines, f"y = Neg({result})"]
         body = "\n".join(f"  {line}" for line in lines)
         stored = f" <{', '.join(self.weights)}>" if self.weights else ""
-        ends = f"(double[{dims}] given) => (double[{dims}] y)"
-        return f"case {ends}{stored} {{\n{body}\n}}"
+        types = f"(double[{dims}] given) => (double[{ends}] y)"
+        return f"case {types}{stored} {{\n{body}\n}}"
 
 
 #: The text of a model, and the operator that its formula is.
 Formula = tuple[str, str]
+#: The value that a formula makes, and the operator that makes it after the pass.
+Part = tuple[str, str]
 FREE: tuple[str | int, ...] = ("N", 5, "M", 3)
 
 
-@st.composite
-def gelu(draw: Draw) -> Formula:
-    w = Writer(draw)
+def gelu(w: Writer, x: str) -> Part:
     if w.flip():
-        curve = w.call("Erf", w.product("x", sqrt(0.5)))
+        curve = w.call("Erf", w.product(x, sqrt(0.5)))
     else:
         slope = sqrt(2 / pi)
         if w.flip():
-            cubic = w.call("Add", "x", w.product("x", "x", "x", 0.044715))
+            cubic = w.call("Add", x, w.product(x, x, x, 0.044715))
             curve = w.call("Tanh", w.product(cubic, slope))
         else:
-            gain = w.plus(w.product("x", "x", 0.044715), 1.0)
-            curve = w.call("Tanh", w.product("x", gain, slope))
-    result = w.product("x", 0.5, w.plus(curve, 1.0))
-    return w.model(FREE, result), "Gelu"
+            gain = w.plus(w.product(x, x, 0.044715), 1.0)
+            curve = w.call("Tanh", w.product(x, gain, slope))
+    return w.product(x, 0.5, w.plus(curve, 1.0)), "Gelu"
 
 
-@st.composite
-def silu(draw: Draw) -> Formula:
-    w = Writer(draw)
+def silu(w: Writer, x: str) -> Part:
     if w.flip():
-        result = w.product("x", w.call("Sigmoid", "x"))
-    else:
-        total = w.plus(w.call("Exp", w.call("Neg", "x")), 1.0)
-        result = w.call("Div", "x", total)
-    return w.model(FREE, result), "Swish"
+        scaled = w.call("Mul", x, w.number(1.702)) if w.flip() else x
+        return w.product(x, w.call("Sigmoid", scaled)), "Swish"
+    total = w.plus(w.call("Exp", w.call("Neg", x)), 1.0)
+    return w.call("Div", x, total), "Swish"
 
 
-@st.composite
-def hard_swish(draw: Draw) -> Formula:
-    w = Writer(draw)
-    low, high = (
-        w.call("Constant", attrs=f"<value = double {{{n}}}>") for n in (0.0, 6.0)
+def clip(w: Writer, x: str) -> Part:
+    high = w.number(w.draw(st.sampled_from([0.5, 6.0])))
+    if w.flip():
+        return w.call("Min", *w.shuffled(w.call("Relu", x), high)), "Clip"
+    first, then = w.shuffled(("Max", w.number(-0.25)), ("Min", high))
+    inner = w.call(first[0], *w.shuffled(x, first[1]))
+    return w.call(then[0], *w.shuffled(inner, then[1])), "Clip"
+
+
+def between(w: Writer, x: str, low: float, high: float) -> str:
+    ends = [w.call("Constant", attrs=f"<value = double {{{n}}}>") for n in (low, high)]
+    return w.call("Clip", x, *ends)
+
+
+def hard_swish(w: Writer, x: str) -> Part:
+    clipped = between(w, w.plus(x, 3.0), 0.0, 6.0)
+    return w.product(x, clipped, 1 / 6), "HardSwish"
+
+
+def hard_sigmoid(w: Writer, x: str) -> Part:
+    if w.flip():
+        clipped = between(w, w.plus(x, 3.0), 0.0, 6.0)
+        return w.product(clipped, 1 / 6), "HardSigmoid"
+    alpha = w.draw(st.sampled_from([0.2, 0.25, 1 / 6]))
+    line = w.plus(w.call("Mul", x, w.number(alpha)), 0.5)
+    return between(w, line, 0.0, 1.0), "HardSigmoid"
+
+
+def chosen(w: Writer, x: str, above: str, below: str) -> str:
+    """``above`` where ``x`` is above 0, ``below`` elsewhere."""
+    if w.flip():
+        op = w.draw(st.sampled_from(["Greater", "GreaterOrEqual"]))
+        return w.call("Where", w.call(op, x, w.number(0.0)), above, below)
+    op = w.draw(st.sampled_from(["Less", "LessOrEqual"]))
+    return w.call("Where", w.call(op, x, w.number(0.0)), below, above)
+
+
+def leaky_relu(w: Writer, x: str) -> Part:
+    scaled = w.call("Mul", x, w.number(w.draw(st.sampled_from([0.01, 0.2]))))
+    if w.flip():
+        return w.call("Max", *w.shuffled(x, scaled)), "LeakyRelu"
+    return chosen(w, x, x, scaled), "LeakyRelu"
+
+
+def prelu(w: Writer, x: str) -> Part:
+    slope = w.weight(*w.draw(st.sampled_from([(3,), (1,), (1, 3), (5, 1, 1)])))
+    way = w.draw(st.integers(0, 2))
+    if way == 0:
+        return chosen(w, x, x, w.call("Mul", x, slope)), "PRelu"
+    upper = w.call("Relu", x)
+    if way == 1:
+        lower = w.call("Min", *w.shuffled(x, w.number(0.0)))
+        return w.call("Add", upper, w.call("Mul", lower, slope)), "PRelu"
+    lower = w.call("Mul", w.call("Relu", w.call("Neg", x)), slope)
+    return w.call(w.draw(st.sampled_from(["Add", "Sub"])), upper, lower), "PRelu"
+
+
+def grown(w: Writer, x: str) -> str:
+    if w.flip():
+        return w.call("Sub", w.call("Exp", x), w.number(1.0))
+    return w.plus(w.call("Exp", x), -1.0)
+
+
+def elu(w: Writer, x: str) -> Part:
+    alpha = w.draw(st.sampled_from([0.5, 2.0]))
+    name, curve = "Celu", grown(w, w.call("Div", x, w.number(alpha)))
+    if w.flip():
+        name, curve = "Elu", grown(w, x)
+    if name == "Celu" or w.flip():
+        curve = w.call("Mul", curve, w.number(alpha))
+    if w.flip():
+        return chosen(w, x, x, curve), name
+    capped = w.call("Min", *w.shuffled(curve, w.number(0.0)))
+    return w.call("Add", w.call("Relu", x), capped), name
+
+
+def softmax(w: Writer, x: str) -> Part:
+    axes = w.ints([w.draw(st.integers(-4, 3))])
+    if w.flip():
+        x = w.call("Sub", x, w.call("ReduceMax", x, axes))
+    each = w.call("Exp", x)
+    total = w.call("ReduceSum", each, axes)
+    if w.flip():
+        return w.call("Sub", x, w.call("Log", total)), "LogSoftmax"
+    if w.flip():
+        return w.call("Mul", each, w.call("Reciprocal", total)), "Softmax"
+    return w.call("Div", each, total), "Softmax"
+
+
+def softplus(w: Writer, x: str) -> Part:
+    return w.call("Log", w.plus(w.call("Exp", x), 1.0)), "Softplus"
+
+
+def softsign(w: Writer, x: str) -> Part:
+    return w.call("Div", x, w.plus(w.call("Abs", x), 1.0)), "Softsign"
+
+
+def mish(w: Writer, x: str) -> Part:
+    return w.product(x, w.call("Tanh", w.call("Softplus", x))), "Mish"
+
+
+#: What keeps the shape [N, 5, M, 3]: adds the nodes of a formula of a value.
+PARTS: dict[str, Callable[[Writer, str], Part]] = {
+    part.__name__: part
+    for part in (
+        clip,
+        elu,
+        gelu,
+        hard_sigmoid,
+        hard_swish,
+        leaky_relu,
+        mish,
+        prelu,
+        silu,
+        softmax,
+        softplus,
+        softsign,
     )
-    clipped = w.call("Clip", w.plus("x", 3.0), low, high)
-    return w.model(FREE, w.product("x", clipped, 1 / 6)), "HardSwish"
+}
 
 
 @st.composite
-def softplus(draw: Draw) -> Formula:
+def alone(draw: Draw, name: str) -> Formula:
+    """One part, and nothing else."""
     w = Writer(draw)
-    return w.model(FREE, w.call("Log", w.plus(w.call("Exp", "x"), 1.0))), "Softplus"
+    result, operator = PARTS[name](w, "x")
+    return w.model(FREE, result), operator
 
 
 @st.composite
-def mish(draw: Draw) -> Formula:
+def mixed(draw: Draw) -> str:
+    """A graph of several parts; some values are read by more than one."""
     w = Writer(draw)
-    gate = w.call("Tanh", w.call("Softplus", "x"))
-    return w.model(FREE, w.product("x", gate)), "Mish"
+    values = ["x"]
+    for name in draw(st.lists(st.sampled_from(sorted(PARTS)), min_size=2, max_size=5)):
+        start = len(w.lines)
+        values.append(PARTS[name](w, draw(st.sampled_from(values[-2:])))[0])
+        if draw(st.integers(0, 3)) == 0:  # reads what is inside of a part
+            inside = w.lines[draw(st.integers(start, len(w.lines) - 1))]
+            if "Constant" not in inside and "Greater" not in inside:
+                values[-1] = w.read_too(values[-1], inside.split(" = ")[0])
+        if w.flip():
+            values[-1] = w.call("Tanh", w.call("Add", values[-1], values[-2]))
+    return w.model(FREE, w.call("Tanh", values[-1]))
 
 
 def features(w: Writer) -> tuple[tuple[str | int, ...], list[int], tuple[int, ...]]:
@@ -211,12 +348,8 @@ def group_norm(draw: Draw) -> Formula:
 
 
 FORMULAS = {
-    "gelu": gelu(),
+    **{name: alone(name) for name in PARTS},
     "group_norm": group_norm(),
-    "hard_swish": hard_swish(),
     "layer_norm": layer_norm(),
-    "mish": mish(),
     "rms_norm": rms_norm(),
-    "silu": silu(),
-    "softplus": softplus(),
 }

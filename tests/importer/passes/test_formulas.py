@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from burn.dtypes import step
-from burn_import.passes import simplify
+from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
 from burn_import.passes.pattern import stands_for
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
 from burn_ir.types import Type
 from tests.importer.passes.cases import graph_of, listing, same_values
-from tests.importer.passes.formulas import FORMULAS
+from tests.importer.passes.formulas import FORMULAS, PARTS, mixed
+from tests.importer.passes.movers import moved
 
 FLOAT = np.dtype(np.float32)
 
@@ -29,6 +30,23 @@ def test_every_way_to_write_a_formula_is_found(name: str, data: Any) -> None:
     found = simplify(graph, [name])
     assert [node.op.onnx for node in found.nodes] == ["Neg", operator, "Neg"], text
     same_values(graph, found, 1e-10)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(text=mixed(), data=st.data())
+def test_graphs_of_several_formulas_keep_their_values(text: str, data: Any) -> None:
+    graph = graph_of(text)
+    for names in ([data.draw(st.sampled_from(sorted(PARTS)))], None):
+        same_values(graph, simplify(graph, names), 1e-10)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(text=moved(), data=st.data())
+def test_graphs_of_layers_and_movements_keep_their_values(text: str, data: Any) -> None:
+    graph = graph_of(text)
+    every = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
+    for names in ([data.draw(st.sampled_from(every))], None, every):
+        same_values(graph, simplify(graph, names), 1e-10)
 
 
 def scoped(*scopes: tuple[str, ...]) -> Graph:
@@ -57,6 +75,24 @@ def test_the_node_has_the_scope_of_all_parts(
 ) -> None:
     node = simplify(scoped(first, last)).nodes[-1]
     assert (node.op.onnx, node.scope) == ("Swish", scope)
+
+
+def test_a_weight_to_which_a_norm_adds_1_is_what_the_file_has() -> None:
+    graph = graph_of("""g (float[N, 5, 3] x) => (float[N, 5, 3] y) <float[3] w> {
+        axes = Constant<value = int64[1] {-1}>()
+        one = Constant<value = float {1.0}>()
+        eps = Constant<value = float {0.00001}>()
+        s = Mul(x, x)
+        m = ReduceMean(s, axes)
+        e = Add(m, eps)
+        r = Sqrt(e)
+        n = Div(x, r)
+        k = Add(one, w)
+        y = Mul(n, k)
+    }""")
+    after = simplify(graph)
+    assert listing(after) == "k = Add(one, w)\ny = RMSNormalization(x, k)"
+    same_values(graph, after, 1e-5)
 
 
 def test_a_weight_behind_a_node_that_goes_belongs_to_the_norm() -> None:

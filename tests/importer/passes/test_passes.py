@@ -2,7 +2,7 @@
 
 import pytest
 
-from burn_import.passes import PASSES, simplify
+from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
 from burn_ir import Graph
 from tests.importer.passes.cases import (
     FOLDER,
@@ -13,17 +13,24 @@ from tests.importer.passes.cases import (
     same_values,
 )
 
-NAMES = [apply.__name__ for apply in PASSES]
+NAMES = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
 CASES = [case for name in NAMES for case in cases(name)]
 #: Passes that change how results are rounded, with the error allowed.
 ROUNDING = {
     "attention",
+    "conv_bias",
+    "elu",
+    "fold_batch_norm",
     "gelu",
     "group_norm",
+    "hard_sigmoid",
     "hard_swish",
+    "instance_norm",
     "layer_norm",
+    "leaky_relu",
     "linear",
     "mish",
+    "prelu",
     "recurrent",
     "recurrent_cells",
     "repeat_kv",
@@ -31,7 +38,9 @@ ROUNDING = {
     "rope",
     "rotations",
     "silu",
+    "softmax",
     "softplus",
+    "softsign",
 }
 #: What half types may differ by where they are rounded less often than before.
 HALF = 5e-3

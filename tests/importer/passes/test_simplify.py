@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from burn_import.passes import simplify
+from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
 from burn_import.passes.arrays import held
 from burn_import.passes.rewrite import common_scope, rename
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
@@ -37,6 +37,20 @@ def raw_graph(*nodes: RawNode) -> Graph:
 def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="expected passes among .*linear.* got bogus"):
         simplify(graph_of("g (float[3] x) => (float[3] y) { y = Exp(x) }"), ["bogus"])
+
+
+def test_an_optional_pass_runs_by_name_alone() -> None:
+    graph = graph_of("""g (float[N, 3] x) => (float[N, 4] y)
+    <float[4, 3] w, float[4] d, float[4] s, float[4] b, float[4] m> {
+        v = Constant<value = float[4] {0.5, 1.0, 2.0, 3.0}>()
+        c = Gemm<transB = 1>(x, w, d)
+        y = BatchNormalization(c, s, b, m, v)
+    }""")
+    assert {"BatchNormalization"} < {node.op.onnx for node in simplify(graph).nodes}
+    every = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
+    after = simplify(graph, every)
+    assert listing(after) == "y = Linear(x, w.times_s, d.times_s)"
+    same_values(graph, after, 1e-5)
 
 
 def test_nothing_to_do_gives_the_same_graph() -> None:
