@@ -44,7 +44,7 @@ class ClassWriter:
         self.trace: FunctionTrace = trace_part(part)
         part.layers = self.trace.layers
         self.containers = Containers(self.modules(), holders)
-        roll_up(self.trace.body, self.containers)
+        roll_up(self.trace, self.containers)
         self.roles = constant_roles(self.trace.body)
         self.taken = Namespace(path[0] for path in self.containers.entries)
 

@@ -81,9 +81,16 @@ class Containers:
         """Whether the children at ``path`` are numbered."""
         return all(name.isdigit() for name in self.children[path])
 
-    def is_uniform(self, path: Path) -> bool:
-        """Whether the children at ``path`` are alike, without a gap in the numbers."""
-        return self.text(path).startswith("nn.ModuleList")
+    def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
+        """Whether the children from ``start`` to before ``stop`` are of one class."""
+        last = len(self.children[path]) if stop is None else stop
+        texts = {self.text((*path, str(i))) for i in range(start, last)}
+        return len(texts) == 1 or _one_class(sorted(texts))
+
+    def has(self, path: Path, start: int, stop: int) -> bool:
+        """Whether there is a list at ``path`` with all children in that range."""
+        names = self.children.get(path, {})
+        return self.is_list(path) and all(str(i) in names for i in range(start, stop))
 
     def access(self, path: Path) -> str:
         """The source that reads what stands at ``path``: ``self.layer[0]``."""

@@ -7,7 +7,7 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,17 @@ def singular(name: str) -> str:
     """What one of several is called: ``blocks`` gives ``block``."""
     plural = len(name) > 3 and name.endswith("s") and not name.endswith("ss")
     return name[:-1] if plural else name
+
+
+def plural(name: str) -> str:
+    """What several are called: ``block`` gives ``blocks``."""
+    return name if name.endswith("s") else f"{name}s"
+
+
+def stem(names: Sequence[str]) -> str:
+    """What all names are but for a number at the end: ``past_key``; "" if nothing."""
+    found = {re.sub(r"[_.]?\d+$", "", name) for name in names}
+    return found.pop() if len(found) == 1 else ""
 
 
 class Namespace:
