@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
@@ -46,6 +46,8 @@ class Containers:
             for length in range(len(path)):
                 self.children.setdefault(path[:length], {})[path[length]] = None
         self.texts: dict[Path, str] = {}
+        #: Lists that are called as a whole.
+        self.chains: set[Path] = set()
 
     def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""
@@ -64,11 +66,13 @@ class Containers:
             word = singular(words[-1]) if path[-1].isdigit() else words[-1]
             return f"{self.holders.class_of(word, self.fields(path))}()"
         names = self.children[path]
-        count = max(map(int, names)) + 1
+        count = self.length(path)
         texts = [
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
         ]
+        if path in self.chains:
+            return f"nn.Sequential({', '.join(texts)})"
         if len(set(texts)) > 1 and _one_class(texts):
             return f"nn.ModuleList([{', '.join(texts)}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
@@ -77,15 +81,29 @@ class Containers:
             return f"nn.ModuleList({texts[0]} for _ in range({count}))"
         return f"nn.ModuleList([{texts[0]}])"
 
+    def length(self, path: Path) -> int:
+        """How many modules stand in the list at ``path``, gaps included."""
+        return max(map(int, self.children[path])) + 1
+
     def is_list(self, path: Path) -> bool:
         """Whether the children at ``path`` are numbered."""
         return all(name.isdigit() for name in self.children[path])
 
     def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
         """Whether the children from ``start`` to before ``stop`` are of one class."""
-        last = len(self.children[path]) if stop is None else stop
-        texts = {self.text((*path, str(i))) for i in range(start, last)}
-        return len(texts) == 1 or _one_class(sorted(texts))
+        numbers = [int(name) for name in self.children[path]]
+        last = max(numbers) + 1 if stop is None else stop
+        chosen = [n for n in numbers if start <= n < last]
+        found = {self.outline((*path, str(n))) for n in chosen}
+        texts = [one for one in found if isinstance(one, str)]
+        return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
+
+    def outline(self, path: Path) -> Hashable:
+        """What stands at ``path``: equal for what becomes the same source."""
+        if path in self.entries:
+            return self.entries[path]
+        names = sorted(self.children[path])
+        return tuple((name, self.outline((*path, name))) for name in names)
 
     def has(self, path: Path, start: int, stop: int) -> bool:
         """Whether there is a list at ``path`` with all children in that range."""
@@ -102,10 +120,10 @@ class Containers:
         return text
 
 
-def _one_class(texts: list[str]) -> bool:
-    """Whether all are of one class of the file, made with other numbers."""
+def _one_class(texts: Sequence[str]) -> bool:
+    """Whether all are of one class, made with other numbers."""
     heads = {text.partition("(")[0] for text in texts}
-    return len(heads) == 1 and "." not in heads.pop()
+    return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
 
 
 def _attribute(name: str) -> str:

@@ -8,9 +8,12 @@ carried, or are collected in a list.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from burn_import.emit.chains import chain_up
 from burn_import.emit.containers import Containers
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.rolling import rolled
+from burn_import.emit.rolling import Rolled, rolled
 from burn_import.emit.schedules import schedules
 from burn_import.emit.steps import Steps
 from burn_import.source.extents import Extents
@@ -36,6 +39,9 @@ class _Rolls:
     def roll(self, block: Block) -> None:
         """Roll up what can be in ``block`` and in the loops that this makes."""
         for path in _lists(block):
+            own = block is self.trace.body and not self.containers.is_alike(path)
+            if own and chain_up(block, path, self.containers):
+                continue
             while self.rolls(block, path):
                 pass
         for statement in block.statements:
@@ -45,19 +51,25 @@ class _Rolls:
     def rolls(self, block: Block, path: Path) -> bool:
         """Whether steps through the list at ``path`` have become a loop."""
         before = block.statements
-        for statements in schedules(before, path):
+        found = list(self.candidates(block, path))
+        found.sort(key=lambda made: -made.saving)
+        for made in found:
+            block.statements = made.statements
+            if self.written():
+                return True
+            block.statements = before
+        return False
+
+    def candidates(self, block: Block, path: Path) -> Iterator[Rolled]:
+        """Loops through the list at ``path`` that are less to read than the steps."""
+        for statements in schedules(block.statements, path):
             steps = Steps(statements, self.containers)
             for run in steps.runs(path):
                 made = rolled(
                     statements, block.results, run, steps.shapes, self.containers
                 )
-                if made is None:
-                    continue
-                block.statements = made
-                if self.written():
-                    return True
-                block.statements = before
-        return False
+                if made is not None and made.saving >= 0:
+                    yield made
 
     def written(self) -> bool:
         """Whether all extents can still be read from a value."""

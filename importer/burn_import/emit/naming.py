@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from burn import ops
 from burn_import.source.names import snake
 from burn_import.source.trace import (
     Apply,
@@ -46,6 +48,11 @@ _MADE_UP = re.compile(
 )
 
 
+#: Functions after which an exporter calls their results, beside those of ours.
+_FUNCTIONS = frozenset(
+    {"addmm", "bmm", "cat", "clone", "convolution", "getitem", "mm", "select", "slice"}
+    | {"unsafe_view", "view"}
+)
 #: What a stored operand of these primitives is called.
 CONSTANT_ROLES = {
     "matmul": "weight",
@@ -90,6 +97,14 @@ def meaningful(name: str) -> str:
     if not leaf or _MADE_UP.match(leaf) or len(leaf) > 24:
         return ""
     return snake(leaf)
+
+
+def common_name(names: Sequence[str]) -> str:
+    """What all names are but for a number at the end: ``past_key``; "" if nothing."""
+    found = {re.sub(r"[_.]?\d+$", "", name.rpartition("/")[2]) for name in names}
+    stem = found.pop() if len(found) == 1 else ""
+    function = stem in _FUNCTIONS or hasattr(ops, stem)
+    return "" if function else meaningful(stem)
 
 
 def role(symbol: Symbol, statement: Statement) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -10,10 +11,11 @@ from burn import Tensor, ops
 from burn.dtypes import is_float
 from burn.primitive import recording
 from burn_import.emit.containers import Containers
+from burn_import.emit.naming import common_name
 from burn_import.emit.render import INLINE_LIMIT
 from burn_import.emit.segments import Shape, rebuilt
 from burn_import.emit.steps import Run, members_of
-from burn_import.source.names import plural, stem
+from burn_import.source.names import plural
 from burn_import.source.trace import (
     CHANGING,
     Apply,
@@ -34,13 +36,21 @@ from burn_ir.types import Type
 Place = tuple[int, int]
 
 
+@dataclass(frozen=True)
+class Rolled:
+    """Statements with a loop in them, and how much less there is to read."""
+
+    statements: list[Statement]
+    saving: int
+
+
 def rolled(
     statements: Sequence[Statement],
     results: Sequence[Any],
     run: Run,
     shapes: Sequence[Shape | None],
     containers: Containers,
-) -> list[Statement] | None:
+) -> Rolled | None:
     """``statements`` with a loop for ``run``; None if that cannot be written."""
     while run.count > 1:
         rolling = _Rolling(statements, results, run, shapes, containers)
@@ -131,7 +141,7 @@ class _Rolling:
                 return Run(run.path, run.start + run.period, run.period, last)
         return run
 
-    def whole(self) -> list[Statement] | None:
+    def whole(self) -> Rolled | None:
         """The statements with the loop in them."""
         if self.mixed():
             return None
@@ -145,7 +155,22 @@ class _Rolling:
         loop = self.loop(body, lists)
         taken = [one for place in lists for one in self.taken(place, lists[place])]
         rest = [self.with_lists(s, lists) for s in self.statements[self.end :]]
-        return [*self.statements[: self.run.start], loop, *taken, *rest]
+        made = [*self.statements[: self.run.start], loop, *taken, *rest]
+        return Rolled(made, self.saving(loop, len(taken)))
+
+    def saving(self, loop: Repetition, taken: int) -> int:
+        """How many words less there are to read, about."""
+        words = 0
+        for at in range(self.run.start, self.run.start + self.run.period):
+            shape, targets = self.shapes[at], self.statements[at].targets
+            words += len(targets) + len(shape.leaves if shape else ())
+        head = 1 + len(loop.members) + sum(not one.whole for one in loop.members)
+        state = len(loop.state) - 1
+        lists = len(loop.targets) - len(loop.state)
+        named = all(one.name != "outputs" for one in loop.targets[len(loop.state) :])
+        items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
+        collected = lists if named else 2 * lists + taken
+        return words * (self.run.count - 1) - head - state - items - collected
 
     def mixed(self) -> bool:
         """Whether a step also calls what stands for the member of each step."""
@@ -174,7 +199,7 @@ class _Rolling:
         for place, target in enumerate(targets):
             made = self.made((offset, place))
             target.type = _common(made)
-            target.name = stem([one.name for one in made])
+            target.name = common_name([one.name for one in made])
             self.inside[offset, place] = target
         return rebuilt(first, leaves, targets)
 
@@ -203,7 +228,7 @@ class _Rolling:
         if any(one.constant and not _is_weight(one) for one in symbols):
             return None
         if symbols not in self.items:
-            item = Symbol(_common(symbols), stem([one.name for one in symbols]))
+            item = Symbol(_common(symbols), common_name([one.name for one in symbols]))
             self.items[symbols] = (item, values)
         return Tensor(self.items[symbols][0], self.tracer)
 
@@ -216,8 +241,8 @@ class _Rolling:
                 continue
             made = self.made(place)
             known = _common(made)
-            word = stem([one.name for one in made])
-            default = "hidden_states" if place in self.carried else ""
+            word = common_name([one.name for one in made])
+            default = "hidden_states" if place in self.carried else "outputs"
             name = plural(word) if word else default
             found[place] = Symbol(sequence_of(known) if known else None, name)
         return found
@@ -232,9 +257,8 @@ class _Rolling:
         body.results = [Tensor(self.inside[p], self.tracer) for p in following]
         members = []
         for path, first in members_of(self.run, self.shapes):
-            stop = first + self.run.count
-            whole = not first and stop == len(self.containers.children[path])
-            members.append(Members(path, first, stop, whole))
+            count = self.containers.length(path)
+            members.append(Members(path, first, first + self.run.count, count))
         return Repetition(
             None,
             symbol("?step"),

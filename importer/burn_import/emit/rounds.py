@@ -153,7 +153,8 @@ def _member(writer: Writer, members: Members) -> tuple[str, str]:
     writer.live[name] = None
     text = writer.render.module(members.path)
     if not members.whole:
-        text += f"[{members.start or ''}:{members.stop}]"
+        stop = "" if members.stop == members.count else members.stop
+        text += f"[{members.start or ''}:{stop}]"
     writer.render.members[(*members.path, str(members.start))] = name
     return name, text
 

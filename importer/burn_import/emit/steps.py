@@ -150,7 +150,7 @@ class Steps:
         if alike:
             return True
         (path, _), *more = lists
-        whole = run.count == len(self.containers.children[path])
+        whole = run.count == self.containers.length(path)
         return not more and (whole or run.count >= FEWEST_OF_PART)
 
 

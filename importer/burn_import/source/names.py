@@ -7,7 +7,7 @@ import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,6 @@ def singular(name: str) -> str:
 def plural(name: str) -> str:
     """What several are called: ``block`` gives ``blocks``."""
     return name if name.endswith("s") else f"{name}s"
-
-
-def stem(names: Sequence[str]) -> str:
-    """What all names are but for a number at the end: ``past_key``; "" if nothing."""
-    found = {re.sub(r"[_.]?\d+$", "", name) for name in names}
-    return found.pop() if len(found) == 1 else ""
 
 
 class Namespace:

@@ -90,14 +90,19 @@ class Choice:
 class Members:
     """Modules of the list at ``path`` that the rounds of a loop take in turn.
 
-    They are those from ``start`` to before ``stop``; ``whole`` if these are all. In the
-    body, the calls of the first one stand for those of each.
+    They are those from ``start`` to before ``stop``, of ``count``. In the body, the
+    calls of the first one stand for those of each.
     """
 
     path: tuple[str, ...]
     start: int
     stop: int
-    whole: bool
+    count: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all modules of the list."""
+        return self.stop - self.start == self.count
 
 
 @dataclass

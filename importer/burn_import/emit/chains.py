@@ -1,0 +1,49 @@
+"""Lists of several classes that are called one after another: ``nn.Sequential``."""
+
+from __future__ import annotations
+
+from burn import Tensor
+from burn_import.emit.containers import Containers
+from burn_import.source.trace import Block, ModuleCall
+from burn_import.source.walk import count_uses
+from burn_import.structure import Path
+from burn_ir.containers import python_type
+
+
+def chain_up(block: Block, path: Path, containers: Containers) -> bool:
+    """Whether the calls of all members of the list at ``path`` have become one call.
+
+    Each member takes what the one before gives, which nobody else reads.
+    """
+    calls = [
+        (at, one)
+        for at, one in enumerate(block.statements)
+        if isinstance(one, ModuleCall) and one.path[: len(path)] == path
+    ]
+    numbers = sorted(map(int, containers.children[path]))
+    wanted = [(*path, str(number)) for number in numbers]
+    if [one.path for _, one in calls] != wanted or not _is_chain(block, calls):
+        return False
+    (_, first), (end, last) = calls[0], calls[-1]
+    block.statements[end] = ModuleCall(path, first.args, last.targets)
+    gone = {at for at, _ in calls[:-1]}
+    kept = [one for at, one in enumerate(block.statements) if at not in gone]
+    block.statements = kept
+    containers.chains.add(path)
+    return True
+
+
+def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:
+    """Whether one tensor goes through all calls, and leaves at the end alone."""
+    for _, call in calls:
+        (*more, arg), targets = call.args, call.targets
+        tensors = isinstance(arg, Tensor) and python_type(arg.data.type) == "Tensor"
+        if more or not tensors or len(targets) != 1:
+            return False
+        if python_type(targets[0].type) != "Tensor":
+            return False
+    uses = count_uses(block)
+    return all(
+        after.args[0].data is before.targets[0] and uses[before.targets[0]] == 1
+        for (_, before), (_, after) in zip(calls, calls[1:], strict=False)
+    )
