@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from burn import Tensor
 from burn_import.emit.containers import Containers
 from burn_import.source.trace import Block, ModuleCall
@@ -13,15 +15,16 @@ from burn_ir.containers import python_type
 def chain_up(block: Block, path: Path, containers: Containers) -> bool:
     """Whether the calls of all members of the list at ``path`` have become one call.
 
-    Each member takes what the one before gives, which nobody else reads.
+    Each member takes what the one before gives, which nobody else reads. Members that
+    are lists themselves are chains, too.
     """
     calls = [
         (at, one)
         for at, one in enumerate(block.statements)
         if isinstance(one, ModuleCall) and one.path[: len(path)] == path
     ]
-    numbers = sorted(map(int, containers.children[path]))
-    wanted = [(*path, str(number)) for number in numbers]
+    lists = [path]
+    wanted = list(_members(path, containers, lists))
     if [one.path for _, one in calls] != wanted or not _is_chain(block, calls):
         return False
     (_, first), (end, last) = calls[0], calls[-1]
@@ -29,8 +32,20 @@ def chain_up(block: Block, path: Path, containers: Containers) -> bool:
     gone = {at for at, _ in calls[:-1]}
     kept = [one for at, one in enumerate(block.statements) if at not in gone]
     block.statements = kept
-    containers.chains.add(path)
+    containers.chains.update(lists)
     return True
+
+
+def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[Path]:
+    """The modules in a list and in those inside, whose paths go to ``lists``."""
+    for number in sorted(map(int, containers.children[path])):
+        member = (*path, str(number))
+        inner = member in containers.children and member not in containers.entries
+        if inner and containers.is_list(member):
+            lists.append(member)
+            yield from _members(member, containers, lists)
+        else:
+            yield member
 
 
 def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:

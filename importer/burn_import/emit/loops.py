@@ -68,8 +68,7 @@ class _Rolls:
                 made = rolled(
                     statements, block.results, run, steps.shapes, self.containers
                 )
-                if made is not None and made.saving >= 0:
-                    yield made
+                yield from (one for one in made if one.saving >= 0)
 
     def written(self) -> bool:
         """Whether all extents can still be read from a value."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -32,6 +32,8 @@ from burn_ir.containers import sequence_of
 from burn_ir.dim import symbol
 from burn_ir.types import Type
 
+#: What is collected if it has no name.
+UNNAMED = "state"
 #: A place in a step: the statement, and which of its results.
 Place = tuple[int, int]
 
@@ -50,15 +52,19 @@ def rolled(
     run: Run,
     shapes: Sequence[Shape | None],
     containers: Containers,
-) -> Rolled | None:
-    """``statements`` with a loop for ``run``; None if that cannot be written."""
-    while run.count > 1:
+) -> Iterator[Rolled]:
+    """``statements`` with a loop for ``run``, or for parts of it."""
+    waiting = [run]
+    while waiting:
+        run = waiting.pop()
         rolling = _Rolling(statements, results, run, shapes, containers)
-        shorter = rolling.cut()
-        if shorter == run:
-            return rolling.whole()
-        run = shorter
-    return None
+        parts = rolling.parts()
+        if parts == [run]:
+            made = rolling.whole()
+            if made is not None:
+                yield made
+        else:
+            waiting += [part for part in parts if part.count > 1]
 
 
 class _Rolling:
@@ -121,8 +127,8 @@ class _Rolling:
                 found.setdefault((offset, place), []).append(step)
         return found
 
-    def cut(self) -> Run:
-        """The run, without what would collect values for the sake of one.
+    def parts(self) -> list[Run]:
+        """The run, or those that collect no values for the sake of one.
 
         A stream that is looked at once on its way is two loops, and what the last step
         alone makes for others is that step's own.
@@ -131,15 +137,15 @@ class _Rolling:
         for place, steps in self.read.items():
             if place not in self.carried:
                 if steps == [last]:
-                    return Run(run.path, run.start, run.period, last)
+                    return [replace(run, count=last)]
                 continue
             taps = [step for step in steps if step != last]
             if len(taps) == 1 and last > 1:
-                (tap,) = taps
-                if tap > 0:
-                    return Run(run.path, run.start, run.period, tap + 1)
-                return Run(run.path, run.start + run.period, run.period, last)
-        return run
+                done = taps[0] + 1
+                start = run.start + run.period * done
+                rest = replace(run, start=start, count=run.count - done)
+                return [replace(run, count=done), rest]
+        return [run]
 
     def whole(self) -> Rolled | None:
         """The statements with the loop in them."""
@@ -166,10 +172,10 @@ class _Rolling:
             words += len(targets) + len(shape.leaves if shape else ())
         head = 1 + len(loop.members) + sum(not one.whole for one in loop.members)
         state = len(loop.state) - 1
-        lists = len(loop.targets) - len(loop.state)
-        named = all(one.name != "outputs" for one in loop.targets[len(loop.state) :])
+        lists = loop.targets[len(loop.state) :]
+        named = all(one.name != plural(UNNAMED) for one in lists)
         items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
-        collected = lists if named else 2 * lists + taken
+        collected = len(lists) + (0 if named else taken // 2)
         return words * (self.run.count - 1) - head - state - items - collected
 
     def mixed(self) -> bool:
@@ -219,7 +225,10 @@ class _Rolling:
             key = ((at, place), symbols[0])
             if key not in self.state:
                 made = [symbols[0], *self.made((at, place))]
-                self.state[key] = (Symbol(_common(made)), values[0])
+                # The first one is the stream through the modules.
+                names = [one.name for one in made[1:]] if self.state else []
+                name = common_name(names)
+                self.state[key] = (Symbol(_common(made), name), values[0])
             return Tensor(self.state[key][0], self.tracer)
         if any(one in self.maker for one in symbols):
             return None
@@ -242,8 +251,9 @@ class _Rolling:
             made = self.made(place)
             known = _common(made)
             word = common_name([one.name for one in made])
-            default = "hidden_states" if place in self.carried else "outputs"
-            name = plural(word) if word else default
+            if not word and place not in self.carried:
+                word = self.inside[place].name = UNNAMED
+            name = plural(word) if word else "hidden_states"
             found[place] = Symbol(sequence_of(known) if known else None, name)
         return found
 

@@ -85,7 +85,9 @@ def _name(
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
     going = loop.check == "before" and state is loop.state[0]
-    wish = writer.outputs.get(target) or role(state, loop) or role(target, loop)
+    wish = writer.outputs.get(target) or role(state, loop)
+    if not wish and not loop.members:
+        wish = role(target, loop)
     plain = writer.stream() if loop.members else "state"
     name = writer.free(wish or ("going" if going else plain), state)
     while name in later:  # read by an assignment that is still to come
@@ -147,7 +149,8 @@ def _member(writer: Writer, members: Members) -> tuple[str, str]:
     """What a member of a list is called in a round, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
-    wish = "layer" if word.isdigit() else singular(word)
+    base = word.rstrip("0123456789")
+    wish = singular(base) + word.removeprefix(base) if base else "layer"
     name = writer.free(snake(wish), Symbol(), kind)
     writer.kinds[name] = kind
     writer.live[name] = None

@@ -17,7 +17,7 @@ from burn_ir.containers import python_type
 
 #: So many statements may stand before the call of a list's member in a step.
 LONGEST_LEAD = 8
-#: A loop over a part of a list of several classes has at least this many steps.
+#: A loop over a part of a list has this many steps, or leaves out one.
 FEWEST_OF_PART = 3
 
 
@@ -143,15 +143,15 @@ class Steps:
         lists = members_of(run, self.shapes)
         if not all(self.containers.has(p, i, i + run.count) for p, i in lists):
             return False
+        length = self.containers.length(run.path)
+        few = run.count < min(FEWEST_OF_PART, length - 1)
+        if few:
+            return False
         alike = all(
             self.containers.is_alike(path, first, first + run.count)
             for path, first in lists
         )
-        if alike:
-            return True
-        (path, _), *more = lists
-        whole = run.count == self.containers.length(path)
-        return not more and (whole or run.count >= FEWEST_OF_PART)
+        return alike or len(lists) == 1
 
 
 def _end(even: tuple[int, int, int]) -> int:

@@ -62,8 +62,8 @@ def singular(name: str) -> str:
 
 
 def plural(name: str) -> str:
-    """What several are called: ``block`` gives ``blocks``."""
-    return name if name.endswith("s") else f"{name}s"
+    """What several are called: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
+    return f"all_{name}" if name.endswith("s") else f"{name}s"
 
 
 class Namespace:
