@@ -25,7 +25,6 @@ REMEDIES = {
         f"its program is not imported yet. {_EXPORT} Its weights alone become a record "
         "with -o NAME.safetensors."
     ),
-    "PyTorch exported program (.pt2, zip)": (f"these are not imported yet. {_EXPORT}"),
 }
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burn_import.foreign import refuse_not_yet
 from burn_import.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, write_module
@@ -40,10 +39,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         InvalidModel: it contradicts itself or the specification.
     """
     path = Path(source)
-    refuse_not_yet(path)
     from burn_import.compiler import compile_graph
-    from burn_import.onnx import read
     from burn_import.operators import load_operators, load_operators_for
+    from burn_import.sources import is_exported, read
     from burn_ir import build
 
     options = options or Options(stem=module_stem(path))
@@ -54,7 +52,8 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     with uncollected():
         raw = read(path)
         module = compile_graph(build(raw), options, options.weights)
-    versions = [f"opset {raw.opsets.get('', 1)}", raw.producer]
+    opset = "" if is_exported(path) else f"opset {raw.opsets.get('', 1)}"
+    versions = [opset, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(
         module.text, module.weights, module.class_name, origin, file_sha256(path)

@@ -1,0 +1,85 @@
+"""The shape of the JSON in an archive, checked before anything in it is read.
+
+A specification is a type, ``[item]`` for a list, ``{"": item}`` for an object of any
+fields, or an object with the fields that are read; a field whose name ends in ``?`` may
+be missing or null. Other fields may stand beside these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn.record.errors import shown
+from burn_ir import InvalidModel
+
+NAME = {"name": str}
+EXTENT = {"as_int?": int, "as_expr?": {"expr_str": str}}
+TENSOR = {
+    "dtype": int,
+    "sizes": [EXTENT],
+    "strides": [EXTENT],
+    "storage_offset": EXTENT,
+}
+UNION = {"": object}
+NODE = {
+    "target": str,
+    "inputs": [{"name": str, "arg": UNION}],
+    "outputs": [UNION],
+    "metadata?": {"": str},
+    "name?": str,
+}
+GRAPH = {
+    "inputs": [UNION],
+    "outputs": [UNION],
+    "nodes": [NODE],
+    "tensor_values": {"": TENSOR},
+    "sym_int_values?": {"": object},
+    "sym_float_values?": {"": object},
+    "sym_bool_values?": {"": object},
+}
+SIGNATURE = {"input_specs": [{"": {"": object}}], "output_specs": [{"": {"": object}}]}
+PROGRAM = {
+    "graph_module": {"graph": GRAPH, "signature": SIGNATURE},
+    "schema_version": {"major": int},
+    "torch_version?": str,
+}
+WEIGHTS = {
+    "config": {
+        "": {"path_name": str, "use_pickle?": bool, "tensor_meta": TENSOR},
+    }
+}
+
+
+def check(value: Any, spec: Any, where: str = "program") -> None:
+    """Return if ``value`` is what ``spec`` says.
+
+    Raises:
+        InvalidModel: it is not; says where.
+    """
+    if isinstance(spec, list):
+        for number, item in enumerate(_expect(value, list, where)):
+            check(item, spec[0], f"{where}[{number}]")
+    elif isinstance(spec, dict):
+        _check_object(_expect(value, dict, where), spec, where)
+    else:
+        _expect(value, spec, where)
+
+
+def _check_object(value: dict[str, Any], spec: dict[str, Any], where: str) -> None:
+    if "" in spec:
+        for name, item in value.items():
+            check(item, spec[""], f"{where}.{name[:80]}")
+        return
+    for field, inner in spec.items():
+        name = field.removesuffix("?")
+        if name != field and value.get(name) is None:
+            continue
+        if name not in value:
+            raise InvalidModel(f"{where}: expected a field {name!r}")
+        check(value[name], inner, f"{where}.{name}")
+
+
+def _expect(value: Any, kind: type, where: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidModel(f"{where}: expected {kind.__name__}, got {shown(value)}")
+    return value

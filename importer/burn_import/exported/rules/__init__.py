@@ -1,0 +1,21 @@
+"""Rules: what each operator of ATen is in operators of ONNX, by family.
+
+A rule is a function of the builder and of the call's arguments, by the names that the
+schema of the operator has for them; defaults of the function are those of the schema.
+"""
+
+import burn_import.exported.rules.activation
+import burn_import.exported.rules.control
+import burn_import.exported.rules.conv
+import burn_import.exported.rules.creation
+import burn_import.exported.rules.elementwise
+import burn_import.exported.rules.indexing
+import burn_import.exported.rules.matmul
+import burn_import.exported.rules.norm
+import burn_import.exported.rules.numbers
+import burn_import.exported.rules.reduction
+import burn_import.exported.rules.rnn
+import burn_import.exported.rules.shape  # noqa: F401  each registers its rules
+from burn_import.exported.table import RULES
+
+__all__ = ["RULES"]

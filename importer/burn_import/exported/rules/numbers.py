@@ -1,0 +1,35 @@
+"""Computed numbers of Python, and assertions, which compute nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.exported.builder import Builder, Operand, Value
+from burn_import.exported.table import rule
+
+
+@rule(
+    "aten._assert_tensor_metadata.default",
+    "aten._assert_scalar.default",
+    "aten._assert_async.msg",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+    "_operator.is_",
+)
+def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
+    """A check of the exporter's; the shapes it checks are those of the model."""
+
+
+@rule("torch.sym_float")
+def sym_float(g: Builder, a: Operand) -> Value:
+    return g.cast(a)
+
+
+@rule("_operator.floordiv")
+def floordiv(g: Builder, a: Operand, b: Operand) -> Value:
+    return g.op("Div", g.cast(a), g.cast(b))
+
+
+@rule("aten.scalar_tensor.default")
+def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
+    return g.cast(s)

@@ -1,0 +1,178 @@
+"""Recurrent layers: ATen has a whole stack in one call, ONNX one layer in a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from burn_import.exported.builder import Builder, Value
+from burn_import.exported.table import rule
+from burn_ir import UnsupportedModel
+from burn_ir.types import Array
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A recurrent operator of ONNX, and where its gates stand among PyTorch's."""
+
+    op_type: str
+    gates: tuple[int, ...]
+    activation: str = ""
+
+    @property
+    def states(self) -> int:
+        """How many states it carries."""
+        return 2 if self.op_type == "LSTM" else 1
+
+
+LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
+GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
+
+
+@rule("aten.lstm.input")
+def lstm(
+    g: Builder,
+    input: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Sequence[Value]:
+    stack = Stack(g, LSTM, params, has_biases, num_layers, bidirectional)
+    return stack.run(input, hx, batch_first, train and dropout > 0)
+
+
+def single(kind: Kind) -> None:
+    """Register the rule of a layer with one state."""
+
+    def apply(
+        g: Builder,
+        input: Value,
+        hx: Value,
+        params: Sequence[Value],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> Sequence[Value]:
+        stack = Stack(g, kind, params, has_biases, num_layers, bidirectional)
+        return stack.run(input, [hx], batch_first, train and dropout > 0)
+
+    names = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
+    rule(f"aten.{names.get(kind.activation, 'gru')}.input")(apply)
+
+
+single(GRU)
+single(Kind("RNN", (0,), "Tanh"))
+single(Kind("RNN", (0,), "Relu"))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The layers of one call."""
+
+    g: Builder
+    kind: Kind
+    params: Sequence[Value]
+    has_biases: bool
+    layers: int
+    bidirectional: bool
+
+    def run(
+        self, x: Value, states: Sequence[Value], batch_first: bool, drops: bool
+    ) -> Sequence[Value]:
+        """The outputs, and the last states of all layers."""
+        g = self.g
+        if drops and self.layers > 1:
+            raise UnsupportedModel("dropout between recurrent layers in training mode")
+        if x.rank != _RANK:
+            raise UnsupportedModel("a recurrent layer without a batch axis")
+        if batch_first:
+            x = g.op("Transpose", x, perm=(1, 0, 2))
+        last: list[list[Value]] = [[] for _ in states]
+        for layer in range(self.layers):
+            found = self.layer(layer, x, states)
+            x = self.joined(found[0])
+            for kept, state in zip(last, found[1:], strict=True):
+                kept.append(state)
+        if batch_first:
+            x = g.op("Transpose", x, perm=(1, 0, 2))
+        return [x, *(self.stacked(kept) for kept in last)]
+
+    def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
+        g, count = self.g, 2 if self.bidirectional else 1
+        w, r, b = self.weights(layer)
+        first = [self.part(state, layer * count, count) for state in states]
+        attrs = {
+            "hidden_size": r.shape[2],
+            "direction": "bidirectional" if self.bidirectional else None,
+            "linear_before_reset": 1 if self.kind.op_type == "GRU" else None,
+            "activations": (
+                (self.kind.activation,) * count if self.kind.activation else None
+            ),
+        }
+        stored = [g.constant(array, array.dtype) for array in (w, r)]
+        bias = None if b is None else g.constant(b, b.dtype)
+        outputs = 1 + self.kind.states
+        return g.many(
+            self.kind.op_type, outputs, x, *stored, bias, None, *first, **attrs
+        )
+
+    def part(self, state: Value, start: int, count: int) -> Value:
+        """The states of one layer."""
+        if self.layers == 1:
+            return state
+        g = self.g
+        ends = (g.constant([start]), g.constant([start + count]))
+        return g.op("Slice", state, *ends, g.constant([0]))
+
+    def joined(self, y: Value) -> Value:
+        """Outputs ``[length, directions, batch, hidden]`` with directions joined."""
+        g = self.g
+        if not self.bidirectional:
+            return g.op("Squeeze", y, g.constant([1]))
+        moved = g.op("Transpose", y, perm=(0, 2, 1, 3))
+        return g.op("Reshape", moved, g.constant([0, 0, -1]))
+
+    def stacked(self, states: Sequence[Value]) -> Value:
+        """The last states of all layers, one after the other."""
+        return states[0] if len(states) == 1 else self.g.op("Concat", *states, axis=0)
+
+    def weights(self, layer: int) -> tuple[Array, Array, Array | None]:
+        """The weights of one layer as ONNX has them, a row for each direction."""
+        count = 2 if self.bidirectional else 1
+        each = 4 if self.has_biases else 2
+        if len(self.params) != self.layers * count * each:
+            raise UnsupportedModel("a recurrent layer with projections")
+        rows = []
+        for place in range(layer * count, (layer + 1) * count):
+            of = [
+                self.stored(v) for v in self.params[place * each : (place + 1) * each]
+            ]
+            rows.append([self.ordered(array) for array in of])
+        w, r = (np.stack([row[i] for row in rows]) for i in (0, 1))
+        if not self.has_biases:
+            return w, r, None
+        return w, r, np.stack([np.concatenate(row[2:]) for row in rows])
+
+    def stored(self, value: Value) -> Array:
+        array = self.g.out.constants.get(value.name)
+        if array is None:
+            raise UnsupportedModel("a recurrent layer whose weights are computed")
+        return array
+
+    def ordered(self, array: Array) -> Array:
+        """The gates of ``array``, the rows of its first axis, in ONNX's order."""
+        parts = np.split(array, len(self.kind.gates))
+        return np.concatenate([parts[place] for place in self.kind.gates])
+
+
+_RANK = 3

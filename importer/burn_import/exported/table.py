@@ -1,0 +1,45 @@
+"""The table of rules, by the target of a call: ``aten.add.Tensor``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Rule = Callable[..., Any]
+F = TypeVar("F", bound=Rule)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How calls of one target are written."""
+
+    rule: Rule
+    #: The argument that the call changes in place, if any.
+    mutates: str | None = None
+    #: Whether the result may be a view of the first argument.
+    views: bool = False
+
+
+RULES: dict[str, Entry] = {}
+
+
+def rule(*targets: str, views: bool = False) -> Callable[[F], F]:
+    """Register a function for targets without ``torch.ops.``.
+
+    ``aten.add_.Tensor``, which changes ``self`` in place, comes with the rule of
+    ``aten.add.Tensor`` unless it has one itself.
+    """
+
+    def register(function: F) -> F:
+        for target in targets:
+            assert target not in RULES or RULES[target].mutates, target
+            RULES[target] = Entry(function, views=views)
+            family, _, rest = target.partition(".")
+            name, _, overload = rest.partition(".")
+            if family == "aten" and not name.endswith("_"):
+                in_place = f"{family}.{name}_.{overload}"
+                RULES.setdefault(in_place, Entry(function, mutates="self"))
+        return function
+
+    return register

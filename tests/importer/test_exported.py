@@ -1,0 +1,157 @@
+"""Exported programs of PyTorch: read without it, refused by name."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn_import import load
+from burn_import.exported import read
+from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
+from tests.importer.exported_files import (
+    archive,
+    call,
+    linear_program,
+    meta,
+    program,
+    ref,
+    saved,
+)
+
+
+def test_a_program_computes_what_it_says(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    model: Any = load(saved(tmp_path, content, weights))
+    assert {key: value.shape for key, value in model.state_dict().items()} == {
+        "head.weight": (3, 5),
+        "head.bias": (3,),
+    }
+    for batch in (2, 5):
+        x = np.random.default_rng(batch).normal(size=(batch, 4, 5)).astype(np.float32)
+        expected = np.maximum(x @ weights["head.weight"].T + weights["head.bias"], 0)
+        found = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_everything_that_is_not_supported_is_named(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    nodes = content["graph_module"]["graph"]["nodes"]
+    nodes[0]["target"] = "torch.ops.aten.frobnicate.default"
+    nodes[1]["target"] = "torch.ops.aten.knurl.default"
+    with pytest.raises(UnsupportedModel) as caught:
+        read(saved(tmp_path, content, weights))
+    assert str(caught.value).splitlines() == [
+        "node 'linear' (aten.frobnicate.default): this operator is not supported",
+        "node 'relu' (aten.knurl.default): this operator is not supported",
+    ]
+
+
+def test_an_unknown_argument_is_refused(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    node = content["graph_module"]["graph"]["nodes"][1]
+    node["inputs"].append({"name": "slope", "arg": {"as_float": 0.5}, "kind": 1})
+    with pytest.raises(UnsupportedModel, match=r"'relu' .*expected arguments .*slope"):
+        read(saved(tmp_path, content, weights))
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    content["schema_version"]["major"] = 9
+    with pytest.raises(UnsupportedModel, match="expected a program of schema 8, got 9"):
+        read(saved(tmp_path, content, weights))
+
+
+def test_a_change_in_place_is_seen_by_what_follows(tmp_path: Path) -> None:
+    two = {name: meta("float32", [2, 3]) for name in ("x", "exp", "add_", "mul")}
+    nodes = [
+        call("aten.exp.default", "exp", self=ref("x")),
+        call("aten.add_.Tensor", "add_", self=ref("exp"), other={"as_int": 1}),
+        call("aten.mul.Tensor", "mul", self=ref("exp"), other=ref("x")),
+    ]
+    content = program({"x": two["x"]}, {}, nodes, two, ["mul"])
+    model: Any = load(saved(tmp_path, content, {}))
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, (np.exp(x) + 1) * x, rtol=1e-5)
+
+
+def test_a_change_in_place_of_what_is_viewed_is_refused(tmp_path: Path) -> None:
+    two = {name: meta("float32", [2, 3]) for name in ("x", "exp", "add_")}
+    two |= {"t": meta("float32", [3, 2])}
+    nodes = [
+        call("aten.exp.default", "exp", self=ref("x")),
+        call("aten.t.default", "t", self=ref("exp")),
+        call("aten.add_.Tensor", "add_", self=ref("exp"), other={"as_int": 1}),
+    ]
+    content = program({"x": two["x"]}, {}, nodes, two, ["t"])
+    with pytest.raises(UnsupportedModel, match="'add_' .*in place of 'exp'"):
+        read(saved(tmp_path, content, {}))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "other", "result"),
+    [("int64", {"as_float": 2.5}, "float32"), ("float16", {"as_int": 2}, "float16")],
+)
+def test_numbers_promote_as_in_pytorch(
+    tmp_path: Path, dtype: str, other: Any, result: str
+) -> None:
+    x = meta(dtype, [2, 3])
+    nodes = [call("aten.mul.Tensor", "mul", self=ref("x"), other=other)]
+    content = program({"x": x}, {}, nodes, {"mul": meta(result, [2, 3])}, ["mul"])
+    model: Any = load(saved(tmp_path, content, {}))
+    array = np.arange(6).reshape(2, 3).astype(dtype)
+    found = model(burn.tensor(array)).numpy()
+    assert found.dtype == result
+    np.testing.assert_array_equal(found, array * next(iter(other.values())))
+
+
+def test_a_weight_that_is_too_short_is_refused(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    weights["head.bias"] = weights["head.bias"][:2]
+    data = archive(content, weights)
+    path = tmp_path / "net.pt2"
+    path.write_bytes(data)
+    with pytest.raises(InvalidModel, match="head"):
+        load(path)
+
+
+CONTENT, WEIGHTS = linear_program()
+TEXT = json.dumps(CONTENT)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_damaged_programs_raise_our_errors_only(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = json.loads(TEXT)
+    holder, key = data.draw(st.sampled_from(places(content)))
+    junk = st.sampled_from([None, True, -1, 10**30, "x", [], {}, [1], {"as_int": 3}])
+    holder[key] = data.draw(junk)
+    path = tmp_path_factory.mktemp("damaged") / "net.pt2"
+    path.write_bytes(archive(content, WEIGHTS))
+    with suppress(ModelError):
+        load(path)
+
+
+def places(of: Any) -> list[tuple[Any, Any]]:
+    """Return every place in JSON as its container and key."""
+    found: list[tuple[Any, Any]] = []
+    pairs = list(of.items()) if isinstance(of, dict) else list(enumerate(of))
+    for key, value in pairs:
+        found.append((of, key))
+        if isinstance(value, dict | list):
+            found += places(value)
+    return found
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(archive(CONTENT, WEIGHTS)[:-30])
+    with pytest.raises(UnreadableFile, match="net.pt2"):
+        read(path)
