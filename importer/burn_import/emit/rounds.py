@@ -149,8 +149,7 @@ def _member(writer: Writer, members: Members) -> tuple[str, str]:
     """What a member of a list is called in a round, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
-    base = word.rstrip("0123456789")
-    wish = singular(base) + word.removeprefix(base) if base else "layer"
+    wish = "layer" if word.isdigit() else singular(word)
     name = writer.free(snake(wish), Symbol(), kind)
     writer.kinds[name] = kind
     writer.live[name] = None
