@@ -41,7 +41,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     path = Path(source)
     from burn_import.compiler import compile_graph
     from burn_import.operators import load_operators, load_operators_for
-    from burn_import.sources import is_exported, read
+    from burn_import.sources import kind_of, read
     from burn_ir import build
 
     options = options or Options(stem=module_stem(path))
@@ -52,7 +52,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     with uncollected():
         raw = read(path)
         module = compile_graph(build(raw), options, options.weights)
-    opset = "" if is_exported(path) else f"opset {raw.opsets.get('', 1)}"
+    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
     versions = [opset, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(

@@ -5,14 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from burn.record import HEAD_SIZE, describe_foreign
-from burn_import.foreign import refuse_not_yet
-from burn_ir import RawModel
+from burn_import.foreign import REMEDIES
+from burn_ir import RawModel, UnsupportedModel
 
 EXPORTED = "PyTorch exported program (.pt2, zip)"
+WEIGHTS = frozenset(
+    {
+        "PyTorch checkpoint (pickle, before 1.6)",
+        "PyTorch checkpoint (zip)",
+        "pickle",
+        "safetensors file",
+    }
+)
 
 
 def read(path: str | Path) -> RawModel:
-    """The model in an ONNX file or an exported program of PyTorch (``.pt2``).
+    """The model in an ONNX file, an exported program (``.pt2``), or of some weights.
+
+    Weights are those of an architecture that there is a recipe for.
 
     Raises:
         UnreadableFile: it is no model that can be read.
@@ -20,20 +30,30 @@ def read(path: str | Path) -> RawModel:
         InvalidModel: it contradicts itself or its format.
     """
     path = Path(path)
-    refuse_not_yet(path)
-    if is_exported(path):
+    kind = kind_of(path)
+    if kind in REMEDIES:
+        raise UnsupportedModel(
+            f"{path.name}: this is a {kind}, whatever its name says; {REMEDIES[kind]}"
+        )
+    if kind == EXPORTED:
         from burn_import.exported import read as read_exported
 
         return read_exported(path)
+    if kind in WEIGHTS or path.name.endswith(".index.json"):
+        from burn_import.recipes import read as read_recipe
+
+        return read_recipe(path, what=kind or "file of weights")
     from burn_import.onnx import read as read_onnx
 
     return read_onnx(path)
 
 
-def is_exported(path: Path) -> bool:
-    """Whether a file is an archive of ``torch.export.save``."""
+def kind_of(path: Path) -> str:
+    """What a file is if it is no ONNX model, as ``describe_foreign`` tells, else ""."""
     if not path.is_file():
-        return False
+        return ""
     with path.open("rb") as file:
         foreign = describe_foreign(file.read(HEAD_SIZE))
-    return foreign is not None and foreign.kind == EXPORTED
+    if foreign is None or foreign.kind.startswith("ONNX"):
+        return ""
+    return foreign.kind

@@ -1,0 +1,61 @@
+"""What a state dict does not say: the numbers of a ``config.json``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from burn.record.errors import shown
+from burn_ir import InvalidModel, UnreadableFile
+
+T = TypeVar("T", int, float, str, bool)
+_LARGEST = 2**20
+
+
+@dataclass(frozen=True)
+class Config:
+    """Numbers and names by key, as Hugging Face writes them."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def get(self, key: str, default: T) -> T:
+        """The value at ``key``, of the type of ``default``.
+
+        Raises:
+            InvalidModel: it is of another type.
+        """
+        value = self.values.get(key)
+        if value is None:
+            return default
+        if isinstance(default, float) and isinstance(value, int):
+            value = float(value)
+        if type(value) is not type(default):
+            kind = type(default).__name__
+            raise InvalidModel(f"config {shown(key)}: expected {kind}, got {value!r}")
+        result: T = value
+        return result
+
+    @property
+    def kind(self) -> str:
+        """The name of the architecture, ``bert``, else ""."""
+        return self.get("model_type", "")
+
+
+def read_config(path: Path) -> Config:
+    """The configuration in a JSON file.
+
+    Raises:
+        UnreadableFile: it is none.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UnreadableFile(f"{path.name}: expected a configuration, got more")
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnreadableFile(f"{path.name}: expected JSON, got {error}") from error
+    if not isinstance(content, dict):
+        raise UnreadableFile(f"{path.name}: expected an object of JSON")
+    return Config(content)

@@ -1,0 +1,73 @@
+"""Rotary position embeddings: the angles of positions, and turning by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from burn_import.recipes.config import Config
+from burn_import.recipes.writer import Writer
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.types import Array
+
+
+def frequencies(config: Config, size: int) -> Array:
+    """The angle per position of each pair of a head's features, float32.
+
+    Raises:
+        UnsupportedModel: they are scaled in a way that is not known.
+    """
+    settings = _settings(config)
+    theta = settings.get("rope_theta", config.get("rope_theta", 10000.0))
+    if not isinstance(theta, int | float) or theta <= 0:
+        raise InvalidModel(f"config 'rope_theta': expected a number, got {theta!r}")
+    inverse = 1.0 / theta ** (np.arange(0, size, 2, dtype=np.float64) / size)
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "linear":
+        inverse = inverse / float(settings.get("factor", 1.0))
+    elif kind == "llama3":
+        inverse = _llama3(inverse, settings)
+    elif kind != "default":
+        raise UnsupportedModel(f"expected a known scaling of angles, got {kind!r}")
+    return inverse.astype(np.float32)
+
+
+def _settings(config: Config) -> Mapping[str, Any]:
+    """What older and newer configurations say of the angles."""
+    for key in ("rope_parameters", "rope_scaling"):
+        value = config.values.get(key)
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _llama3(inverse: Array, settings: Mapping[str, Any]) -> Array:
+    """Long waves are stretched, short ones kept, those between mixed."""
+    factor = float(settings["factor"])
+    low, high = (float(settings[f"{end}_freq_factor"]) for end in ("low", "high"))
+    length = float(settings["original_max_position_embeddings"])
+    waves = 2 * np.pi / inverse
+    share = (length / waves - low) / (high - low)
+    mixed = (1 - share) * inverse / factor + share * inverse
+    result = np.where(waves > length / low, inverse / factor, inverse)
+    between = (waves <= length / low) & (waves >= length / high)
+    return np.where(between, mixed, result)
+
+
+def angles(w: Writer, positions: str, inverse: Array) -> tuple[str, str]:
+    """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``."""
+    column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
+    found = w.op("Mul", column, w.constant("inv_freq", inverse))
+    return w.op("Cos", found, name="cos"), w.op("Sin", found, name="sin")
+
+
+def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:
+    """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
+    batch = w.extent(x, 0)
+    caches = []
+    for cache in turn:
+        ones = w.op("Concat", batch, [1, 1], axis=0)
+        caches.append(w.op("Expand", cache, ones))
+    return w.op("RotaryEmbedding", x, *caches, name=name)

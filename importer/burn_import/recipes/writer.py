@@ -1,0 +1,278 @@
+"""What a recipe writes a graph with: modules, layers with weights, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from burn_import.recipes.weights import Weights
+from burn_ir.dim import Dim, symbol
+from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.types import Array, Type
+
+OPSETS = {"": 23, "burn": 1}
+#: Extents of inputs.
+BATCH, LENGTH = symbol("batch"), symbol("length")
+
+
+@dataclass
+class Writer:
+    """A graph as it is written. Values are their names."""
+
+    weights: Weights
+    nodes: list[RawNode] = field(default_factory=list)
+    inputs: dict[str, Type] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    taken: dict[str, int] = field(default_factory=dict)
+
+    def input(self, name: str, dtype: str, *dims: Dim) -> str:
+        """An input of the model."""
+        self.inputs[name] = Type(np.dtype(dtype), dims)
+        self.taken[name] = 1
+        return name
+
+    @contextmanager
+    def module(self, name: str, class_name: str = "") -> Iterator[None]:
+        """Within, nodes and keys belong to the module ``name`` of the one around.
+
+        ``name`` may lead through lists, ``layer.0``; the class is that of the last.
+        """
+        outer = self.path, self.classes
+        segments = tuple(segment for segment in name.split(".") if segment)
+        self.path += segments
+        self.classes += ("",) * (len(segments) - 1) + (class_name,) * bool(segments)
+        yield
+        self.path, self.classes = outer
+
+    def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
+        """The result of an operator of ONNX, called ``name`` if it is free."""
+        return self.many(op_type, 1, *operands, name=name, **attrs)[0]
+
+    def many(
+        self, op_type: str, count: int, *operands: Any, name: str = "", **attrs: Any
+    ) -> list[str]:
+        """The results of an operator that has ``count`` of them."""
+        names = tuple(None if x is None else self.operand(x) for x in operands)
+        outputs = [self.fresh(name or op_type.lower()) for _ in range(count)]
+        kept = {key: value for key, value in attrs.items() if value is not None}
+        self.nodes.append(
+            RawNode(
+                *(op_type, _domain(op_type), kept, names, tuple(outputs), outputs[0]),
+                scope=self.path,
+                classes=self.classes,
+            )
+        )
+        return outputs
+
+    def operand(self, x: Any) -> str:
+        """The name of a value, or of a constant for numbers."""
+        if isinstance(x, str):
+            return x
+        array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        output = self.fresh("number")
+        self.nodes.append(RawNode("Constant", "", {"value": array}, (), (output,)))
+        return output
+
+    def fresh(self, name: str) -> str:
+        number = self.taken.get(name, 0) + 1
+        self.taken[name] = number
+        return name if number == 1 else self.fresh(f"{name}_{number}")
+
+    def key(self, name: str) -> str:
+        """The key of a weight of this module."""
+        return ".".join((*self.path, name))
+
+    def has(self, name: str) -> bool:
+        """Whether this module has a weight called ``name``."""
+        return self.key(name) in self.weights
+
+    def weight(self, name: str) -> str:
+        """A weight of this module, ``query.weight``."""
+        key = self.key(name)
+        if key not in self.constants:
+            self.constants[key] = self.weights.array(key)
+            self.taken[key] = 1
+        return key
+
+    def constant(self, name: str, array: Array) -> str:
+        """A stored array of this module that the state dict does not hold."""
+        key = self.key(name)
+        self.constants[key] = array
+        self.taken[key] = 1
+        self.weights.ignore(key)
+        return key
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a weight of this module."""
+        return self.weights.shape(self.key(name))
+
+    def count(self, name: str) -> int:
+        """How many modules the list ``name`` of this module has."""
+        return self.weights.count(self.key(name))
+
+    def model(self, *outputs: str) -> RawModel:
+        """The model that was written.
+
+        Raises:
+            InvalidModel: weights are left over.
+        """
+        self.weights.check_used()
+        graph = RawGraph(
+            "main", self.inputs, outputs, tuple(self.nodes), self.constants
+        )
+        return RawModel(graph, OPSETS)
+
+    # Layers
+
+    def linear(self, name: str, x: str) -> str:
+        """``nn.Linear`` called ``name``, with a bias if there is one."""
+        with self.module(name, "Linear"):
+            bias = self.weight("bias") if self.has("bias") else None
+            return self.op("Linear", x, self.weight("weight"), bias, name=_leaf(name))
+
+    def embedding(self, name: str, indices: str) -> str:
+        """``nn.Embedding`` called ``name``."""
+        with self.module(name, "Embedding"):
+            return self.op("Gather", self.weight("weight"), indices, name=_leaf(name))
+
+    def layer_norm(self, name: str, x: str, eps: float) -> str:
+        """``nn.LayerNorm`` called ``name``, over the last axis."""
+        with self.module(name, "LayerNorm"):
+            bias = self.weight("bias") if self.has("bias") else None
+            operands = (x, self.weight("weight"), bias)
+            return self.op("LayerNormalization", *operands, epsilon=eps, axis=-1)
+
+    def rms_norm(self, name: str, x: str, eps: float) -> str:
+        """``nn.RMSNorm`` called ``name``, over the last axis."""
+        with self.module(name, "RMSNorm"):
+            scale = self.weight("weight")
+            return self.op("RMSNormalization", x, scale, epsilon=eps, axis=-1)
+
+    def batch_norm(self, name: str, x: str, eps: float = 1e-5) -> str:
+        """``nn.BatchNorm`` called ``name``, with its statistics."""
+        with self.module(name, "BatchNorm2d"):
+            names = ("weight", "bias", "running_mean", "running_var")
+            operands = [self.weight(part) for part in names]
+            self.weights.ignore(self.key("num_batches_tracked"))
+            return self.op("BatchNormalization", x, *operands, epsilon=eps)
+
+    def conv(
+        self,
+        name: str,
+        x: str,
+        stride: int = 1,
+        padding: int | None = None,
+        groups: int = 1,
+        dilation: int = 1,
+    ) -> str:
+        """``nn.Conv`` called ``name``; without ``padding`` it keeps the extents."""
+        with self.module(name, "Conv2d"):
+            kernel = self.shape("weight")[2:]
+            pads = [dilation * (k // 2) if padding is None else padding for k in kernel]
+            bias = self.weight("bias") if self.has("bias") else None
+            return self.op(
+                "Conv",
+                *(x, self.weight("weight"), bias),
+                strides=(stride,) * len(kernel),
+                pads=(*pads, *pads),
+                dilations=(dilation,) * len(kernel),
+                group=groups,
+            )
+
+    # Operators that are written often
+
+    def add(self, a: str, b: Any) -> str:
+        """``a + b``."""
+        return self.op("Add", a, b)
+
+    def heads(self, x: str, count: int, name: str = "") -> str:
+        """``[batch, length, hidden]`` as ``[batch, count, length, hidden / count]``."""
+        split = self.op("Reshape", x, [0, 0, count, -1])
+        return self.op("Transpose", split, perm=(0, 2, 1, 3), name=name)
+
+    def merged(self, x: str) -> str:
+        """``[batch, heads, length, size]`` as ``[batch, length, heads * size]``."""
+        moved = self.op("Transpose", x, perm=(0, 2, 1, 3))
+        return self.op("Reshape", moved, [0, 0, -1])
+
+    def attention(
+        self,
+        query: str,
+        key: str,
+        value: str,
+        mask: str | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+    ) -> str:
+        """Attention of heads; ``mask`` is added, or bool."""
+        operands = (query, key, value, mask)
+        return self.op("Attention", *operands, is_causal=int(causal), scale=scale)
+
+    def activation(self, name: str, x: str) -> str:
+        """The activation that Hugging Face and PyTorch call ``name``.
+
+        Raises:
+            UnsupportedModel: there is none of this name.
+        """
+        return _activation(self, name, x)
+
+    def slice(self, x: str, axis: int, start: int, end: Any) -> str:
+        """``x`` from ``start`` to ``end`` of an axis."""
+        ends = end if isinstance(end, str) else [end]
+        return self.op("Slice", x, [start], ends, [axis])
+
+    def extent(self, x: str, axis: int) -> str:
+        """The extent of an axis, in a vector of one."""
+        return self.op("Shape", x, start=axis, end=axis + 1)
+
+    def positions(self, x: str, axis: int = 1) -> str:
+        """``0, 1, 2, ...`` along an axis of ``x``."""
+        length = self.op("Squeeze", self.extent(x, axis), [0])
+        return self.op("Range", 0, length, 1, name="positions")
+
+    def padding_mask(self, mask: str) -> str:
+        """``[batch, length]`` of 1 and 0 as bool ``[batch, 1, 1, length]``."""
+        flags = self.op("Cast", mask, to=9)
+        return self.op("Unsqueeze", flags, [1, 2], name="mask")
+
+
+def _activation(w: Writer, name: str, x: str) -> str:
+    from burn_ir import UnsupportedModel
+
+    if name in ("gelu", "gelu_python"):
+        return w.op("Gelu", x)
+    if name in ("gelu_new", "gelu_pytorch_tanh", "gelu_fast"):
+        return w.op("Gelu", x, approximate="tanh")
+    if name in ("silu", "swish"):
+        return w.op("Mul", x, w.op("Sigmoid", x))
+    if name == "quick_gelu":
+        return w.op("Mul", x, w.op("Sigmoid", w.op("Mul", x, 1.702)))
+    simple = {
+        "relu": "Relu",
+        "tanh": "Tanh",
+        "sigmoid": "Sigmoid",
+        "mish": "Mish",
+        "hardswish": "HardSwish",
+        "softplus": "Softplus",
+        "elu": "Elu",
+        "leaky_relu": "LeakyRelu",
+    }
+    if name not in simple:
+        raise UnsupportedModel(f"expected a known activation, got {name!r}")
+    return w.op(simple[name], x)
+
+
+def _domain(op_type: str) -> str:
+    return "burn" if op_type == "Linear" else ""
+
+
+def _leaf(name: str) -> str:
+    return name.rpartition(".")[2]

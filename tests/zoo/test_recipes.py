@@ -1,0 +1,67 @@
+"""Recipes against the same architectures of the zoo, which were exported to ONNX.
+
+The weights are those that the importer finds in the exported file, under the keys of
+the state dict; the module that the recipe makes of them alone gives what is recorded.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn.record import write_record
+from burn_import import load
+from burn_import.options import Options
+from burn_import.pipeline import import_model
+from tests.zoo.recorded import Golden, zoo_cases
+
+#: The configuration of each model, where its weights do not say everything.
+MODELS: Mapping[str, Mapping[str, Any]] = {
+    "arch/bert.dynamo-op20": {"model_type": "bert", "num_attention_heads": 4},
+    "arch/llama.dynamo-op20": {
+        "model_type": "llama",
+        "num_attention_heads": 4,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+    },
+    "arch/vit.dynamo-op20": {"model_type": "vit", "num_attention_heads": 4},
+    "arch/qwen3.dynamo-op20": {"model_type": "qwen3", "rope_theta": 10000.0},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_recipe(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    zoo: Path = request.config.getoption("--zoo")
+    if not (zoo / "manifest.json").is_file():
+        pytest.skip(f"no models in {zoo.name}/ (see --zoo)")
+    (case,) = (case for case in zoo_cases(zoo) if case.name == name)
+    weights = import_model(case.path, Options(class_name="Net", stem="net")).weights
+    model: Any = load(saved(tmp_path, dict(weights), MODELS[name]))
+    for golden in case.goldens:
+        compare(model, golden)
+
+
+def saved(folder: Path, weights: dict[str, Any], config: Mapping[str, Any]) -> Path:
+    """Return the record of the weights that a state dict has, and its configuration."""
+    import json
+
+    path = folder / "net.safetensors"
+    kept = {k.replace("self_.", "self."): v for k, v in weights.items()}
+    kept = {
+        k: v for k, v in kept.items() if v.dtype.kind != "i" and "inv_freq" not in k
+    }
+    write_record(path, list(kept.items()))
+    (folder / "config.json").write_text(json.dumps(dict(config)))
+    return path
+
+
+def compare(model: Any, golden: Golden) -> None:
+    """Return if the model gives what is recorded."""
+    inputs, expected = golden.read()
+    result = model(*map(burn.tensor, inputs))
+    results = result if isinstance(result, tuple) else (result,)
+    for position, value in expected.items():
+        found = results[position].numpy()
+        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-4)
