@@ -1,9 +1,9 @@
 """Every repeated block of the zoo's networks is one class.
 
 Classes whose names differ by a number are compared as they are printed, without the
-numbers that make their layers and without the names of local values. ``KNOWN`` says how many classes each model has too
-many, all for one reason: the numbers that differ are more than a constructor is worth,
-or one class has a layer inside that the other makes of another class.
+numbers that make their layers and without the names of local values. ``KNOWN`` says how
+many classes each model has too many, for one reason: the numbers that differ are more
+than a constructor is worth, or lead to a layer that the other class has not.
 """
 
 import ast
