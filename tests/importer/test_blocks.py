@@ -39,6 +39,7 @@ def test_equal_blocks_are_one_class(tmp_path: Path, count: int) -> None:
     assert f"self.blocks = nn.ModuleList(Block() for _ in range({count}))" in source
     assert "for block in self.blocks:\n            x = block(x)\n" in source
     assert source.count("class Block(") == 1
+    assert "self.linear = nn.Linear(4, 6)\n" in source
     assert "return self.linear_2(ops.relu(self.linear(x))) + x" in source
 
 
@@ -61,6 +62,15 @@ def test_blocks_of_two_widths_are_two_lists(tmp_path: Path) -> None:
     source = imported(tmp_path, lines + "y = Sigmoid (v5)\n", arrays)
     assert "nn.ModuleList(Block(6) for _ in range(2))" in source
     assert "nn.ModuleList(Block(7) for _ in range(3))" in source
+
+
+def test_layers_beside_blocks_are_numbered_without_them(tmp_path: Path) -> None:
+    lines = "v0 = Gemm (x, w7, b7)\n"
+    lines += "".join(RESIDUAL.format(i=i, j=i + 1) for i in range(2))
+    arrays = weights(0, 1) | {"w7": normal(4, 4), "b7": normal(4)}
+    arrays |= {"w8": normal(4, 4), "b8": normal(4)}
+    source = imported(tmp_path, lines + "y = Gemm (v2, w8, b8)\n", arrays)
+    assert "return self.linear_2(x)" in source
 
 
 def test_layers_alone_are_no_blocks(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def with_blocks(graph: Graph, found: Places) -> Places:
             nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
             layers.update(_named(nodes, scope, found))
+    rest = [node for node in graph.nodes if not scopes[id(node)]]
+    layers.update(_named(rest, (), found))
     return Places(layers, scopes)
 
 
