@@ -136,6 +136,6 @@ class {name}(nn.Module):
 
 @pytest.mark.parametrize(("function", "repeated"), [("relu", 1), ("silu", 0)])
 def test_numbers_and_names_make_no_other_block(function: str, repeated: int) -> None:
-    one = LAYER.format(name="One", wide=8, local="y", function="relu")
-    two = LAYER.format(name="Two", wide=16, local="z", function=function)
+    one = LAYER.format(name="Block", wide=8, local="y", function="relu")
+    two = LAYER.format(name="Block2", wide=16, local="z", function=function)
     assert Blocks(one + two).repeated() == repeated
