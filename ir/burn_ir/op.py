@@ -43,16 +43,26 @@ class Layer:
 
     ``name`` is the class, ``args`` and ``options`` its arguments as the owner would
     write them, ``weights`` the position of the node's operand by parameter name, and
-    ``data`` the positions of the operands that the module is called with. Weights are
-    float32, but for ``tables``, which the module holds in the operand's dtype.
+    ``data`` the positions of the operands that the module is called with, in a tuple
+    those that it takes as one. ``results`` are the positions of the node's results in
+    what it returns, where that has tuples inside. Weights are float32, but for
+    ``tables``, which the module holds in the operand's dtype.
     """
 
     name: str
     args: tuple[Any, ...]
     options: Mapping[str, Any]
     weights: Mapping[str, int]
-    data: tuple[int, ...] = (0,)
+    data: tuple[int | tuple[int, ...], ...] = (0,)
     tables: frozenset[str] = frozenset()
+    results: tuple[int | tuple[int, ...], ...] | None = None
+
+    def arguments(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """What the module is called with, of a node's operands."""
+        return tuple(
+            operands[p] if isinstance(p, int) else tuple(operands[i] for i in p)
+            for p in self.data
+        )
 
 
 @dataclass(frozen=True)

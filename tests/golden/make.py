@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.golden.build import features, loops, networks
+from tests.golden.build import features, loops, networks, recurrent
 from tests.golden.build.case import Array, Builder, Case
 from tests.modules import onnxruntime_outputs
 
@@ -27,6 +27,7 @@ BUILDERS: dict[str, Builder] = {
     "optional": features.optional,
     "padding": features.padding,
     "ranks": features.ranks,
+    "recurrent": recurrent.recurrent,
     "residual": networks.residual,
     "shapes": features.shapes,
     "shared": networks.shared,

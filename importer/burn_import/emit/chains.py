@@ -51,11 +51,11 @@ def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[
 def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:
     """Whether one tensor goes through all calls, and leaves at the end alone."""
     for _, call in calls:
-        (*more, arg), targets = call.args, call.targets
-        tensors = isinstance(arg, Tensor) and python_type(arg.data.type) == "Tensor"
-        if more or not tensors or len(targets) != 1:
+        one = len(call.args) == 1 and len(call.targets) == 1
+        if not one or not isinstance(call.args[0], Tensor):
             return False
-        if python_type(targets[0].type) != "Tensor":
+        kinds = {python_type(s.type) for s in (call.args[0].data, *call.targets)}
+        if kinds != {"Tensor"}:
             return False
     uses = count_uses(block)
     return all(

@@ -203,9 +203,9 @@ class Run:
         layer = node.op.layer(*(graph.type(name) for name in node.inputs))
         assert layer is not None
         self.layers[path] = layer
-        args = tuple(operands[position] for position in layer.data)
+        args = layer.arguments(operands)
         targets = self.targets(node, graph)
-        self.tracer.append(ModuleCall(path, args, targets))
+        self.tracer.append(ModuleCall(path, args, targets, layer.results))
 
     @contextmanager
     def inside(self) -> Iterator[None]:

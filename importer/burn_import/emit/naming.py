@@ -67,7 +67,11 @@ CONSTANT_ROLES = {
 
 
 #: What the stored operands of a recurrent layer are called, in order.
-_RECURRENT = ("x", "weight_ih", "weight_hh", "bias")
+_RECURRENT = {
+    "lstm": ("x", "weight_ih", "weight_hh", "bias", "h0", "c0", "lengths", "peephole"),
+    "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+    "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+}
 
 
 def constant_roles(block: Block) -> dict[str, str]:
@@ -86,8 +90,8 @@ def constant_roles(block: Block) -> dict[str, str]:
 
 
 def _constant_role(primitive: str, place: int) -> str:
-    if primitive in ("lstm", "gru", "rnn") and place < len(_RECURRENT):
-        return _RECURRENT[place]
+    if primitive in _RECURRENT:
+        return _RECURRENT[primitive][place]
     return CONSTANT_ROLES.get(primitive, "constant")
 
 
@@ -121,4 +125,18 @@ def role(symbol: Symbol, statement: Statement) -> str:
 
 def _module_role(statement: ModuleCall) -> str:
     words = [segment for segment in statement.path if not segment.isdigit()]
-    return snake(words[-1]) if words else ""
+    name = snake(words[-1]) if words else ""
+    return "" if name == "l" else name  # which looks like a one
+
+
+def nested(names: list[str], statement: Statement) -> list[str]:
+    """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
+    places = getattr(statement, "results", None) or range(len(names))
+    found = []
+    for place in places:
+        inner = [place] if isinstance(place, int) else list(place)
+        text = ", ".join(names[i] for i in inner)
+        unread = all(names[i] == "_" for i in inner)
+        whole = text if isinstance(place, int) else f"({text})"
+        found.append("_" if unread else whole)
+    return found

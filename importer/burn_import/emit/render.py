@@ -81,7 +81,7 @@ class Renderer:
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """The right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
-            args = [self.data(arg) for arg in statement.args]
+            args = [self.given(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
             module = self.module(statement.path)
             return Expression(f"{module}({text})", ATOM, merge(args))
@@ -94,6 +94,14 @@ class Renderer:
             if name is not None:
                 return name + self.access(path).removeprefix(self.access(path[:length]))
         return self.access(path)
+
+    def given(self, arg: Any) -> Expression:
+        """What a module is called with: a tensor, or a tuple of them."""
+        if not isinstance(arg, tuple):
+            return self.value(arg)
+        items = [self.value(item) for item in arg]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"({text})", ATOM, merge(items))
 
     def apply(self, call: Apply) -> Expression:
         """A call of a primitive: an operator, a method or ``ops.name(...)``."""

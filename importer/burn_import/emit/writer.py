@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from burn import Tensor
 from burn_import.emit.derivatives import write_derivation
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.naming import role
+from burn_import.emit.naming import nested, role
 from burn_import.emit.render import Renderer
 from burn_import.emit.rounds import write_loop
 from burn_import.source.expression import Expression, merge
@@ -94,6 +94,7 @@ class Writer:
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not self.wrap
+        several = several and getattr(statement, "results", None) is None
         return several and once and statement.targets == results
 
     def finish(self, block: Block, indent: int) -> None:
@@ -136,8 +137,9 @@ class Writer:
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and _several(statement) else ""
-        text = f"{', '.join(names)}{comma} = {expression.text}"
-        self.line(text, indent, self.comment(statement.targets, expression))
+        text = f"{', '.join(nested(names, statement))}{comma} = {expression.text}"
+        read = [s for s in statement.targets if s in self.render.names]
+        self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:
             self.read_extents(target, indent)
 

@@ -22,6 +22,8 @@ from burn_import.passes.merge import merge
 from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.placement import placement
+from burn_import.passes.recurrent import recurrent
+from burn_import.passes.recurrent_cells import recurrent_cells
 from burn_import.passes.repeat_kv import repeat_kv
 from burn_import.passes.rewrite import Pass, in_bodies
 from burn_import.passes.rms_norm import rms_norm
@@ -37,6 +39,7 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    recurrent,
     movements,
     layer_norm,
     rms_norm,
@@ -48,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     softplus,
     mish,
     linear,
+    recurrent_cells,
     lookups,
     attention,
     repeat_kv,

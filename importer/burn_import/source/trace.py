@@ -69,11 +69,15 @@ class Apply:
 
 @dataclass
 class ModuleCall:
-    """``targets = self.path(*args)``: a layer or a module of ours."""
+    """``targets = self.path(*args)``: a layer or a module of ours.
+
+    Where ``results`` is given, tuples stand for several of the targets, by position.
+    """
 
     path: tuple[str, ...]
     args: tuple[Any, ...]
     targets: list[Symbol]
+    results: tuple[int | tuple[int, ...], ...] | None = None
 
 
 @dataclass

@@ -60,6 +60,7 @@ class _Placing:
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
+        self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self._claim_told()
 
@@ -80,6 +81,15 @@ class _Placing:
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
+
+    def _count_repeated_layers_once(self) -> None:
+        """Take calls of a layer after the first one from the crowd in its scope."""
+        met = set()
+        for node in self.graph.nodes:
+            weights = tuple(self.weights.get(id(node), {}).values())
+            if weights and (node.scope, weights) in met:
+                self.crowd[node.scope] -= 1
+            met.add((node.scope, weights))
 
     def _is_weight(self, name: str) -> bool:
         """Whether a stored array can be a layer's: those hold float32."""

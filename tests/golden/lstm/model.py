@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 96bf4e16e146b0bc150a782ef990357c2f9959bbf2390c083993ea50b682d56f
+# body   sha256 ae13e46683378554aa20d7a668355493fed74e74d7419e19a6af4daeed74f9ee
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import burn
-from burn import Tensor, nn, ops
+from burn import Tensor, nn
 
 WEIGHTS = Path(__file__).with_name("model.safetensors")
 
@@ -40,9 +40,7 @@ class NetOutput(NamedTuple):
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.weight_ih = nn.parameter(2, 20, 3)
-        self.weight_hh = nn.parameter(2, 20, 5)
-        self.bias = nn.parameter(2, 40)
+        self.rnn = nn.LSTM(3, 5, batch_first=True, bidirectional=True)
 
     @classmethod
     def load(
@@ -52,15 +50,5 @@ class Net(nn.Module):
         return cls().load_weights(weights, backend)
 
     def __call__(self, x: Tensor, h0: Tensor, c0: Tensor) -> NetOutput:
-        batch, time = x.shape[:2]
-        # [time, 2, batch, 5]
-        y, hn, cn = ops.lstm(
-            x.transpose(0, 1),
-            self.weight_ih,
-            self.weight_hh,
-            self.bias,
-            h0,
-            c0,
-            direction="bidirectional",
-        )
-        return NetOutput(y.permute(2, 0, 1, 3).reshape(batch, time, 10), hn, cn)
+        sequence, (hn, cn) = self.rnn(x, (h0, c0))  # [batch, time, 10]
+        return NetOutput(sequence, hn, cn)

@@ -24,6 +24,8 @@ ROUNDING = {
     "layer_norm",
     "linear",
     "mish",
+    "recurrent",
+    "recurrent_cells",
     "repeat_kv",
     "rms_norm",
     "rope",

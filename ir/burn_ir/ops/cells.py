@@ -1,0 +1,122 @@
+"""Single steps of recurrent layers as PyTorch has them, which passes recover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from burn import ops
+from burn_ir.dim import unnamed
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.recurrent import NAMES, check_parameters
+from burn_ir.types import broadcast
+
+
+class Cell:
+    """What the cells have in common: operands are the input ``[batch, input]``, the
+    states ``[batch, hidden]`` (all or none: zeros), and the parameters.
+    """
+
+    onnx: ClassVar[str]
+    states: ClassVar[int]
+
+    def infer(self, x: Type, *operands: Type | None) -> tuple[Type, ...]:
+        weights = [t for t in operands[self.states :] if t is not None]
+        if len(weights) not in (2, 4):
+            raise InvalidOperand(f"expected 2 or 4 parameters, got {len(weights)}")
+        check_parameters(weights)
+        if len({t is None for t in operands[: self.states]}) > 1:
+            raise InvalidOperand("expected all of the states or none")
+        dtype = same_dtype(x, *(t for t in operands if t is not None))
+        if x.shape is not None and x.rank != 2:
+            raise InvalidOperand(f"expected rank 2, got {x.name}")
+        hidden = weights[1].dims[1]
+        # One row of states may serve all of the batch, and the other way round.
+        rows = Type(dtype, None if x.shape is None else (x.dims[0], 1))
+        given = [t for t in operands[: self.states] if t is not None]
+        shape = broadcast(rows, Type(dtype, (1, hidden)), *given)
+        shape = (unnamed(), hidden) if shape is None else shape
+        return tuple(Type(dtype, shape) for _ in range(self.states))
+
+    def layer(self, x: Type, *operands: Type | None) -> Layer | None:
+        weights = [t for t in operands[self.states :] if t is not None]
+        if any(t.known is None for t in weights):
+            return None
+        begin = 1 + self.states
+        places = range(begin, begin + len(weights))
+        state = (1, 2) if self.states == 2 else 1
+        return Layer(
+            self.onnx,
+            (weights[0].dims[1], weights[1].dims[1]),
+            self.options(len(weights) == 4),
+            dict(zip(NAMES, places, strict=False)),
+            (0,) if operands[0] is None else (0, state),
+        )
+
+    def options(self, biased: bool) -> dict[str, Any]:
+        """The arguments that are not at PyTorch's defaults."""
+        return {} if biased else {"bias": False}
+
+
+@dataclass(frozen=True)
+class LSTMCell(Cell, Op, onnx="LSTMCell", versions=(1,), domain="burn"):
+    """Operands are ``x``, ``h``, ``c`` and the parameters; results h and c."""
+
+    states = 2
+
+    def lower(self, x: Value, h: Value, c: Value, *weights: Value) -> tuple[Value, ...]:
+        c = _state(c, x, weights)
+        gates = _product(x, weights, 0) + _product(_state(h, x, weights), weights, 1)
+        i, f, g, o = ops.split(gates, (weights[1].shape[1],) * 4, 1)
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+        return ops.sigmoid(o) * ops.tanh(c), c
+
+
+@dataclass(frozen=True)
+class GRUCell(Cell, Op, onnx="GRUCell", versions=(1,), domain="burn"):
+    """Operands are ``x``, ``h`` and the parameters; the result is h."""
+
+    states = 1
+
+    def lower(self, x: Value, h: Value, *weights: Value) -> tuple[Value, ...]:
+        h, sizes = _state(h, x, weights), (weights[1].shape[1],) * 3
+        r, z, n = ops.split(_product(x, weights, 0), sizes, 1)
+        hr, hz, hn = ops.split(_product(h, weights, 1), sizes, 1)
+        z = ops.sigmoid(z + hz)
+        n = ops.tanh(n + ops.sigmoid(r + hr) * hn)
+        return ((1.0 - z) * n + z * h,)
+
+
+@dataclass(frozen=True)
+class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
+    """Operands are ``x``, ``h`` and the parameters; the result is h."""
+
+    states = 1
+
+    nonlinearity: Literal["tanh", "relu"] = "tanh"
+
+    def lower(self, x: Value, h: Value, *weights: Value) -> tuple[Value, ...]:
+        h = _state(h, x, weights)
+        total = _product(x, weights, 0) + _product(h, weights, 1)
+        return (ops.tanh(total) if self.nonlinearity == "tanh" else ops.relu(total),)
+
+    def options(self, biased: bool) -> dict[str, Any]:
+        shown = super().options(biased)
+        usual = self.nonlinearity == "tanh"
+        return shown if usual else {**shown, "nonlinearity": self.nonlinearity}
+
+
+def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:
+    """A state, which is zeros if it is left out."""
+    if state is not None:
+        return state
+    return ops.zeros((x.shape[0], weights[1].shape[1]), dtype=x.dtype)
+
+
+def _product(x: Value, weights: tuple[Value, ...], place: int) -> Value:
+    """``x`` through the weight at ``place`` and the bias that goes with it."""
+    if len(weights) == 2:
+        return ops.linear(x, weights[place])
+    return ops.linear(x, weights[place], weights[2 + place])
