@@ -37,6 +37,10 @@ class Net(nn.Module):
         batch, size = x.shape
         for layer in self.layers:
             x = layer(x)
+        for block, part in zip(self.blocks[1:], (x, x), strict=True):
+            x = block.inner(part)
+            for inner in block.parts:
+                x = inner.layer(x)
         if x.sum() > math.inf:
             x = ops.pad(self.named(x), ((0, 0), (1, 1)), mode="edge")[:batch, 1:-1]
         labels = ops.array(["any \\" text\\n"], dtype=burn.string)
@@ -50,9 +54,25 @@ def test_what_the_compiler_means_to_write_passes() -> None:
     check((header("net.onnx (opset 17)", "0" * 64, SOURCE) + SOURCE).encode())
 
 
+def test_a_member_of_a_list_is_nothing_else_in_its_function() -> None:
+    loop = "        for other in self.layers:\n            x = other.backend\n"
+    check_body(
+        SOURCE.replace(AT, AT + loop).replace("other.backend", "other.b").encode()
+    )
+    mixed = loop + "        other = x\n"
+    with pytest.raises(UnsafeSource, match="backend"):
+        check_body(SOURCE.replace(AT, AT + mixed).encode())
+
+
 @pytest.mark.parametrize(
     "statement",
     [
+        "for block in self.blocks:\n            x = block.boxes()",
+        "for block in self.blocks:\n            x = block.load_weights(x)",
+        "for block in self.blocks:\n            x = block._items(x)",
+        "for block in (x, x):\n            x = block.backend",
+        "for y in self.blocks:\n            x = y.backend",
+        "for z in x:\n            x = z.backend",
         "__import__('os')",
         "x = __import__('os').getcwd()",
         "x = eval('1')",

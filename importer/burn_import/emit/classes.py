@@ -44,9 +44,10 @@ class ClassWriter:
         self.trace: FunctionTrace = trace_part(part)
         part.layers = self.trace.layers
         self.containers = Containers(self.modules(), holders)
-        roll_up(self.trace.body, self.containers)
+        self.nouns = dict(nouns)
+        roll_up(self.trace, self.containers, self.nouns)
         roles = constant_roles(self.trace.body)
-        self.stored = StoredArrays(part, self.containers, roles, nouns)
+        self.stored = StoredArrays(part, self.containers, roles, self.nouns)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""

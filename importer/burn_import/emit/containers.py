@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
@@ -43,6 +43,8 @@ class Containers:
         self.holders = holders
         self.children: dict[Path, dict[str, None]] = {}
         self.texts: dict[Path, str] = {}
+        #: Lists that are called as a whole.
+        self.chains: set[Path] = set()
         for path, text in entries.items():
             self.add(path, text)
 
@@ -84,11 +86,13 @@ class Containers:
             word = singular(words[-1]) if path[-1].isdigit() else words[-1]
             return f"{self.holders.class_of(word, self.fields(path))}()"
         names = self.children[path]
-        count = max(map(int, names)) + 1
+        count = self.length(path)
         texts = [
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
         ]
+        if path in self.chains:
+            return f"nn.Sequential({', '.join(texts)})"
         if len(set(texts)) > 1 and _one_class(texts):
             return f"nn.ModuleList([{', '.join(texts)}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
@@ -97,13 +101,34 @@ class Containers:
             return f"nn.ModuleList({texts[0]} for _ in range({count}))"
         return f"nn.ModuleList([{texts[0]}])"
 
+    def length(self, path: Path) -> int:
+        """How many modules stand in the list at ``path``, gaps included."""
+        return max(map(int, self.children[path])) + 1
+
     def is_list(self, path: Path) -> bool:
         """Whether the children at ``path`` are numbered."""
         return all(name.isdigit() for name in self.children[path])
 
-    def is_uniform(self, path: Path) -> bool:
-        """Whether the children at ``path`` are alike, without a gap in the numbers."""
-        return self.text(path).startswith("nn.ModuleList")
+    def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
+        """Whether the children from ``start`` to before ``stop`` are of one class."""
+        numbers = [int(name) for name in self.children[path]]
+        last = max(numbers) + 1 if stop is None else stop
+        chosen = [n for n in numbers if start <= n < last]
+        found = {self.outline((*path, str(n))) for n in chosen}
+        texts = [one for one in found if isinstance(one, str)]
+        return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
+
+    def outline(self, path: Path) -> Hashable:
+        """What stands at ``path``: equal for what becomes the same source."""
+        if path in self.entries:
+            return self.entries[path]
+        names = sorted(self.children[path])
+        return tuple((name, self.outline((*path, name))) for name in names)
+
+    def has(self, path: Path, start: int, stop: int) -> bool:
+        """Whether there is a list at ``path`` with all children in that range."""
+        names = self.children.get(path, {})
+        return self.is_list(path) and all(str(i) in names for i in range(start, stop))
 
     def access(self, path: Path) -> str:
         """The source that reads what stands at ``path``: ``self.layer[0]``."""
@@ -115,10 +140,10 @@ class Containers:
         return text
 
 
-def _one_class(texts: list[str]) -> bool:
-    """Whether all are of one class of the file, made with other numbers."""
+def _one_class(texts: Sequence[str]) -> bool:
+    """Whether all are of one class, made with other numbers."""
     heads = {text.partition("(")[0] for text in texts}
-    return len(heads) == 1 and "." not in heads.pop()
+    return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
 
 
 def _attribute(name: str) -> str:

@@ -29,6 +29,7 @@ from burn_import.emit.allowed import (
     WORD,
     public,
 )
+from burn_import.emit.members import member_attributes, root
 from burn_import.source.names import MEMBERS
 
 
@@ -78,6 +79,7 @@ class _Gate:
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
+        self.members = member_attributes(nodes)
 
     def run(self) -> None:
         for node in self.nodes:
@@ -178,11 +180,11 @@ class _Gate:
     def on_attribute(self, node: ast.Attribute) -> str:
         if _spelt(node) in PHRASES:
             return ""
-        if isinstance(node.ctx, ast.Store) and _root(node) != "self":
+        if isinstance(node.ctx, ast.Store) and root(node) != "self":
             return f"an assignment to {node.attr!r}"
         if isinstance(node.value, ast.Name) and node.value.id in public():
             allowed = node.attr in public()[node.value.id]
-        elif _root(node) == "self":
+        elif root(node) == "self" or id(node) in self.members:
             allowed = node.attr not in MEMBERS - METHODS and node.attr[0] != "_"
         else:
             allowed = node.attr in METHODS
@@ -190,7 +192,7 @@ class _Gate:
 
     def on_call(self, node: ast.Call) -> str:
         function = node.func
-        fine = isinstance(function, ast.Attribute) or _root(function)
+        fine = isinstance(function, ast.Attribute) or root(function)
         return "" if fine else "of the result of an expression"
 
     def on_keyword(self, node: ast.keyword) -> str:
@@ -251,9 +253,3 @@ def _spelt(node: ast.expr) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return f"{node.func.id}({', '.join(_spelt(arg) for arg in node.args)})"
     return ""
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

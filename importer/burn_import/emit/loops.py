@@ -1,68 +1,98 @@
-"""Calls of all members of a list, one after the other, become a loop."""
+"""Equal steps through the members of a list become a loop.
+
+A step is all that happens from the call of one member to that of the next. What it has
+from the step before is carried; what is made before the first step is the same for all
+steps, or there is one for each. Values that are read after the loop are those that are
+carried, or are collected in a list.
+"""
 
 from __future__ import annotations
 
-from burn import Tensor
+from collections.abc import Iterator
+
+from burn_import.emit.chains import chain_up
 from burn_import.emit.containers import Containers
-from burn_import.source.trace import Block, Loop, ModuleCall, Statement, Symbol
-from burn_import.source.walk import count_uses
+from burn_import.emit.function import FunctionTrace
+from burn_import.emit.rolling import Common, Rolled, rolled
+from burn_import.emit.schedules import schedules
+from burn_import.emit.steps import Steps
+from burn_import.source.extents import Extents
+from burn_import.source.names import Namespace
+from burn_import.source.trace import Block, ModuleCall, Repetition
+from burn_import.source.walk import drop_dead
+from burn_import.structure import Path
 
 
-def roll_up(block: Block, containers: Containers) -> None:
-    """Replace runs of calls that pass one value through a whole list of equals."""
-    uses = count_uses(block)
-    rolled: list[Statement] = []
-    statements = block.statements
-    index = 0
-    while index < len(statements):
-        run = _run(statements, index, containers, uses)
-        rolled.append(statements[index] if run is None else _loop(run))
-        index += 1 if run is None else len(run)
-    block.statements = rolled
+def roll_up(
+    trace: FunctionTrace, containers: Containers, nouns: dict[str, str]
+) -> None:
+    """Replace equal steps through lists of modules by loops, also inside of loops.
+
+    ``nouns`` are of values by name; those of what a round has are added.
+    """
+    probe = Extents(Namespace())
+    probe.plan(trace.parameters, trace.body)
+    drop_dead(trace.body, probe.sources)
+    _Rolls(trace, containers, Common(nouns)).roll(trace.body)
 
 
-def _run(
-    statements: list[Statement],
-    start: int,
-    containers: Containers,
-    uses: dict[Symbol, int],
-) -> list[ModuleCall] | None:
-    """The calls from ``start`` on that make up a loop, or None."""
-    first = statements[start]
-    if not isinstance(first, ModuleCall) or first.path[-1] != "0":
-        return None
-    path = first.path[:-1]
-    if not containers.is_list(path) or not containers.is_uniform(path):
-        return None
-    length = len(containers.children[path])
-    calls = statements[start : start + length]
-    run = [call for call in calls if isinstance(call, ModuleCall)]
-    if length < 2 or [c.path for c in run] != [(*path, str(i)) for i in range(length)]:
-        return None
-    carried = _carried(run[0], run[1])
-    if carried is None:
-        return None
-    chained = all(
-        _carried(a, b) == carried and uses.get(a.targets[0]) == 1
-        for a, b in zip(run, run[1:], strict=False)
-    )
-    return run if chained else None
+class _Rolls:
+    def __init__(
+        self, trace: FunctionTrace, containers: Containers, common: Common
+    ) -> None:
+        self.trace = trace
+        self.common = common
+        self.containers = containers
+
+    def roll(self, block: Block) -> None:
+        """Roll up what can be in ``block`` and in the loops that this makes."""
+        for path in _lists(block):
+            own = block is self.trace.body and not self.containers.is_alike(path)
+            if own and chain_up(block, path, self.containers):
+                continue
+            while self.rolls(block, path):
+                pass
+        for statement in block.statements:
+            if isinstance(statement, Repetition) and statement.members:
+                self.roll(statement.body)
+
+    def rolls(self, block: Block, path: Path) -> bool:
+        """Whether steps through the list at ``path`` have become a loop."""
+        before = block.statements
+        found = list(self.candidates(block, path))
+        found.sort(key=lambda made: -made.saving)
+        for made in found:
+            block.statements = made.statements
+            if self.written():
+                return True
+            block.statements = before
+        return False
+
+    def candidates(self, block: Block, path: Path) -> Iterator[Rolled]:
+        """Loops through the list at ``path`` that are less to read than the steps."""
+        for statements in schedules(block.statements, path):
+            steps = Steps(statements, self.containers)
+            for run in steps.runs(path):
+                known = (steps.shapes, self.containers, self.common)
+                made = rolled(statements, block.results, run, *known)
+                yield from (one for one in made if one.saving >= 0)
+
+    def written(self) -> bool:
+        """Whether all extents can still be read from a value."""
+        try:
+            Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
+        except LookupError:
+            return False
+        return True
 
 
-def _carried(before: ModuleCall, after: ModuleCall) -> int | None:
-    """The place in ``after`` of the result of ``before``, if all else is equal."""
-    if len(before.targets) != 1 or len(before.args) != len(after.args):
-        return None
-    places = []
-    for place, (old, new) in enumerate(zip(before.args, after.args, strict=True)):
-        if isinstance(new, Tensor) and new.data is before.targets[0]:
-            places.append(place)
-        elif old is not new:
-            return None
-    return places[0] if len(places) == 1 else None
-
-
-def _loop(run: list[ModuleCall]) -> Loop:
-    carried = _carried(run[0], run[1])
-    assert carried is not None
-    return Loop(run[0].path[:-1], run[0].args, carried, run[-1].targets)
+def _lists(block: Block) -> list[Path]:
+    """The lists of which several members are called, the outermost first."""
+    found: dict[Path, set[str]] = {}
+    for statement in block.statements:
+        if isinstance(statement, ModuleCall):
+            for place, name in enumerate(statement.path):
+                if place and name.isdigit():
+                    found.setdefault(statement.path[:place], set()).add(name)
+    several = [path for path, names in found.items() if len(names) > 1]
+    return sorted(several, key=len)

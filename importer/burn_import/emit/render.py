@@ -75,15 +75,25 @@ class Renderer:
         #: Those of them that were written as such.
         self.python: set[Symbol] = set()
         self.modules: set[str] = set()  # what the source must import
+        #: Modules that have a name of their own, as members of a list in a loop.
+        self.members: dict[tuple[str, ...], str] = {}
 
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """The right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
             args = [self.given(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
-            module = self.access(statement.path)
+            module = self.module(statement.path)
             return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
+
+    def module(self, path: tuple[str, ...]) -> str:
+        """The source that reads a module."""
+        for length in range(len(path), 0, -1):
+            name = self.members.get(path[:length])
+            if name is not None:
+                return name + self.access(path).removeprefix(self.access(path[:length]))
+        return self.access(path)
 
     def given(self, arg: Any) -> Expression:
         """What a module is called with: a tensor, or a tuple of them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from burn import Tensor
 from burn_import.emit.wishes import noun_of
-from burn_import.source.expression import Expression, negated
-from burn_import.source.names import singular
-from burn_import.source.trace import Repetition, Symbol
+from burn_import.source.expression import ATOM, Expression, merge, negated
+from burn_import.source.names import singular, snake
+from burn_import.source.trace import Members, Repetition, Symbol
 from burn_import.source.walk import block_reads, held, mentions
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
         writer.spend(trips)
     counted = mentions(loop.body, loop.counter)
     counter = writer.extents.locals[loop.counter] if counted else "_"
-    taken = [writer.result(source) for _, source in loop.items]
+    taken = [_source(writer, source) for _, source in loop.items]
     live = dict(writer.live)
-    if taken:
+    if taken or loop.members:
         _items(writer, loop, indent, taken)
     else:
         _head(writer, loop, indent, trips, counter, names)
@@ -37,6 +38,8 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
         writer.spend(expression)
     if trips is None and counted:
         writer.line(f"{counter} = {counter} + 1", indent + 1)
+    for members in loop.members:
+        del writer.render.members[(*members.path, str(members.start))]
     for symbol in outside:
         writer.remaining[symbol] -= 1
     writer.live = {
@@ -82,8 +85,11 @@ def _name(
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
     going = loop.check == "before" and state is loop.state[0]
-    wish = noun_of(writer, target, loop) or noun_of(writer, state, loop)
-    name = writer.free(wish or ("going" if going else "state"), state)
+    wish = writer.outputs.get(target) or noun_of(writer, state, loop)
+    if not loop.members:
+        wish = noun_of(writer, target, loop) or wish
+    plain = writer.stream() if loop.members else "state"
+    name = writer.free(wish or ("going" if going else plain), state)
     while name in later:  # read by an assignment that is still to come
         writer.live.setdefault(name, None)
         name = writer.free(name, state)
@@ -106,24 +112,54 @@ def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
     return names
 
 
+def _source(writer: Writer, source: Any) -> Expression:
+    """What the rounds take apart: a list, or a tuple of values."""
+    if isinstance(source, Tensor):
+        return writer.result(source)
+    values = [writer.result(value) for value in source]
+    return Expression(f"({', '.join(v.text for v in values)})", ATOM, merge(values))
+
+
 def _items(
     writer: Writer, loop: Repetition, indent: int, taken: list[Expression]
 ) -> None:
-    """``for x, y in zip(xs, ys, strict=True):``."""
-    names = []
+    """``for layer, x in zip(self.layers, xs, strict=True):``."""
+    names, sources = [], []
+    for members in loop.members:
+        name, text = _member(writer, members)
+        names.append(name)
+        sources.append(text)
     for (item, _), source in zip(loop.items, taken, strict=True):
         used = writer.remaining.get(item) or item in writer.extents.reads
-        plural = source.text if source.text.isidentifier() else "item"
-        word = noun_of(writer, item, loop) or singular(plural)
+        named = source.text if source.text.isidentifier() else ""
+        word = noun_of(writer, item, loop)
+        word = word or singular(named or ("y" if loop.members else "item"))
         names.append(writer.free(word, item) if used else "_")
         if used:
             writer.claim(item, names[-1])
-    sources = ", ".join(source.text for source in taken)
-    if len(taken) > 1:
-        sources = f"zip({sources}, strict=True)"
-    writer.line(f"for {', '.join(names)} in {sources}:", indent)
+    sources += [source.text for source in taken]
+    together = ", ".join(sources)
+    if len(sources) > 1:
+        together = f"zip({together}, strict=True)"
+    writer.line(f"for {', '.join(names)} in {together}:", indent)
     for item, _ in loop.items:
         writer.read_extents(item, indent + 1)
+
+
+def _member(writer: Writer, members: Members) -> tuple[str, str]:
+    """What a member of a list is called in a round, and the source of the list."""
+    word = members.path[-1]
+    kind = f"a member of {'.'.join(members.path)}"
+    wish = "layer" if word.isdigit() else singular(word)
+    name = writer.free(snake(wish), Symbol(), kind)
+    writer.kinds[name] = kind
+    writer.live[name] = None
+    text = writer.render.module(members.path)
+    if not members.whole:
+        stop = "" if members.stop == members.count else members.stop
+        text += f"[{members.start or ''}:{stop}]"
+    writer.render.members[(*members.path, str(members.start))] = name
+    return name, text
 
 
 def _head(

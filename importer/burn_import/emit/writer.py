@@ -13,19 +13,19 @@ from burn_import.emit.rounds import write_loop
 from burn_import.emit.wishes import STREAMS, nested, noun_of, wishes
 from burn_import.source.expression import Expression, merge
 from burn_import.source.extents import Extents
-from burn_import.source.names import Namespace, singular
+from burn_import.source.names import Namespace
 from burn_import.source.trace import (
+    CHANGING,
     Apply,
     Block,
     Choice,
     Derivation,
-    Loop,
     ModuleCall,
     Repetition,
     Statement,
     Symbol,
 )
-from burn_import.source.walk import conditions, count_uses, drop_dead, held
+from burn_import.source.walk import conditions, count_uses, drop_dead
 from burn_ir.containers import python_type
 
 WIDTH = 88
@@ -122,8 +122,6 @@ class Writer:
         for statement in block.statements:
             if isinstance(statement, Choice):
                 self.choice(statement, indent)
-            elif isinstance(statement, Loop):
-                self.loop(statement, indent)
             elif isinstance(statement, Repetition):
                 write_loop(self, statement, indent)
             elif isinstance(statement, Derivation):
@@ -205,6 +203,10 @@ class Writer:
                 return name
             first = first or name
         return self.free(STREAMS[1] if first in STREAMS else first, symbol)
+
+    def stream(self) -> str:
+        """A name for a value of which nothing is known."""
+        return next((s for s in STREAMS if s not in self.live), STREAMS[1])
 
     def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
         """``name`` or one with a number: free, and never used for another kind."""
@@ -304,30 +306,6 @@ class Writer:
             return None
         return None if _several(first) else self.render.statement(first)
 
-    def loop(self, loop: Loop, indent: int) -> None:
-        """A ``for`` over a list of modules, through which one value is passed."""
-        args = [self.render.data(arg) for arg in loop.args]
-        start = args[loop.carried]
-        for arg in args:
-            self.spend(arg)
-        (target,) = loop.targets
-        name = start.text if start.text.isidentifier() else ""
-        if not name or name in self.live:
-            stream = next((s for s in STREAMS if s not in self.live), "y")
-            name = self.free(stream, target)
-            self.line(f"{name} = {start.text}", indent)
-        self.claim(target, name)
-        item = self.free(_item(loop.path[-1]), target)
-        inner = ", ".join(
-            name if place == loop.carried else arg.text
-            for place, arg in enumerate(args)
-        )
-        self.line(f"for {item} in {self.render.access(loop.path)}:", indent)
-        self.line(f"{name} = {item}({inner})", indent + 1)
-        self.read_extents(target, indent)
-        for symbol in held(loop):
-            self.release(symbol)
-
     def release(self, symbol: Symbol) -> None:
         """Let go of what a loop has held: its name is free if nobody reads it."""
         self.remaining[symbol] -= 1
@@ -354,7 +332,7 @@ class Writer:
     def comment(self, targets: list[Symbol], expression: Expression) -> str:
         """The shape of the first result where it is not that of its source."""
         shown = targets[0].type
-        if shown is None or not shown.shape:
+        if shown is None or not shown.shape or CHANGING in shown.shape:
             return ""
         for symbol in expression.symbols:
             if symbol.type is not None and symbol.type.shape == shown.shape:
@@ -374,11 +352,6 @@ class Writer:
             self.lines.append(whole)
         else:
             self.lines += [f"{space}# {comment}", space + text]
-
-
-def _item(name: str) -> str:
-    """What one of a list is called in a loop."""
-    return "layer" if name.isdigit() else singular(name)
 
 
 def _several(statement: Statement) -> bool:

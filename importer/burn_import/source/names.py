@@ -74,9 +74,15 @@ def camel(text: str, default: str = "Model") -> str:
 
 
 def singular(name: str) -> str:
-    """What one of several is called: ``blocks`` gives ``block``."""
-    plural = len(name) > 3 and name.endswith("s") and not name.endswith("ss")
-    return identifier(name[:-1] if plural else name)
+    """What one of several is called: ``blocks`` gives ``block``, ``convs_2`` conv_2."""
+    word = name.rstrip("0123456789").rstrip("_")
+    several = len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+    return identifier(word[:-1] + name[len(word) :] if several else name)
+
+
+def plural(name: str) -> str:
+    """What several are called: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
+    return f"all_{name}" if name.endswith("s") else f"{name}s"
 
 
 class Namespace:

@@ -13,9 +13,12 @@ from burn import Tensor, ops
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
-from burn_ir.dim import Dim, Poly
+from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
+
+#: An extent that is another one in every round of a loop.
+CHANGING = symbol("?step")
 
 
 class Symbol:
@@ -87,30 +90,36 @@ class Choice:
     targets: list[Symbol]
 
 
-@dataclass
-class Loop:
-    """``for item in self.path: target = item(*args)``, from call to call.
+@dataclass(frozen=True)
+class Members:
+    """Modules of the list at ``path`` that the rounds of a loop take in turn.
 
-    ``args`` are those of the first call; the one at ``carried`` is each call's result.
+    They are those from ``start`` to before ``stop``, of ``count``. In the body, the
+    calls of the first one stand for those of each.
     """
 
     path: tuple[str, ...]
-    args: tuple[Any, ...]
-    carried: int
-    targets: list[Symbol]
+    start: int
+    stop: int
+    count: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all modules of the list."""
+        return self.stop - self.start == self.count
 
 
 @dataclass
 class Repetition:
-    """``for`` or ``while``: the rounds of a loop that the model has itself.
+    """``for`` or ``while``: the rounds of a loop of the model, or through its modules.
 
     In a round, ``state`` are the carried values, which begin as ``initial``. The body's
     results are their next values, then a piece for each list, then, if ``check`` is
     "after", whether there is another round. If it is "before", the first carried value
     says so. ``targets`` are the carried values in the end, then the lists. ``trips`` is
     a tensor or a dimension, None without limit; ``counter`` the round's number. If
-    there are ``items``, each symbol is an item of the value beside it in turn, and they
-    say how many rounds there are.
+    there are ``items``, each symbol is an item of what stands beside it in turn (a list
+    or a tuple of tensors), and they say how many rounds there are, as do ``members``.
     """
 
     trips: Any
@@ -121,6 +130,7 @@ class Repetition:
     check: str
     targets: list[Symbol]
     items: list[tuple[Symbol, Any]] = field(default_factory=list)
+    members: list[Members] = field(default_factory=list)
 
 
 @dataclass
@@ -137,7 +147,7 @@ class Derivation:
     targets: list[Symbol]
 
 
-Statement = Apply | ModuleCall | Choice | Loop | Repetition | Derivation
+Statement = Apply | ModuleCall | Choice | Repetition | Derivation
 
 
 def blocks_of(statement: Statement) -> tuple[Block, ...]:

@@ -11,7 +11,6 @@ from burn_import.source.trace import (
     Block,
     Choice,
     Derivation,
-    Loop,
     ModuleCall,
     Repetition,
     Statement,
@@ -27,7 +26,7 @@ def operands(statement: Statement) -> tuple[Any, ...]:
     """What a statement reads at its top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
-    if isinstance(statement, ModuleCall | Loop | Derivation):
+    if isinstance(statement, ModuleCall | Derivation):
         return tuple(statement.args)
     if isinstance(statement, Repetition):
         taken = [source for _, source in statement.items]
@@ -51,18 +50,15 @@ def reads(statement: Statement) -> Iterator[Symbol]:
     yield from symbols_in(operands(statement))
     for block in blocks_of(statement):
         yield from block_reads(block)
-    if isinstance(statement, Repetition | Derivation | Loop):
+    if isinstance(statement, Repetition | Derivation):
         yield from held(statement)
 
 
-def held(loop: Repetition | Derivation | Loop) -> list[Symbol]:
+def held(loop: Repetition | Derivation) -> list[Symbol]:
     """What the rounds of a loop read from outside: it lives until the last is over.
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
-    if isinstance(loop, Loop):
-        args = [arg for i, arg in enumerate(loop.args) if i != loop.carried]
-        return list(dict.fromkeys(symbols_in(args)))
     made = {*_own(loop), *_made(loop.body)}
     return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
 

@@ -18,6 +18,7 @@ from burn_import.structure.parts import (
     with_bodies,
 )
 from burn_import.structure.paths import Places, places
+from burn_import.structure.repeats import with_blocks
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_ir.graph import Graph, Node
@@ -34,7 +35,8 @@ def recover(graph: Graph, class_name: str) -> Tree:
 def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     """A graph, or a body, as a part at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_layers(node)}
-    found = hoisted(graph, places(graph, forks, is_body=bool(path)))
+    found = places(graph, forks, is_body=bool(path))
+    found = hoisted(graph, found if path else with_blocks(graph, found))
     run = _Recovery(graph, found, forks, path)
     return Part(
         path,

@@ -155,7 +155,7 @@ class _Signature:
             )
             for n in names
         )
-        return path, _op(item.op), values, _inner_paths(item, self.part)
+        return path, op_key(item.op), values, _inner_paths(item, self.part)
 
 
 def _layer_operands(part: Part) -> dict[str, Hashable]:
@@ -178,7 +178,12 @@ def _inner_paths(node: Node, part: Part) -> Hashable:
     )
 
 
-def _op(op: Op) -> Hashable:
+def kind_of_constant(graph: Graph, name: str, held: bool) -> Hashable:
+    """What of a stored array shows; of one that is ``held`` by a layer, its type."""
+    return _kind(graph.constants[name]) if held else _constant(graph, name)
+
+
+def op_key(op: Op) -> Hashable:
     """The operator with its attributes; a body is only equal to itself."""
     attrs = tuple((name, _hashable(value)) for name, value in op.attrs().items())
     return type(op).__name__, attrs

@@ -1,0 +1,60 @@
+"""Names of generated source that stand for modules: members of lists, in loops."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+
+def member_attributes(nodes: Iterable[ast.AST]) -> set[int]:
+    """The attributes that are read of members of lists, by their identity.
+
+    ``block.conv``, where all that ``block`` is in its function is what a ``for`` takes
+    from ``self.blocks``, or from a list in such a member.
+    """
+    found: set[int] = set()
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            found.update(_in_function(list(ast.walk(node))))
+    return found
+
+
+def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
+    taken: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, ast.For):
+            taken.update(_taken(node, taken))
+    bound = Counter(filter(None, map(_bound, nodes)))
+    members = {name for name, count in taken.items() if bound[name] == count}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and root(node) in members:
+            yield id(node)
+
+
+def _taken(loop: ast.For, known: Counter[str]) -> Iterator[str]:
+    """The names that a loop gives to what it takes from lists of modules."""
+    targets, sources = [loop.target], [loop.iter]
+    call = loop.iter
+    if isinstance(call, ast.Call) and root(call.func) == "zip":
+        targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+        sources = call.args
+    for target, source in zip(targets, sources, strict=False):
+        own = root(source) == "self" and not isinstance(source, ast.Name)
+        if isinstance(target, ast.Name) and (own or root(source) in known):
+            yield target.id
+
+
+def _bound(node: ast.AST) -> str:
+    """The name that ``node`` binds in its function, if it does."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    return node.id if stored and isinstance(node, ast.Name) else ""
+
+
+def root(node: ast.expr) -> str:
+    """The name that a chain of attributes and indices begins with, else ""."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
