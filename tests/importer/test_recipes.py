@@ -68,7 +68,7 @@ def test_every_weight_keeps_its_key(tmp_path: Path, prefix: str) -> None:
     weights = bert_weights(prefix)
     path = saved(tmp_path, weights, model_type="bert", num_attention_heads=3)
     model: Any = load(path)
-    found = {k.replace("self_", "self"): v for k, v in model.state_dict().items()}
+    found = {k: v for k, v in model.state_dict().items()}
     assert set(found) == set(weights)
     for key, value in weights.items():
         np.testing.assert_array_equal(found[key].numpy(), value)

@@ -119,7 +119,7 @@ def test_values_of_all_steps_are_collected(tmp_path: Path) -> None:
     lines += "y = Concat <axis = 1> (x1, x2, x3, x4)"
     printed = run(tmp_path, lines, ["x"], "float[n, 16] y", 4)
     assert "hidden_states.append(x)" in printed
-    assert "ops.concat(xs, axis=1)" in printed
+    assert "ops.concat(hidden_states, axis=1)" in printed
 
 
 def test_a_stream_read_once_on_its_way_is_two_loops(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ class GPT2Block(nn.Module):
 class GPT2Attention(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.c_attn = nn.Linear(32, 96)
-        self.c_proj = nn.Linear(32, 32)
+        self.c_attn = nn.Conv1D(96, 32)
+        self.c_proj = nn.Conv1D(32, 32)
 
     def __call__(self, x: Tensor, mask: Tensor) -> Tensor:
         batch, seq = x.shape[:2]
@@ -74,8 +74,8 @@ class GPT2Attention(nn.Module):
 class GPT2MLP(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.c_fc = nn.Linear(32, 128)
-        self.c_proj = nn.Linear(128, 32)
+        self.c_fc = nn.Conv1D(128, 32)
+        self.c_proj = nn.Conv1D(32, 128)
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.c_proj(ops.gelu(self.c_fc(x), approximate="tanh"))
