@@ -50,11 +50,32 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
     def lower(self, data: Value, shape: Value) -> Value:
         dims = dims_of(shape)
         written = None if dims is None else self._written(data, dims)
-        if written is not None:
-            return data.reshape(written)
+        if dims is not None and written is not None:
+            axes = self._joined(data, dims)
+            return data.reshape(written) if axes is None else data.flatten(*axes)
         if self.allowzero:
             return data.reshape(shape)
         return ops.reshape(data, shape, keep_zeros=True)
+
+    def _joined(self, data: Value, dims: Sequence[Dim]) -> tuple[int, ...] | None:
+        """The first and last axis of those behind the first that become one, if any.
+
+        The last is left out where it is the last of all.
+        """
+        extents = shape_of(data)
+        if extents is None:
+            return None
+        try:
+            made = resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
+        except Undecided:
+            return None
+        count = len(extents) - len(made) + 1
+        for start in range(1, len(made) if count > 1 else 1):
+            joined = prod(extents[start : start + count], start=1)
+            if (*extents[:start], joined, *extents[start + count :]) == tuple(made):
+                end = start + count - 1
+                return (start,) if end == len(extents) - 1 else (start, end)
+        return None
 
     def _written(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
         """The extents as one writes them, None if they are known too late."""

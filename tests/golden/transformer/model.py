@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 d8c93b692a5caf731f8def0a069844d4674eed5b90bf4b1fd323047588ff4dec
+# body   sha256 8fa0ccdb72e879213916ce69621580e096210c74fa77104e7807e45b14b656cd
 """Net: x -> encoded.
 
 Inputs:
@@ -89,7 +89,7 @@ class Attention(nn.Module):
         # [batch, 2, length, 4]
         key = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
         # [batch, length, 8]
-        x = ops.attention(query, key, value).transpose(1, 2).reshape(batch, length, 8)
+        x = ops.attention(query, key, value).transpose(1, 2).flatten(2)
         return self.output(x)
 
 
