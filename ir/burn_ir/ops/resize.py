@@ -13,7 +13,7 @@ from burn import ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
-from burn_ir.ops.support import ints_of, known_dims
+from burn_ir.ops.support import dims_of, ints_of, known_dims, shape_of
 from burn_ir.static import static
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
@@ -107,10 +107,15 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         if sizes is not None:
             if self.coordinate_transformation_mode == "pytorch_align_corners":
                 options["coordinate_transformation_mode"] = "align_corners"
+            if roi is not None:
+                return ops.resize(x, None, sizes, roi, **options)
+            changed = self._changed(x, sizes)
+            if changed is not None:
+                return ops.resize(x, sizes=changed[1], axes=changed[0], **options)
             extents = ints_of(sizes)
-            if extents is not None and roi is None:
+            if extents is not None:
                 return ops.resize(x, sizes=extents, **options)
-            return ops.resize(x, None, sizes, roi, **options)
+            return ops.resize(x, None, sizes, **options)
         factors = _floats(scales)
         if factors is not None and roi is None:
             return ops.resize(x, scales=factors, **options)
@@ -118,10 +123,33 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, scales, **options)
         return ops.resize(x, scales, None, roi, **options)
 
+    def _changed(
+        self, x: Value, sizes: Value
+    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The axes whose extents change and the new ones, if these are known numbers.
+
+        Only where the others are known to stay as they are.
+        """
+        extents, wanted = shape_of(x), dims_of(sizes)
+        stretched = self.keep_aspect_ratio_policy == "stretch" and self.axes is None
+        if not stretched or extents is None or wanted is None:
+            return None
+        axes = [i for i, dim in enumerate(wanted) if dim != extents[i]]
+        found = [dim for i, dim in enumerate(wanted) if i in axes]
+        whole = [dim for dim in found if isinstance(dim, int)]
+        if not axes or len(axes) == len(wanted) or len(whole) != len(found):
+            return None
+        return tuple(axes), tuple(whole)
+
     def _options(self) -> dict[str, Any]:
-        """The attributes that are not at their default."""
-        default = Resize()
-        given = {n: v for n, v in self.attrs().items() if v != getattr(default, n)}
+        """The attributes that have an effect and are not at their default."""
+        default, unused = Resize(), set()
+        if self.mode != "nearest":
+            unused.add("nearest_mode")
+        if self.mode != "cubic":
+            unused.add("cubic_coeff_a")
+        attrs = {n: v for n, v in self.attrs().items() if n not in unused}
+        given = {n: v for n, v in attrs.items() if v != getattr(default, n)}
         flags = ("antialias", "exclude_outside")
         order = ("axes", "mode", "coordinate_transformation_mode", *given)
         return {
