@@ -149,6 +149,7 @@ def _qualified(writer: Writer, noun: str, statement: Statement) -> Iterator[str]
         place = next((s for s in reversed(statement.path) if s.isdigit()), "")
         if place and nouns.count(noun) == 1:
             yield f"{noun}_{place}"
+        yield from _words(statement)
     kind = _role(statement, KINDS)
     if kind:
         yield f"{kind}_{noun}"
