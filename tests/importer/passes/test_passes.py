@@ -15,6 +15,8 @@ from tests.importer.passes.cases import (
 
 NAMES = [apply.__name__ for apply in (*PASSES, *OPTIONAL_PASSES)]
 CASES = [case for name in NAMES for case in cases(name)]
+#: So many cases that a pass changes, and that it keeps its hands off.
+POSITIVE, NEGATIVE = 3, 5
 #: Passes that change how results are rounded, with the error allowed.
 ROUNDING = {
     "attention",
@@ -48,6 +50,13 @@ HALF = 5e-3
 
 def test_every_pass_has_its_cases() -> None:
     assert {path.stem for path in FOLDER.glob("*.txt")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pass_has_enough_cases(name: str) -> None:
+    graphs = [graph_of(case.model) for case in cases(name)]
+    changed = sum(simplify(graph, [name]) is not graph for graph in graphs)
+    assert changed >= POSITIVE and len(graphs) - changed >= NEGATIVE
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
