@@ -3,6 +3,7 @@
 The models are not in the repository: ``--zoo FOLDER`` says where they are.
 """
 
+import ast
 import importlib.util
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import black
 import pytest
 
+from burn_import.emit.render import INLINE_LIMIT
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 
@@ -81,3 +83,11 @@ def test_ruff_has_nothing_to_report(sources: Path, rules: str) -> None:
 
 def test_mypy_has_nothing_to_report(sources: Path, tmp_path: Path) -> None:
     checked(sources, "mypy", "--strict", "--cache-dir", str(tmp_path))
+
+
+def test_no_long_constants_are_written_out(sources: Path) -> None:
+    for path in sources.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("ascii"))):
+            if isinstance(node, ast.List | ast.Tuple):
+                numbers = [e for e in node.elts if isinstance(e, ast.Constant)]
+                assert len(numbers) <= INLINE_LIMIT, f"{path.name}:{node.lineno}"
