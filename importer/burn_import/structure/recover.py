@@ -95,10 +95,13 @@ class _Recovery:
             for scope in (path[:-1],)
             if path[-1].isdigit()
         }
+        single = {path[:-1] for path in self.layers.values()}
         return {
             scope
             for scope, count in own.items()
-            if count > 1 and scope not in numbered and (weights.get(scope) or count > 4)
+            if (count > 1 or scope in single)
+            and scope not in numbered
+            and (weights.get(scope) or count > 4)
         } - self._containers(own)
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
