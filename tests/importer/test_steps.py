@@ -108,7 +108,7 @@ def test_two_values_go_from_step_to_step(tmp_path: Path) -> None:
         lines += PAIRED.format(i=i, j=i + 1)
     lines += "y = Add (x3, offset_3)"
     printed = run(tmp_path, lines, ["x", "offset"], "float[n, 4] y", 3)
-    loop = "for block in self.blocks:\noffset = block.fc(x) + offset\n"
+    loop = "for block in self.blocks:\noffset = block(x) + offset\n"
     assert f"{loop}x = ops.relu(offset)\nreturn x + offset" in printed
 
 
@@ -160,7 +160,7 @@ def test_a_first_step_with_a_result_for_the_others(tmp_path: Path) -> None:
         lines += f"a{i} = Add (h{i}, bias)\nx{i + 1} = Relu (a{i})\n"
     printed = run(tmp_path, lines + "y = Neg (x4)", ["x"], "float[n, 4] y", 4)
     assert "for block in self.blocks[1:]:\n" in printed
-    assert "ops.relu(block.fc(x) + bias)" in printed
+    assert "ops.relu(block(x) + bias)" in printed
 
 
 def test_steps_through_two_lists(tmp_path: Path) -> None:

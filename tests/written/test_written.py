@@ -58,16 +58,7 @@ LOST = {
     "arch/whisper_encoder.ts-op17": {"m.bias": "m.embed_positions.weight"},
 }
 #: Models that are longer than that, and why.
-BEHIND = {
-    "arch/resnet.dynamo-op20": "blocks that differ in numbers are classes of their own",
-    "arch/resnet.ts-op17": "blocks that differ in numbers are classes of their own",
-    "arch/segformer.dynamo-op20": "so are the stages, which a person gives parameters",
-    "arch/segformer.ts-op14": "so are the stages, which a person gives parameters",
-    "arch/t5_decoder.dynamo-op20": "a first block that does more is a class of its own",
-    "arch/t5_decoder.ts-op17": "a first block that does more is a class of its own",
-    "arch/whisper_decoder.dynamo-op20": "attention to itself and to another are two",
-    "arch/whisper_decoder.ts-op17": "attention to itself and to another are two",
-}
+BEHIND: dict[str, str] = {}
 
 
 def code_lines(path: Path) -> int:

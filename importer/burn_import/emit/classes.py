@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from burn_import.emit.containers import Containers, Holders
-from burn_import.emit.families import Families
+from burn_import.emit.families import Families, Family
 from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles
+from burn_import.emit.patching import Arrangement, arrange, patch
 from burn_import.emit.stored import StoredArrays
 from burn_import.emit.text import ClassText
+from burn_import.emit.union import Body
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
     comment,
@@ -35,19 +37,56 @@ class ClassWriter:
     """Writes the class of one part, and learns which stored arrays it reads."""
 
     def __init__(
-        self, part: Part, holders: Holders, known: Families, nouns: Mapping[str, str]
+        self,
+        part: Part,
+        holders: Holders,
+        known: Families,
+        nouns: Mapping[str, str],
+        family: Family | None = None,
     ) -> None:
+        """``family`` is what the class is written for, if not for ``part`` alone."""
         self.part = part
-        self.nouns = nouns
         self.families = known
+        self.family = family
         self.graph = part.graph
-        self.trace: FunctionTrace = trace_part(part)
+        self.trace: FunctionTrace = self.traced()
         part.layers = self.trace.layers
+        settled = dict(part.tensors) if family else {}
         self.containers = Containers(self.modules(), holders)
         self.nouns = dict(nouns)
         roll_up(self.trace, self.containers, self.nouns)
         roles = constant_roles(self.trace.body)
-        self.stored = StoredArrays(part, self.containers, roles, self.nouns)
+        self.stored = StoredArrays(part, self.containers, roles, self.nouns, settled)
+
+    def traced(self) -> FunctionTrace:
+        """The body, which calls modules as the classes that they are now want it."""
+        trace = trace_part(self.part)
+        arrange(trace.body, self.arrangements())
+        if self.family is not None:
+            bodies = [draft.body for draft in self.family.members]
+            patch(trace, self.family.union, bodies, self.family.numerals.values)
+        return trace
+
+    def arrangements(self) -> dict[Path, Arrangement]:
+        """What of its arguments each module is given, if that is no longer all."""
+        known = self.families.arrangements
+        return {
+            call.path: known[call.part.class_name]
+            for item in self.part.items
+            for call in calls_of(item)
+            if call.part.class_name in known
+        }
+
+    def body(self) -> Body:
+        """What the class is compared with others by, once it is written."""
+        weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
+        named = {**weights, **self.part.tensors}
+        lines = [line.partition(" = ")[0] for line in self.fields()]
+        fields = frozenset(line.removeprefix("self.") for line in lines)
+        stored = frozenset(self.part.tensors.values())
+        return Body(
+            self.traced(), lambda constant: named.get(constant, ""), fields, stored
+        )
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
@@ -62,7 +101,9 @@ class ClassWriter:
                     path = self.part.layer_paths.get(id(node))
                     if path is not None and path in self.trace.layers:
                         entries[path] = layer_text(self.trace.layers[path])
-        return entries
+        entries.update((p, layer_text(layer)) for p, layer in self.part.kept.items())
+        # What is kept in a module inside is no field of this one.
+        return {p: t for p, t in entries.items() if not _is_inside(p, entries)}
 
     def write(
         self, parameters: list[str], outputs: list[str], wrap: str, doc: str
@@ -112,20 +153,26 @@ class ClassWriter:
 
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
-        shown = []
-        for name, value in zip(parameters, self.part.inputs, strict=True):
-            kind = python_type(self.graph.type(value))
-            optional = value in self.graph.defaults
-            shown.append(
-                f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
+        kinds = [python_type(each.type) for each in self.trace.parameters]
+        shown = [
+            f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
+            for name, kind, optional in zip(
+                parameters, kinds, self.optional(), strict=True
             )
+        ]
         return "".join(f", {text}" for text in shown)
+
+    def optional(self) -> list[bool]:
+        """Which of the parameters may be None."""
+        if self.family is not None:
+            return [None in places for places in self.family.union.parameters]
+        return [value in self.graph.defaults for value in self.part.inputs]
 
     def defaults(self, parameters: list[str]) -> list[str]:
         """Lines that put the stored value in place of an input left out."""
-        lines = []
-        for name, value in zip(parameters, self.part.inputs, strict=True):
-            if value in self.graph.defaults:
+        lines: list[str] = []
+        for name, value in zip(parameters, self.part.inputs, strict=False):
+            if value in self.graph.defaults and self.family is None:
                 path = self.attribute(self.graph.defaults[value])
                 lines += [
                     f"        if {name} is None:",
@@ -136,6 +183,10 @@ class ClassWriter:
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""
         return self.containers.fields() + self.stored.fields()
+
+
+def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
+    return any(path[:length] in entries for length in range(1, len(path)))
 
 
 def sequence_text(part: Part) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
+
+#: So many equal modules in a row are made in a loop.
+MANY = 4
 
 
 class Holders:
@@ -14,20 +18,19 @@ class Holders:
     def __init__(self, names: Namespace) -> None:
         self.names = names
         self.known: dict[tuple[str, ...], str] = {}
-        self.made: list[tuple[str, list[str]]] = []
+        self.made: dict[str, list[str]] = {}
 
     def class_of(self, name: str, fields: list[str]) -> str:
         """The class with these fields; a new one is called after ``name``."""
         key = tuple(fields)
         if key not in self.known:
             self.known[key] = self.names.unique(camel(name, "Part"))
-            self.made.append((self.known[key], fields))
+            self.made[self.known[key]] = fields
         return self.known[key]
 
-    def take(self) -> list[tuple[str, list[str]]]:
-        """The (name, fields) of the classes made since this was last asked."""
-        made, self.made = self.made, []
-        return made
+    def take(self, name: str) -> list[str] | None:
+        """The fields of the class called ``name``, the first time that it is asked."""
+        return self.made.pop(name, None)
 
 
 class Containers:
@@ -94,7 +97,7 @@ class Containers:
         if path in self.chains:
             return f"nn.Sequential({', '.join(texts)})"
         if len(set(texts)) > 1 and _one_class(texts):
-            return f"nn.ModuleList([{', '.join(texts)}])"
+            return f"nn.ModuleList([{', '.join(_runs(texts))}])"
         if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
             return f"nn.ModuleTuple({', '.join(texts)})"
         if count > 1:
@@ -118,6 +121,10 @@ class Containers:
         texts = [one for one in found if isinstance(one, str)]
         return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
 
+    def is_uniform(self, path: Path) -> bool:
+        """Whether all children are made by the same source."""
+        return len({self.outline((*path, name)) for name in self.children[path]}) == 1
+
     def outline(self, path: Path) -> Hashable:
         """What stands at ``path``: equal for what becomes the same source."""
         if path in self.entries:
@@ -135,9 +142,18 @@ class Containers:
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            inside = path[:length] in self.children and self.is_list(path[:length])
+            known = path[:length] in self.children
+            inside = self.is_list(path[:length]) if known else name.isdigit()
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
+
+
+def _runs(texts: Sequence[str]) -> Iterator[str]:
+    """``texts``, in which many equal ones in a row become one."""
+    for text, group in groupby(texts):
+        count = len(list(group))
+        many = f"*({text} for _ in range({count}))"
+        yield from [many] if count >= MANY else [text] * count
 
 
 def _one_class(texts: Sequence[str]) -> bool:

@@ -1,38 +1,31 @@
-"""Classes that differ in numbers only become one, with constructor parameters.
+"""Classes that do the same become one, with constructor parameters.
 
-Blocks of a network are often the same but for how wide they are. Their classes are
-written first, then compared, those that hold others after these: where all that differs
-are literals in the calls that make layers, the first class takes these as parameters.
+Blocks of a network are often the same but for how wide they are, for what they attend
+to, or for a module that some of them have. Classes are compared level by level, those
+that hold others after these: what a class holds is settled before it is compared.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from burn import nn
+from burn_import.emit.constructors import Constructor, constructor
+from burn_import.emit.fields import Column, Field, slot, unite_fields
+from burn_import.emit.numerals import Numerals
 from burn_import.emit.text import ClassText
-from burn_import.source.names import Namespace
+from burn_import.emit.union import Body, DifferError, Union, unite
+from burn_import.source.trace import ModuleCall
+from burn_import.structure import Part, Tree
+from burn_import.structure.parts import calls_of
 
-#: A class with more parameters than this explains less than two classes do.
-MOST_PARAMETERS = 5
-#: Modules that only hold others: what they are given are no numbers of theirs.
-HOLDERS = frozenset({"ModuleList", "ModuleTuple", "Sequential", "Identity"})
+#: A class is compared with this many families that it might be of.
+MOST_COMPARED = 8
+#: So many equal fields are no accident.
+TELLING = 3
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
-_CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A constructor parameter, and the places (of all literals) that it stands at."""
-
-    name: str
-    kind: str
-    places: frozenset[int]
+_NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
 
 @dataclass
@@ -41,183 +34,219 @@ class Families:
 
     #: The call that makes one: ``Block(64, 128)``.
     calls: dict[str, str] = field(default_factory=dict)
-    #: The constructor's parameters of the classes that stay.
-    parameters: dict[str, list[Parameter]] = field(default_factory=dict)
-    #: Which classes a class stands for, itself included.
-    members: dict[str, list[str]] = field(default_factory=dict)
-    #: Classes whose members' shapes differ.
-    open_shapes: set[str] = field(default_factory=set)
+    #: What the constructor's parameters of a family are called.
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    #: Which of a class's own parameters stand where in a call of its family.
+    arrangements: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
 
     def call(self, name: str) -> str:
         """The source that makes what was the class called ``name``."""
         return self.calls.get(name, f"{name}()")
 
-    def parameterised(self, text: ClassText) -> ClassText:
-        """``text`` with its parameters in place of the literals."""
-        parameters = self.parameters.get(text.name, [])
-        names = {place: p.name for p in parameters for place in p.places}
-        count, fields = 0, []
-        for line in text.fields:
-            slots = list(_slots(line, self.parameters))
-            at = {i: names[count + i] for i in range(len(slots)) if count + i in names}
-            fields.append(_filled(line, slots, at))
-            count += len(slots)
-        constructor = "".join(f", {p.name}: {p.kind}" for p in parameters)
-        body = text.body if text.name not in self.open_shapes else bare(text.body)
-        return replace(text, fields=fields, body=body, constructor=constructor)
 
+@dataclass(frozen=True)
+class Draft:
+    """A class as it is by itself."""
 
-def families(texts: Sequence[ClassText]) -> Families:
-    """Which of the classes are one, from those that hold no others upwards."""
-    found = Families()
-    named = {text.name: text for text in texts}
-    heights: dict[str, int] = {}
+    part: Part
+    text: ClassText
+    body: Body
 
-    def height(name: str) -> int:
-        if name not in heights:
-            heights[name] = 0  # nothing holds itself
-            inner = [n for n in _held(named[name]) if n in named]
-            heights[name] = 1 + max(map(height, inner), default=0)
-        return heights[name]
+    @property
+    def stem(self) -> str:
+        """The name of the class without the number that tells it from others."""
+        return stem(self.part.class_name)
 
-    levels: dict[int, list[ClassText]] = {}
-    for text in texts:
-        levels.setdefault(height(text.name), []).append(text)
-    for level in sorted(levels):
-        _unite(levels[level], found)
-    return found
+    def may_be(self, other: Draft) -> bool:
+        """Whether it is worth to compare two classes: by name, fields or body."""
+        alike = (
+            len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
+        )
+        return alike or self.stem == other.stem or self.outline == other.outline
 
-
-def _held(text: ClassText) -> list[str]:
-    return [name for line in text.fields for name in _CLASS.findall(line)]
+    @property
+    def outline(self) -> tuple[object, ...]:
+        """The same for classes that differ in numbers alone."""
+        names = tuple(_NUMBER.sub("0", line) for line in self.text.fields)
+        plain = tuple(_NUMBER.sub("0", line) for line in bare(self.text.plain))
+        return names, plain
 
 
 @dataclass(frozen=True)
-class _Slot:
-    """A literal in a call that makes a module."""
+class Family:
+    """Several classes that are one, the one with most modules first."""
 
-    start: int
-    end: int
-    value: Any
-    text: str
-    label: str
-    attribute: str
+    members: list[Draft]
+    union: Union
+    fields: list[Field]
+    constructor: Constructor
+    numerals: Numerals
 
+    @property
+    def open_shapes(self) -> bool:
+        """Whether the members' shapes differ."""
+        first, *others = (draft.text.plain for draft in self.members)
+        return any(other != first for other in others)
 
-def _slots(line: str, classes: Mapping[str, list[Parameter]]) -> Iterator[_Slot]:
-    """The literals of a field in the order of the source."""
-    tree = ast.parse(line).body[0]
-    assert isinstance(tree, ast.Assign) and isinstance(tree.targets[0], ast.Attribute)
-    attribute = tree.targets[0].attr
-    found = []
-    for call in (n for n in ast.walk(tree) if isinstance(n, ast.Call)):
-        labels = _labels(call, classes)
-        for place, arg in enumerate(call.args):
-            if labels is not None:
-                label = labels[min(place, len(labels) - 1)] if labels else "size"
-                found.append((arg, label))
-        if labels is not None:
-            found += [(k.value, k.arg) for k in call.keywords if k.arg]
-    for node, label in sorted(found, key=lambda pair: pair[0].col_offset):
-        try:
-            value = ast.literal_eval(node)
-        except ValueError:
-            continue  # a module, a dtype
-        start, end = node.col_offset, node.end_col_offset or 0
-        yield _Slot(start, end, value, line[start:end], label, attribute)
+    def lines(self) -> list[str]:
+        """The assignments of ``__init__``."""
+        texts = self.constructor.texts
+        lines = self.numerals.fields()
+        for one in self.fields:
+            made = one.text
+            for number in reversed(range(len(texts))):
+                made = made.replace(slot(number), texts[number])
+            if all(one.having):
+                lines.append(f"self.{one.name} = {made}")
+                continue
+            kind = made.partition("(")[0]
+            condition = self.constructor.conditions[one.name]
+            lines.append(
+                f"self.{one.name}: {kind} | nn.Identity = "
+                f"({made} if {condition} else nn.Identity())"
+            )
+        return lines
 
-
-def _labels(call: ast.Call, classes: Mapping[str, list[Parameter]]) -> list[str] | None:
-    """What the positional arguments of a call that makes a module are called."""
-    function = call.func
-    if isinstance(function, ast.Name):
-        return (
-            [p.name for p in classes[function.id]] if function.id in classes else None
-        )
-    if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:
-        return None
-    made = getattr(nn, function.attr, None)
-    if not inspect.isclass(made):
-        return ["size"]  # nn.parameter, nn.buffer
-    return list(inspect.signature(made).parameters)
+    def register(self, name: str, known: Families) -> None:
+        """Tell ``known`` how each member is made and called from now on."""
+        known.labels[name] = [p.name for p in self.constructor.parameters]
+        for number, draft in enumerate(self.members):
+            own = draft.part.class_name
+            known.calls[own] = self.constructor.call(name, number)
+            known.arrangements[own] = tuple(
+                places[number] for places in self.union.parameters
+            )
 
 
-def _filled(line: str, slots: Sequence[_Slot], texts: Mapping[int, str]) -> str:
-    """``line`` with other texts for some of its slots."""
-    for index in reversed(range(len(slots))):
-        if index in texts:
-            slot = slots[index]
-            line = line[: slot.start] + texts[index] + line[slot.end :]
-    return line
+def find_families(
+    drafts: Sequence[Draft], known: Families
+) -> list[list[Draft] | Family]:
+    """``drafts`` in groups: those that are one class, others alone."""
+    groups: list[list[Draft] | Family] = []
+    for draft in drafts:
+        for group in list(_candidates(groups, draft)):
+            members = group.members if isinstance(group, Family) else group
+            made = family([*members, draft], known)
+            if made is not None:
+                groups[groups.index(group)] = made
+                break
+        else:
+            groups.append([draft])
+    return groups
 
 
-def _unite(texts: Sequence[ClassText], found: Families) -> None:
-    """Find the families among classes that hold only what was compared before."""
-    groups: dict[Any, list[tuple[ClassText, list[_Slot]]]] = {}
-    for text in texts:
-        fields = [_CLASS.sub(lambda m: found.call(m[1]), line) for line in text.fields]
-        slots = [list(_slots(line, found.parameters)) for line in fields]
-        templates = tuple(
-            _filled(line, own, dict.fromkeys(range(len(own)), "?"))
-            for line, own in zip(fields, slots, strict=True)
-        )
-        alone = text.name if text.root or not text.body else ""
-        key = (templates, tuple(bare(text.plain)), alone)
-        groups.setdefault(key, []).append((text, [s for own in slots for s in own]))
-    for members in groups.values():
-        _family(members, found)
-
-
-def _family(members: list[tuple[ClassText, list[_Slot]]], found: Families) -> None:
-    first = members[0][0]
-    columns = list(zip(*(slots for _, slots in members), strict=True))
-    parameters = _parameters(columns)
-    kinds = {p.kind for p in parameters}
-    if len(members) == 1 or len(parameters) > MOST_PARAMETERS or "" in kinds:
-        for text, _ in members:
-            found.members[text.name] = [text.name]
-            found.parameters[text.name] = []
+def _candidates(
+    groups: Sequence[list[Draft] | Family], draft: Draft
+) -> Iterator[list[Draft] | Family]:
+    """The groups that a class might be of, the likeliest first."""
+    if not draft.part.path:
         return
-    found.parameters[first.name] = parameters
-    found.members[first.name] = [text.name for text, _ in members]
-    if any(text.plain != first.plain for text, _ in members):
-        found.open_shapes.add(first.name)
-    for row, (text, _) in enumerate(members):
-        given = [columns[min(p.places)][row].text for p in parameters]
-        found.calls[text.name] = f"{first.name}({', '.join(given)})"
+    found = []
+    for group in groups:
+        members = group.members if isinstance(group, Family) else group
+        first = members[0]
+        if first.part.path and any(m.may_be(draft) for m in members):
+            found.append(group)
+    found.sort(key=lambda group: draft.stem not in _stems(group))
+    yield from found[:MOST_COMPARED]
 
 
-def _parameters(columns: Sequence[tuple[_Slot, ...]]) -> list[Parameter]:
-    """One parameter for all places whose literals differ in the same way."""
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, column in enumerate(columns):
-        texts = tuple(slot.text for slot in column)
-        if len(set(texts)) > 1:
-            places.setdefault(texts, []).append(place)
-    names = Namespace(["self"])
-    made = []
-    for where in places.values():
-        column = columns[where[0]]
-        label = column[0].label
-        if label in names.taken:
-            label = f"{column[0].attribute}_{label}"
-        made.append(Parameter(names.unique(label), _kind(column), frozenset(where)))
-    return made
+def _stems(group: list[Draft] | Family) -> set[str]:
+    members = group.members if isinstance(group, Family) else group
+    return {member.stem for member in members}
 
 
-def _kind(column: Sequence[_Slot]) -> str:
-    """The annotation of a parameter; "" if it would be one of many kinds."""
-    kinds = {type(slot.value) for slot in column}
-    words = {int: "int", float: "float", bool: "bool"}
-    if kinds == {tuple}:
-        return "tuple[int, ...]" if _whole(column) else ""
-    return words.get(kinds.pop(), "") if len(kinds) == 1 else ""
+def family(drafts: Sequence[Draft], known: Families) -> Family | None:
+    """The classes as one; None if they are not."""
+    members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
+    if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
+        return None
+    try:
+        union = unite([draft.body for draft in members])
+        columns: list[Column] = []
+        lines = [draft.text.fields for draft in members]
+        fields = unite_fields(lines, known.labels, columns)
+        numerals = Numerals(union, members[0].body.trace, columns)
+        names = [one.name for one in fields]
+        made = constructor([*columns, *numerals.columns], fields)
+        numerals.settle(made.texts[len(columns) :], names)
+    except DifferError:
+        return None
+    optional = {one.name for one in fields if not all(one.having)}
+    if optional - union.optional - unread(members[0].body, optional):
+        return None
+    return Family(members, union, fields, made, numerals)
 
 
-def _whole(column: Sequence[_Slot]) -> bool:
-    return all(isinstance(item, int) for slot in column for item in slot.value)
+def unread(body: Body, fields: set[str]) -> set[str]:
+    """Those of ``fields`` that are only kept here, and called from outside."""
+    called = {
+        statement.path[0]
+        for statement in body.trace.body.statements
+        if isinstance(statement, ModuleCall)
+    }
+    stored = {name.partition(".")[0] for name in body.stored}
+    return fields - called - stored
+
+
+def common_name(names: Sequence[str]) -> str:
+    """The words that all names of classes end with; "" without any."""
+    words = [re.findall(r"[A-Z][a-z0-9]*", stem(name)) for name in names]
+    count = 0
+    while all(len(own) > count for own in words) and (
+        len({own[-1 - count] for own in words}) == 1
+    ):
+        count += 1
+    return "".join(words[0][len(words[0]) - count :])
+
+
+def stem(name: str) -> str:
+    """The name of a class without the number that tells it from others."""
+    return re.sub(r"V?\d+$", "", name)
 
 
 def bare(lines: Sequence[str]) -> list[str]:
     """``lines`` without comments."""
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
+
+
+def levels(tree: Tree) -> list[list[Part]]:
+    """The classes of a tree: those on one level hold only those on levels before.
+
+    Classes of one name are on one level where that can be.
+    """
+    held = {
+        part.class_name: {
+            tree.model[id(call.part)].class_name
+            for item in part.items
+            for call in calls_of(item)
+            if not call.part.sequence
+        }
+        for part in tree.classes
+    }
+    stems: dict[str, set[str]] = {}
+    for name, inner in held.items():
+        stems.setdefault(stem(name), set()).update(map(stem, inner))
+    by_name = _heights(held)
+    by_stem = _heights(stems)
+    rank = {name: by_stem[stem(name)] for name in held}
+    if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
+        rank = by_name
+    found: dict[int, list[Part]] = {}
+    for part in tree.classes:
+        found.setdefault(rank[part.class_name], []).append(part)
+    return [found[level] for level in sorted(found)]
+
+
+def _heights(held: dict[str, set[str]]) -> dict[str, int]:
+    heights: dict[str, int] = {}
+
+    def height(name: str) -> int:
+        if name not in heights:
+            heights[name] = 0  # nothing holds itself
+            heights[name] = 1 + max(map(height, sorted(held[name])), default=0)
+        return heights[name]
+
+    for name in held:
+        height(name)
+    return heights

@@ -10,7 +10,8 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.emit.bodies import trace_choice, trace_derivation, trace_repeat
-from burn_import.source.extents import bindable
+from burn_import.source.extents import Extents, bindable
+from burn_import.source.names import Namespace
 from burn_import.source.trace import (
     Block,
     Choice,
@@ -18,8 +19,13 @@ from burn_import.source.trace import (
     Symbol,
     Tracer,
 )
-from burn_import.source.walk import dims_in, operands as operands_of, symbols_in
-from burn_import.structure.parts import Call, Fork, Item, Part, Path
+from burn_import.source.walk import (
+    dims_in,
+    drop_dead,
+    operands as operands_of,
+    symbols_in,
+)
+from burn_import.structure.parts import Call, Fork, Item, Part, Path, calls_of
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.graph import Graph, Node
@@ -40,9 +46,17 @@ class FunctionTrace:
 def trace_part(part: Part) -> FunctionTrace:
     """The ``__call__`` of ``part`` as statements."""
     run = Run(part.graph, part.layer_paths)
+    run.called = {call.path for item in part.items for call in calls_of(item)}
     parameters = [run.parameter(name) for name in part.inputs]
     body = run.block(part.items, part.outputs, part.inputs)
     return FunctionTrace(parameters, body, run.layers)
+
+
+def drop_unread(trace: FunctionTrace) -> None:
+    """Remove the statements of a function that nobody reads."""
+    probe = Extents(Namespace())
+    probe.plan(trace.parameters, trace.body)
+    drop_dead(trace.body, probe.sources)
 
 
 class Run:
@@ -57,6 +71,8 @@ class Run:
         #: In the order in which they became known; those of a body go with it.
         self.extents: dict[Dim, None] = {}
         self.loops = 0
+        #: The paths of the modules that are called.
+        self.called: set[Path] = set()
 
     def parameter(self, name: str) -> Symbol:
         tensor = self.define(name, self.graph)
@@ -205,7 +221,8 @@ class Run:
         self.layers[path] = layer
         args = layer.arguments(operands)
         targets = self.targets(node, graph)
-        self.tracer.append(ModuleCall(path, args, targets, layer.results))
+        visit = any(path[:length] in self.called for length in range(len(path)))
+        self.tracer.append(ModuleCall(path, args, targets, layer.results, visit))
 
     @contextmanager
     def inside(self) -> Iterator[None]:

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 
 from burn_import.emit.chains import chain_up
 from burn_import.emit.containers import Containers
-from burn_import.emit.function import FunctionTrace
+from burn_import.emit.function import FunctionTrace, drop_unread
 from burn_import.emit.rolling import Common, Rolled, rolled
 from burn_import.emit.schedules import schedules
 from burn_import.emit.steps import Steps
 from burn_import.source.extents import Extents
 from burn_import.source.names import Namespace
 from burn_import.source.trace import Block, ModuleCall, Repetition
-from burn_import.source.walk import drop_dead
 from burn_import.structure import Path
 
 
@@ -30,9 +29,7 @@ def roll_up(
 
     ``nouns`` are of values by name; those of what a round has are added.
     """
-    probe = Extents(Namespace())
-    probe.plan(trace.parameters, trace.body)
-    drop_dead(trace.body, probe.sources)
+    drop_unread(trace)
     _Rolls(trace, containers, Common(nouns)).roll(trace.body)
 
 
@@ -47,7 +44,7 @@ class _Rolls:
     def roll(self, block: Block) -> None:
         """Roll up what can be in ``block`` and in the loops that this makes."""
         for path in _lists(block):
-            own = block is self.trace.body and not self.containers.is_alike(path)
+            own = block is self.trace.body and not self.containers.is_uniform(path)
             if own and chain_up(block, path, self.containers):
                 continue
             while self.rolls(block, path):
@@ -90,7 +87,7 @@ def _lists(block: Block) -> list[Path]:
     """The lists of which several members are called, the outermost first."""
     found: dict[Path, set[str]] = {}
     for statement in block.statements:
-        if isinstance(statement, ModuleCall):
+        if isinstance(statement, ModuleCall) and not statement.visit:
             for place, name in enumerate(statement.path):
                 if place and name.isdigit():
                     found.setdefault(statement.path[:place], set()).add(name)

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from burn_import.emit.classes import (
-    ClassWriter,
-    describe,
-    part_doc,
-)
-from burn_import.emit.containers import Holders
-from burn_import.emit.families import Families, families
+from burn_import.emit.assembly import class_texts
+from burn_import.emit.classes import describe
 from burn_import.emit.naming import Nouns, parameter_names
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties
-from burn_import.source.names import Namespace, comment, literal
+from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
 from burn_import.structure.sharing import tuple_name
 from burn_ir.containers import python_type
@@ -43,8 +38,7 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights."""
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
-    known = families(_texts(tree, Families(), nouns))
-    texts = [known.parameterised(text) for text in _texts(tree, known, nouns)]
+    texts = class_texts(tree, nouns)
     entries = tree.entries()
     arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
@@ -56,27 +50,6 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
     ]
     text = _module(tree, nouns, texts, weights, record)
     return Source(_formatted(text), weights, tree.root.class_name)
-
-
-def _texts(tree: Tree, known: Families, nouns: Nouns) -> list[ClassText]:
-    """The classes, of which ``known`` says which are one."""
-    texts: list[ClassText] = []
-    holders = Holders(Namespace(tree.names.taken))
-    models = {part.class_name: part for part in tree.classes}
-    for part in tree.classes:
-        if known.members and part.class_name not in known.members:
-            continue
-        root = part is tree.root
-        family = known.members.get(part.class_name, [part.class_name])
-        local = nouns.shared(part, [models[name] for name in family])
-        writer = ClassWriter(part, holders, known, local)
-        wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
-        shapes = part.class_name not in known.open_shapes
-        doc = part_doc(part, tree.instances(family), shapes)
-        outputs = nouns.outputs if root else []
-        texts.append(writer.write(parameter_names(part, local), outputs, wrap, doc))
-        texts += [ClassText(name, "", fields) for name, fields in holders.take()]
-    return texts
 
 
 def _check_sizes(weights: list[tuple[str, Array]]) -> None:

@@ -35,7 +35,12 @@ _RECURRENT = {
     "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
     "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
 }
+#: What a model calls those of its inputs by that only its decoder reads.
+DECODER = "decoder_"
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
+
+#: The places of a parameter of several classes in each.
+Places = Sequence[int | None]
 
 
 def constant_roles(block: Block) -> dict[str, str]:
@@ -86,21 +91,30 @@ class Nouns:
             self.known[id(part)] = self._agreed(part)
         return self.known[id(part)]
 
-    def shared(self, part: Part, others: Sequence[Part]) -> dict[str, str]:
-        """The nouns in a class that stands for the classes of ``others`` too.
+    def shared(self, members: Sequence[Part], places: Sequence[Places]) -> list[str]:
+        """The nouns of what comes into a class that stands for those of ``members``.
 
-        What comes in has a noun only if it is the same for all.
+        ``places`` has for each parameter its place in each of them, None where one has
+        not got it. "" is what has no noun that all agree on.
         """
+        found = []
+        for row in places:
+            words, duties = [], set()
+            for part, place in zip(members, row, strict=True):
+                if place is not None:
+                    name = part.inputs[place]
+                    words.append(self.inside(part).get(name, ""))
+                    duties.add(tasks(part).get(name, ""))
+            ends = {word.rpartition("_")[2] for word in words}
+            duty = max(duties - {""}, default="")
+            found.append(agree(words) or duty or (ends.pop() if len(ends) == 1 else ""))
+        names = Namespace()
+        return [name and names.unique(name) for name in found]
+
+    def within(self, part: Part, given: Sequence[str]) -> dict[str, str]:
+        """The nouns in a class of several, whose parameters are ``given`` theirs."""
         known = self.inside(part)
-        columns = zip(part.inputs, *(other.inputs for other in others), strict=True)
-        strange = set()
-        for first, *twins in columns:
-            words = {
-                self.inside(other).get(name, "")
-                for other, name in zip(others, twins, strict=True)
-            }
-            if words - {known.get(first, "")}:
-                strange.add(known.get(first, ""))
+        strange = {known[n] for n in part.inputs if n in known} - set(given)
         return {name: noun for name, noun in known.items() if noun not in strange}
 
     def _agreed(self, part: Part) -> dict[str, str]:
@@ -118,13 +132,25 @@ class Nouns:
             for name, noun in nouns.items()
             if name not in ends or (part.path and crowd[plain(noun)] == 1)
         }
-        return nouns | short | self._stored(part)
+        found = nouns | short | self._stored(part)
+        return _within_decoder(found) if part.path else found
 
     def _stored(self, part: Part) -> dict[str, str]:
         """The nouns of the stored arrays that a part reads itself."""
         names = [name for node in part.nodes() for name in node.inputs]
         stored = part.graph.constants
         return {n: self.values[n] for n in names if n in stored and n in self.values}
+
+
+def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
+    """``nouns`` as they are inside of a decoder, which calls its own ``input_ids``."""
+    taken = set(nouns.values())
+    shorter = {
+        noun: noun.removeprefix(DECODER)
+        for noun in taken
+        if noun.startswith(DECODER) and noun.removeprefix(DECODER) not in taken
+    }
+    return {name: shorter.get(noun, noun) for name, noun in nouns.items()}
 
 
 def agree(nouns: Sequence[str]) -> str:
@@ -205,13 +231,15 @@ def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
     names = Namespace()
     if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
-    streams = iter(STREAMS)
     words = tasks(part)
-    given = []
-    for name in part.inputs:
-        noun = nouns.get(name) or words.get(name)
-        given.append(noun or next(streams, STREAMS[1]))
-    return [names.unique(name) for name in given]
+    return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
+
+
+def named(nouns: Sequence[str]) -> list[str]:
+    """Names of parameters with these nouns: ``x``, then ``y``, for those without."""
+    names = Namespace()
+    streams = iter(STREAMS)
+    return [names.unique(noun or next(streams, STREAMS[1])) for noun in nouns]
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:

@@ -97,6 +97,8 @@ class Renderer:
 
     def given(self, arg: Any) -> Expression:
         """What a module is called with: a tensor, or a tuple of them."""
+        if arg is None:  # a module of a class for several, which this is not given
+            return atom("None")
         if not isinstance(arg, tuple):
             return self.value(arg)
         items = [self.value(item) for item in arg]

@@ -34,8 +34,16 @@ def schedules(
 
 def _is_call(statement: Statement, path: Path) -> bool:
     """Whether a member of the list at ``path``, or something in one, is called."""
-    called = statement.path if isinstance(statement, ModuleCall) else ()
+    own = isinstance(statement, ModuleCall) and not statement.visit
+    called = statement.path if isinstance(statement, ModuleCall) and own else ()
     return called[: len(path)] == path and called[len(path) : len(path) + 1] != ()
+
+
+def _moves(statement: Statement) -> bool:
+    """Whether a statement may stand elsewhere: no other module is called by it."""
+    if isinstance(statement, ModuleCall):
+        return statement.visit
+    return isinstance(statement, Apply)
 
 
 def _hoisted(
@@ -46,7 +54,7 @@ def _hoisted(
     before: list[Statement] = []
     inside: list[Statement] = []
     for statement in window:
-        own = _is_call(statement, path) or not isinstance(statement, Apply)
+        own = _is_call(statement, path) or not _moves(statement)
         if own or any(symbol in made for symbol in reads(statement)):
             made.update(statement.targets)
             inside.append(statement)
@@ -63,7 +71,7 @@ def _sunk(
     inside: list[Statement] = []
     after: list[Statement] = []
     for statement in reversed(window):
-        own = _is_call(statement, path) or not isinstance(statement, Apply)
+        own = _is_call(statement, path) or not _moves(statement)
         if own or any(target in needed for target in statement.targets):
             needed.update(reads(statement))
             inside.append(statement)

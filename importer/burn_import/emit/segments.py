@@ -31,6 +31,8 @@ def shape_of(statement: Statement) -> Shape | None:
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
         key: Hashable = (count, _frozen(statement.args, leaves))
+        if statement.visit:  # no step through the list that it stands in
+            return Shape((key, statement.path), tuple(leaves))
         return Shape(key, tuple(leaves), statement.path)
     if isinstance(statement, Apply):
         static = tuple((k, _frozen(v, leaves)) for k, v in statement.static.items())

@@ -41,7 +41,10 @@ class StoredArrays:
         containers: Containers,
         roles: Mapping[str, str],
         nouns: Mapping[str, str],
+        settled: Mapping[str, str] | None = None,
     ) -> None:
+        """``settled`` are attributes that arrays have already, by their names."""
+        self.settled = settled or {}
         self.part, self.graph = part, part.graph
         self.containers, self.roles, self.nouns = containers, roles, nouns
         self.taken = Namespace(path[0] for path in containers.entries)
@@ -60,7 +63,8 @@ class StoredArrays:
     def place(self, constant: str) -> Path:
         """Make an attribute for ``constant``; its path."""
         text = tensor_text(self.graph, constant)
-        path = self.told(constant)
+        settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
+        path = settled or self.told(constant)
         if len(path) > 1 and self.containers.has_room(path):
             self.containers.add(path, text)
             self.taken.taken.add(path[0])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from burn import Tensor
+from burn_import.emit.branches import WIDTH, several, write_choice
 from burn_import.emit.derivatives import write_derivation
-from burn_import.emit.function import FunctionTrace
+from burn_import.emit.function import FunctionTrace, drop_unread
 from burn_import.emit.render import Renderer
 from burn_import.emit.rounds import write_loop
-from burn_import.emit.wishes import STREAMS, nested, noun_of, wishes
-from burn_import.source.expression import Expression, merge
+from burn_import.emit.wishes import STREAMS, nested, wishes
+from burn_import.source.expression import Expression
 from burn_import.source.extents import Extents
 from burn_import.source.names import Namespace
 from burn_import.source.trace import (
@@ -25,12 +27,18 @@ from burn_import.source.trace import (
     Statement,
     Symbol,
 )
-from burn_import.source.walk import conditions, count_uses, drop_dead
+from burn_import.source.walk import (
+    conditions,
+    count_uses,
+    operands,
+    symbols_in,
+)
 from burn_ir.containers import python_type
 
-WIDTH = 88
 #: A longer expression gets a name even if it is used once.
-INLINE_WIDTH = 52
+INLINE_WIDTH = 40
+#: Up to here it gets none if it fits into the line of who reads it.
+TRIAL_WIDTH = 72
 #: An extent that is longer than this explains nothing: no comment.
 LONG_EXTENT = 24
 #: More names of one kind than this are not looked through one by one.
@@ -55,21 +63,26 @@ class Writer:
         ``wrap`` is the class that several results are returned as.
         """
         self.nouns = nouns or {}
-        self.outputs = {
-            value.data: name
-            for value, name in zip(trace.body.results, outputs, strict=False)
-            if not re.search(r"_\d+$|^\d|output", name) or wrap
-        }
+        self.outputs = _named_results(trace, outputs, bool(wrap))
         self.trace = trace
         self.wrap = wrap
-        probe = Extents(Namespace())
-        probe.plan(trace.parameters, trace.body)
-        drop_dead(trace.body, probe.sources)
+        drop_unread(trace)
         self.remaining = count_uses(trace.body)
         self.locals = Namespace(parameters)
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)
+        #: What layers that other modules keep are called with: their names are long.
+        self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
+        #: What has no name yet, and gets one if the line of its reader is too long.
+        self.trial: set[Symbol] = set()
+        self.held: dict[Symbol, tuple[Statement, Expression]] = {}
+        self.begin()
+        for symbol, name in zip(trace.parameters, parameters, strict=True):
+            self.claim(symbol, name)
+
+    def begin(self) -> None:
+        """Forget all that was written and named."""
         self.lines: list[str] = []
         self.live: dict[str, Symbol | None] = {}
         self.numbers: dict[str, int] = {}  # the highest that a name was given
@@ -80,8 +93,6 @@ class Writer:
         self.forced: dict[Symbol, str] = {}
         #: Names that values would rather have, if they are free by then.
         self.preferred: dict[Symbol, str] = {}
-        for symbol, name in zip(trace.parameters, parameters, strict=True):
-            self.claim(symbol, name)
 
     def write(self) -> list[str]:
         """The lines of the body, indented by two levels."""
@@ -121,7 +132,7 @@ class Writer:
     def block(self, block: Block, indent: int) -> None:
         for statement in block.statements:
             if isinstance(statement, Choice):
-                self.choice(statement, indent)
+                write_choice(self, statement, indent)
             elif isinstance(statement, Repetition):
                 write_loop(self, statement, indent)
             elif isinstance(statement, Derivation):
@@ -133,19 +144,44 @@ class Writer:
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Hold the expression back for its only reader, or give it a name."""
-        if len(statement.targets) == 1 and not _several(statement):
+        expression = self.in_one_line(statement, expression, indent)
+        if len(statement.targets) == 1 and not several(statement):
             (target,) = statement.targets
             if self.inlines(target, expression):
                 self.render.pending[target] = expression
+                self.held[target] = statement, expression
                 return
+        self.give_name(statement, expression, indent)
+
+    def give_name(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> None:
+        """Assign the results of a statement to names."""
+        for target in statement.targets:
+            self.render.pending.pop(target, None)
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
-        comma = "," if len(names) == 1 and _several(statement) else ""
+        comma = "," if len(names) == 1 and several(statement) else ""
         text = f"{', '.join(nested(names, statement))}{comma} = {expression.text}"
         read = [s for s in statement.targets if s in self.render.names]
         self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:
             self.read_extents(target, indent)
+
+    def in_one_line(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> Expression:
+        """The expression; long operands get a name if it is too long with them."""
+        tried = [s for s in symbols_in(operands(statement)) if s in self.trial]
+        last = statement is self.trace.body.statements[-1]
+        start = 4 * indent + len("return " if last else "x = ")
+        short = start + len(expression.text) <= WIDTH
+        if short or not tried or not isinstance(statement, Apply | ModuleCall):
+            return expression
+        for symbol in dict.fromkeys(tried):
+            self.trial.discard(symbol)
+            self.give_name(*self.held[symbol], indent)
+        return self.render.statement(statement)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1
@@ -153,9 +189,12 @@ class Writer:
             return target not in self.extents.reads
         if expression.text == "[]":
             return True
-        short = len(expression.text) <= INLINE_WIDTH
-        whole = expression.precedence > 1
-        return once and short and whole and target not in self.extents.reads
+        length = len(expression.text)
+        whole = expression.precedence > 1 and target not in self.far
+        fits = once and whole and target not in self.extents.reads
+        if fits and INLINE_WIDTH < length <= TRIAL_WIDTH:
+            self.trial.add(target)
+        return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:
         """Whether the function ends with making ``target``, its only result."""
@@ -220,92 +259,6 @@ class Writer:
         self.numbers[base] = max(number, self.numbers.get(base, 0))
         return name
 
-    def choice(self, choice: Choice, indent: int) -> None:
-        """An ``if`` whose branches assign the same names."""
-        short = self.ternary(choice)
-        if short is not None:
-            self.assign(choice, short, indent)
-            return
-        condition = self.render.data(choice.condition)
-        self.spend(condition)
-        begin, names = len(self.lines), []
-        for target in choice.targets:
-            name = self.free(noun_of(self, target, choice) or "y", target)
-            names.append(name)
-            self.claim(target, name)
-        for head, block in (
-            (f"if {condition.text}:", choice.then),
-            ("else:", choice.orelse),
-        ):
-            self.line(head, indent)
-            live, start = dict(self.live), len(self.lines)
-            self.forced.update(self.made_here(block, names))
-            self.block(block, indent + 1)
-            for name, value in zip(names, block.results, strict=True):
-                result = self.result(value)
-                self.spend(result)
-                if result.text != name:
-                    place = self.declared(name, value.data, result)
-                    self.line(f"{place} = {result.text}", indent + 1)
-            if len(self.lines) == start:
-                self.line("pass", indent + 1)
-            self.live = {
-                name: symbol
-                for name, symbol in live.items()
-                if symbol is None or self.remaining.get(symbol, 0) > 0
-            }
-        self.collapse(begin, indent)
-        for target in choice.targets:
-            self.read_extents(target, indent)
-
-    def collapse(self, begin: int, indent: int) -> None:
-        """Make one line of an ``if`` that assigns one short value on either side."""
-        if len(self.lines) - begin != 4:
-            return
-        head, then, _, orelse = (line.strip() for line in self.lines[begin:])
-        name, _, value = then.partition(" = ")
-        other, _, default = orelse.partition(" = ")
-        condition = head.removeprefix("if ").removesuffix(":")
-        text = f"{name} = {value} if {condition} else {default}"
-        if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
-            del self.lines[begin:]
-            self.line(text, indent)
-
-    def made_here(self, block: Block, names: list[str]) -> dict[Symbol, str]:
-        """The results that a branch computes itself, with the names they go out by."""
-        made = {t for statement in block.statements for t in statement.targets}
-        return {
-            value.data: name
-            for name, value in zip(names, block.results, strict=True)
-            if value.data in made and self.remaining.get(value.data) == 1
-        }
-
-    def ternary(self, choice: Choice) -> Expression | None:
-        """``a if condition else b`` where both sides are one short expression."""
-        if len(choice.targets) != 1:
-            return None
-        sides = [self.side(block) for block in (choice.then, choice.orelse)]
-        condition = self.render.data(choice.condition)
-        if sides[0] is None or sides[1] is None:
-            return None
-        then, orelse = sides[0], sides[1]
-        text = f"{then.text} if {condition.text} else {orelse.text}"
-        if len(text) > INLINE_WIDTH + 16:
-            return None
-        return Expression(text, 1, merge([then, condition, orelse]))
-
-    def side(self, block: Block) -> Expression | None:
-        """The value of a branch that is at most one call."""
-        (result,) = block.results
-        if not block.statements:
-            return self.result(result)
-        first, *rest = block.statements
-        if rest or not isinstance(first, Apply | ModuleCall):
-            return None
-        if len(first.targets) != 1 or first.targets[0] is not result.data:
-            return None
-        return None if _several(first) else self.render.statement(first)
-
     def release(self, symbol: Symbol) -> None:
         """Let go of what a loop has held: its name is free if nobody reads it."""
         self.remaining[symbol] -= 1
@@ -354,7 +307,17 @@ class Writer:
             self.lines += [f"{space}# {comment}", space + text]
 
 
-def _several(statement: Statement) -> bool:
-    """Whether the right-hand side is a tuple whatever its length."""
-    primitive = getattr(statement, "primitive", None)
-    return primitive is not None and primitive.outputs != 1
+def _named_results(
+    trace: FunctionTrace, outputs: Sequence[str], wrapped: bool
+) -> dict[Symbol, str]:
+    """The names of results that say something."""
+    return {
+        value.data: name
+        for value, name in zip(trace.body.results, outputs, strict=False)
+        if not re.search(r"_\d+$|^\d|output", name) or wrapped
+    }
+
+
+def _far_args(statement: Statement) -> tuple[Any, ...]:
+    visit = isinstance(statement, ModuleCall) and statement.visit
+    return operands(statement) if visit else ()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import DType, bool_, name_of
+from burn_import.source.given import Given
 
 #: Names that generated source uses itself.
 RESERVED = frozenset(
@@ -121,6 +122,8 @@ def literal(value: Any) -> str:
         if isinstance(value, list):
             return f"[{inner}]"
         return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, Given):
+        return value.text
     if isinstance(value, float | np.floating) or _is_small_float(value):
         return _float_literal(value)
     if isinstance(value, np.generic):

@@ -72,12 +72,14 @@ class ModuleCall:
     """``targets = self.path(*args)``: a layer or a module of ours.
 
     Where ``results`` is given, tuples stand for several of the targets, by position.
+    A ``visit`` is the call of a layer that another module keeps.
     """
 
     path: tuple[str, ...]
     args: tuple[Any, ...]
     targets: list[Symbol]
     results: tuple[int | tuple[int, ...], ...] | None = None
+    visit: bool = False
 
 
 @dataclass

@@ -18,7 +18,8 @@ def hoisted(graph: Graph, found: Places) -> Places:
 
     A node leaves a module that owns layers if nothing that it reads comes from inside
     and somebody outside reads what it makes. A module without layers is there to
-    compute for others: its nodes stay.
+    compute for others: its nodes stay. A layer leaves its module if what it computes
+    is the same for all inputs of a size, as the bias of relative positions is.
     """
     run = _Hoisting(graph, found)
     for node in reversed(graph.nodes):
@@ -27,7 +28,20 @@ def hoisted(graph: Graph, found: Places) -> Places:
         run.settle(node)
     for node in reversed(graph.nodes):
         run.bring_back(node, found.scopes[id(node)])
-    return Places(found.layers, run.scopes)
+    moved = {i for i in found.layers if run.scopes.get(i) != found.scopes.get(i)}
+    return Places(found.layers, run.scopes, moved)
+
+
+def regular(graph: Graph) -> set[str]:
+    """The values that depend on the extents of the inputs alone."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        read = [name for name in node.inputs if name is not None]
+        stored = all(name in found or name in graph.constants for name in read)
+        known = all(graph.types[n].known is not None for n in node.outputs if n)
+        if not node.op.bodies() and (known or (stored and node.op.deterministic)):
+            found.update(name for name in node.outputs if name is not None)
+    return found
 
 
 class _Hoisting:
@@ -38,6 +52,7 @@ class _Hoisting:
         self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
         self.made: dict[str, Path] = {}
+        self.regular = regular(graph)
         self.owning = {
             path[:length]
             for path in found.layers.values()
@@ -53,7 +68,9 @@ class _Hoisting:
             if name is not None
             for user in self.users.get(name, ())
         ]
-        fixed = id(node) in self.layers or bool(node.op.bodies()) or self.owns(node)
+        fixed = bool(node.op.bodies()) or self.owns(node)
+        if id(node) in self.layers:
+            fixed = not self.regular.issuperset(filter(None, node.outputs))
         self.wanted[id(node)] = own if fixed else common([own, *readers])
 
     def owns(self, node: Node) -> bool:

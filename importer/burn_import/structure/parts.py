@@ -37,6 +37,8 @@ class Part:
     tensors: dict[str, str] = field(default_factory=dict)
     #: What the layers are, by path; known once the class is written.
     layers: dict[Path, Layer] = field(default_factory=dict)
+    #: Layers that are kept here and run in a module around this one.
+    kept: dict[Path, Layer] = field(default_factory=dict)
 
     def nodes(self) -> Iterator[Node]:
         """The nodes that this part runs itself, those of bodies included."""

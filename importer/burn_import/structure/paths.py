@@ -33,11 +33,12 @@ class Places:
     """Paths of layers and scopes of nodes, both by the node's identity.
 
     The path of a layer is its attribute path from the root; it runs in the scope
-    around it.
+    around it, unless it ``moved`` to another one that is further out.
     """
 
     layers: dict[int, Path] = field(default_factory=dict)
     scopes: dict[int, Path] = field(default_factory=dict)
+    moved: set[int] = field(default_factory=set)
 
 
 def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:

@@ -22,6 +22,7 @@ from burn_import.structure.repeats import with_blocks
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 
 #: The bodies of an ``If`` that hold more nodes than this become modules.
 LONG_BODIES = 12
@@ -66,6 +67,7 @@ class _Recovery:
     ) -> None:
         self.graph = graph
         self.layers = found.layers
+        self.moved = {id(n): n for n in graph.nodes if id(n) in found.moved}
         self.scopes = dict(found.scopes)
         self.forks = forks
         self.around = around
@@ -187,8 +189,22 @@ class _Recovery:
             self.relative(group.nodes, group.key),
             sequence,
             bool(told),
+            kept=self.kept(group, modules),
         )
         return Call(group.key[len(scope) :], part, inputs, outputs)
+
+    def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
+        """The layers of this module that run in one around it."""
+        found = {}
+        key = group.key or ()
+        for number, node in self.moved.items():
+            path = self.layers[number]
+            inner = {path[:length] for length in range(len(key) + 1, len(path))}
+            if path[: len(key)] == key and len(self.scopes[number]) < len(key):
+                layer = node.op.layer(*(self.graph.type(name) for name in node.inputs))
+                if layer is not None and not inner & modules:
+                    found[path[len(key) :]] = layer
+        return found
 
     def relative(self, nodes: Sequence[Node], scope: Path) -> dict[int, Path]:
         """The paths of layers among ``nodes``, from ``scope`` on."""

@@ -107,7 +107,8 @@ class _Signature:
     def whole(self) -> Hashable:
         inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
         items = tuple(self.item(item) for item in self.part.items)
-        return inputs, items, tuple(self.number(name) for name in self.part.outputs)
+        outputs = tuple(self.number(name) for name in self.part.outputs)
+        return inputs, items, outputs, repr(self.part.kept)
 
     def number(self, name: str | None) -> Hashable:
         if name is None:

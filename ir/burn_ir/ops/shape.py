@@ -12,7 +12,7 @@ import numpy as np
 from burn import ops
 from burn.dtypes import int64
 from burn_ir.containers import AnyType
-from burn_ir.dim import Dim, Poly, exact_div, floor_div, same
+from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value
 from burn_ir.ops.support import (
@@ -60,7 +60,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
     def _joined(self, data: Value, dims: Sequence[Dim]) -> tuple[int, ...] | None:
         """The first and last axis of those behind the first that become one, if any.
 
-        The last is left out where it is the last of all.
+        The last is left out where it is the last of all, as it is if there is a choice.
         """
         extents = shape_of(data)
         if extents is None:
@@ -70,7 +70,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         except Undecided:
             return None
         count = len(extents) - len(made) + 1
-        for start in range(1, len(made) if count > 1 else 1):
+        for start in reversed(range(1, len(made) if count > 1 else 1)):
             joined = prod(extents[start : start + count], start=1)
             if (*extents[:start], joined, *extents[start + count :]) == tuple(made):
                 end = start + count - 1
@@ -261,67 +261,6 @@ def _equal_dims(types: Sequence[Type], free: int) -> tuple[Dim, ...]:
 def axis_is_required(draft: Draft) -> Draft:
     """Before 4, the axis was 1 when not given."""
     return draft if "axis" in draft.attrs else draft.with_attrs(axis=1)
-
-
-@dataclass(frozen=True)
-class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
-    axis: int = 0
-    num_outputs: int | None = None
-    results: int = 1
-
-    def infer(self, x: Type, split: Type | None = None) -> tuple[Type, ...]:
-        if (split is None) == (self.num_outputs is None):
-            raise InvalidOperand("expected either num_outputs or sizes to split into")
-        if x.shape is None:
-            return (x.with_shape(None),) * self.results
-        (axis,) = x.axes(self.axis)
-        return tuple(
-            x.with_shape([size if a == axis else d for a, d in enumerate(x.dims)])
-            for size in self._sizes(x, axis, split)
-        )
-
-    def _sizes(self, x: Type, axis: int, split: Type | None) -> Sequence[Dim]:
-        if split is None:
-            return chunks(x.dims[axis], self.num_outputs or 1)
-        sizes = known_dims(split)
-        if sizes is None:
-            return unnamed_dims(self.results)
-        total, extent = sum(sizes), x.dims[axis]
-        if isinstance(total, int) and isinstance(extent, int) and total != extent:
-            raise InvalidOperand(f"expected sizes that sum to {extent}, got {sizes}")
-        return sizes
-
-    def lower(self, x: Value, split: Value = None) -> Value:
-        if split is None:
-            count = self.num_outputs or self.results
-            if self.axis == 0:
-                return ops.chunk(x, count)
-            return ops.chunk(x, count, axis=self.axis)
-        sizes = ints_of(split)
-        where = split if sizes is None else sizes
-        if self.axis == 0:
-            return ops.split(x, where)
-        return ops.split(x, where, axis=self.axis)
-
-
-def chunks(extent: Dim, count: int) -> list[Dim]:
-    """The sizes of ``count`` equal pieces; the last may be smaller."""
-    even = exact_div(extent, count)
-    if even is not None:
-        return [even] * count
-    size = floor_div(extent + (count - 1), count)
-    if isinstance(extent, int) and isinstance(size, int):
-        return [min(size, max(extent - i * size, 0)) for i in range(count)]
-    return [size] * (count - 1) + [extent - size * (count - 1)]
-
-
-@Split.upgrade(1, 2, 11, 13)
-def sizes_attribute(draft: Draft) -> Draft:
-    """Before 13 the sizes were an attribute; before 18 equal pieces went unsaid."""
-    draft = draft.attr_to_input("split", 1)
-    if len(draft.types) > 1 and draft.types[1] is not None:
-        return draft
-    return draft.with_attrs(num_outputs=len(draft.node.outputs))
 
 
 @dataclass(frozen=True)

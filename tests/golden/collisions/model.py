@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 d5b65161181fad53ed96fa16267f8b25fc4b0167841aa9234854367c3225b2b1
+# body   sha256 1c24a13ecf7199f11df999c393d393710a116a08135f075e348ceec258cae180
 """Net: self_x -> return_.
 
 Inputs:
@@ -63,7 +63,6 @@ class Model(nn.Module):
         self.scale = nn.parameter(3)
 
     def __call__(self, x: Tensor) -> Tensor:
-        x = ((x + self.b) * self.a_b + self.b2) * self.class_ + self.bias
-        x = (x * self.burn + self.print) * self.weight + self.load_
-        x = (x * self.state_dict_ + self.x) * self.ops + self.WEIGHTS
-        return x * self.scale
+        x = (((x + self.b) * self.a_b + self.b2) * self.class_ + self.bias) * self.burn
+        x = ((x + self.print) * self.weight + self.load_) * self.state_dict_ + self.x
+        return (x * self.ops + self.WEIGHTS) * self.scale

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 b5cb0a63599cbdb2cc26f1c93feda3fb1ea7e7ed7a16e93c0c6bcc5f2e0b1f08
+# body   sha256 a6cf6b34dce9ac98aa85ff4eab7d07bfe5649d725ad867d02497bb90659f6f4b
 """Net: ids -> scores.
 
 Inputs:
@@ -42,9 +42,9 @@ class Net(nn.Module):
 
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        # [batch, length, 6]
-        normed = self.norm(self.tokens(ids) + self.positions.weight[:length])
-        return self.head(normed[:, -1])
+        # [batch, 6]
+        picked = self.norm(self.tokens(ids) + self.positions.weight[:length])[:, -1]
+        return self.head(picked)
 
 
 class Positions(nn.Module):

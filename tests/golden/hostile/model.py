@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 34ca1a48ac28a77384ad8486f276cf4fe58bc8c17c94e60ae3263bf56d708aa8
+# body   sha256 4bfb76e93720c5a247bfb5970aaf579b05c152afc7b87eb6c1491fc61960e55c
 """Net: in_put -> out_put.
 
 Inputs:
@@ -46,5 +46,5 @@ class Net(nn.Module):
 
     def __call__(self, in_put: Tensor) -> Tensor:
         right_to_left = in_put + self.quote_import_os + self.utf_7 + self.right_to_left
-        n_bullet_x = right_to_left + self.line_break_zero + self.N_BULLET_x
-        return ops.tanh(n_bullet_x + self.ete + self.ignore + self.class_)
+        ete = right_to_left + self.line_break_zero + self.N_BULLET_x + self.ete
+        return ops.tanh(ete + self.ignore + self.class_)

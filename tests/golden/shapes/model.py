@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
-# body   sha256 6d5bd22202b21f86574874eb14ad6a6186b95e4fc347a4bb0ed6d1ca88cd9506
+# body   sha256 017bd6fc650e060e45d442258f6e145318c0bf0591fb796fbef9916fa3f65aa3
 """Net: x -> scaled, target, half, exceeds.
 
 Inputs:
@@ -47,10 +47,8 @@ class Net(nn.Module):
 
     def __call__(self, x: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
-        # [batch * time, 2]
-        scaled = x.reshape(time * batch, 2, 3).mean(-1) / ops.array(
-            time * batch // 2, dtype=burn.float32
-        )
+        count_ = ops.array(time * batch // 2, dtype=burn.float32)
+        scaled = x.reshape(time * batch, 2, 3).mean(-1) / count_  # [batch * time, 2]
         return NetOutput(
             scaled,
             ops.array([time * batch, 2, -1], dtype=burn.int64),

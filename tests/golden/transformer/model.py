@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 8fa0ccdb72e879213916ce69621580e096210c74fa77104e7807e45b14b656cd
+# body   sha256 8ae6995b91a0791783ca398bb6b8e6548ecc99886d38fddf7aecc8172e989e32
 """Net: x -> encoded.
 
 Inputs:
@@ -85,12 +85,10 @@ class Attention(nn.Module):
         # [batch, 2, length, 4]
         query = self.query(x).reshape(batch, length, 2, 4).transpose(1, 2)
         # [batch, 2, length, 4]
-        value = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, 2, length, 4]
         key = self.key(x).reshape(batch, length, 2, 4).transpose(1, 2)
-        # [batch, length, 8]
-        x = ops.attention(query, key, value).transpose(1, 2).flatten(2)
-        return self.output(x)
+        # [batch, 2, length, 4]
+        value = self.value(x).reshape(batch, length, 2, 4).transpose(1, 2)
+        return self.output(ops.attention(query, key, value).transpose(1, 2).flatten(2))
 
 
 class Mlp(nn.Module):
