@@ -88,11 +88,10 @@ class _Plan:
         if len({(type(v), v) for v in known}) == 1:
             self.made.texts.append(literal(known[0]))
             return
-        text = self.equal(column) or self.related(column)
-        if not text:
-            twins = [other for other in columns if _alike(other.values, column.values)]
-            text = self.new(column, [twin.label for twin in twins])
-        self.made.texts.append(text)
+        twins = [other for other in columns if _alike(other.values, column.values)]
+        labels = [twin.label for twin in twins]
+        text = self.equal(column) or self.related(column, labels)
+        self.made.texts.append(text or self.new(column, labels))
 
     def equal(self, column: Column) -> str:
         """A parameter that is the same wherever the column has a number."""
@@ -102,13 +101,14 @@ class _Plan:
                 return parameter.name
         return ""
 
-    def related(self, column: Column) -> str:
+    def related(self, column: Column, labels: Sequence[str]) -> str:
         """The column in terms of parameters, if it follows from them."""
+        label = next((word for word in labels if _is_width(word)), column.label)
         known = [i for i, v in enumerate(column.values) if v is not MISSING]
         values = [column.values[i] for i in known]
         if not all(type(value) is int for value in values):
             return ""
-        for text, row in self.terms(column.label):
+        for text, row in self.terms(label):
             if [row[i] for i in known] == values:
                 return text
         return ""
@@ -218,10 +218,20 @@ def _kind(values: Sequence[Any]) -> str:
     Raises:
         DifferError: it would be one of several.
     """
-    kinds = {type(value) for value in values}
-    words = {int: "int", float: "float", bool: "bool", str: "str"}
-    if kinds == {tuple} and all(type(item) is int for v in values for item in v):
-        return "tuple[int, ...]"
-    if len(kinds) > 1 or not kinds <= set(words):
+    kinds = sorted({_kind_of(value) for value in values})
+    if len(kinds) > 1 and not kinds[0] == "int" and kinds[1].startswith("tuple"):
         raise DifferError
-    return words[kinds.pop()]
+    return " | ".join(kinds)
+
+
+def _kind_of(value: Any) -> str:
+    words = {int: "int", float: "float", bool: "bool", str: "str"}
+    if not isinstance(value, tuple):
+        if type(value) not in words:
+            raise DifferError
+        return words[type(value)]
+    if all(type(item) is int for item in value):
+        return "tuple[int, ...]"
+    if not all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        raise DifferError
+    return "tuple[tuple[int, int], ...]"

@@ -124,6 +124,10 @@ class _Fields:
         made = self.same([node.elt for node in nodes])
         return ast.GeneratorExp(made, nodes[0].generators)
 
+    def alone(self, function: ast.expr, generator: ast.GeneratorExp) -> ast.expr:
+        """A call with a generator for its only argument, in one pair of parentheses."""
+        return ast.Name(ast.unparse(function) + ast.unparse(generator))
+
     def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
         function = nodes[0].func
         if len({ast.dump(n.func) for n in nodes}) > 1:
@@ -136,6 +140,8 @@ class _Fields:
             label = labels[min(place, len(labels) - 1)] if labels else None
             args.append(self.same(given, label))
         keywords = self.keywords(nodes)
+        if len(args) == 1 and isinstance(args[0], ast.GeneratorExp) and not keywords:
+            return self.alone(function, args[0])
         return ast.Call(function, args, keywords)
 
     def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:

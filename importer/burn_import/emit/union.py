@@ -30,7 +30,9 @@ from burn_import.source.trace import (
 from burn_ir.dim import Poly
 
 #: The operands that are extents, by primitive and position: they may differ.
-EXTENTS = frozenset({("reshape", 1), ("expand", 1), ("tile", 1), ("resize", "sizes")})
+EXTENTS = frozenset(
+    {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
+)
 #: A position in the first body: a statement, and the way to one of its operands.
 Place = tuple[int | str, ...]
 
@@ -252,8 +254,8 @@ class _Union:
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
         for name in names:
-            values = [call.static.get(name, usual.get(name)) for call in calls]
-            self.operand(values, (number, name))
+            given = [call.static.get(name, usual.get(name)) for call in calls]
+            self.operand(given, (number, name))
 
     def plain(self, values: Sequence[Any], place: Place) -> None:
         """Compare what is no tensor: equal, or numbers that may differ."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from burn.dtypes import is_float
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.hoisting import hoisted
+from burn_import.structure.homes import is_dotted, original
 from burn_import.structure.parts import (
     Call,
     Fork,
@@ -17,7 +19,7 @@ from burn_import.structure.parts import (
     Tree,
     with_bodies,
 )
-from burn_import.structure.paths import Places, places
+from burn_import.structure.paths import Places, clean, places
 from burn_import.structure.repeats import with_blocks
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
@@ -97,14 +99,31 @@ class _Recovery:
             for scope in (path[:-1],)
             if path[-1].isdigit()
         }
-        single = {path[:-1] for path in self.layers.values()}
+        single = {path[:-1] for path in self.layers.values()} | self._scaling()
         return {
             scope
             for scope, count in own.items()
             if (count > 1 or scope in single)
             and scope not in numbered
-            and (weights.get(scope) or count > 4)
+            and (weights.get(scope) or count > 4 or scope in single)
         } - self._containers(own)
+
+    def _scaling(self) -> set[Path]:
+        """The scopes that are named like a weight which they read: they hold it."""
+        found = set()
+        constants = self.graph.constants
+        for node in self.graph.nodes:
+            scope = self.scopes[id(node)]
+            for name in node.inputs:
+                if (
+                    name is not None
+                    and name in constants
+                    and is_float(constants[name].dtype)
+                ):
+                    key = original(self.graph, name)
+                    if is_dotted(key) and clean(key.split("."))[:-1] == scope:
+                        found.add(scope)
+        return found
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
         """Scopes with numbered children: lists, which run nothing themselves."""
