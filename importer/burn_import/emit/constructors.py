@@ -219,7 +219,7 @@ def _kind(values: Sequence[Any]) -> str:
         DifferError: it would be one of several.
     """
     kinds = sorted({_kind_of(value) for value in values})
-    if len(kinds) > 1 and not kinds[0] == "int" and kinds[1].startswith("tuple"):
+    if len(kinds) > 1 and (kinds[0] != "int" or not kinds[1].startswith("tuple")):
         raise DifferError
     return " | ".join(kinds)
 
