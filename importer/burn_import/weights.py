@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from burn_import.output import OutputRefused, same_record
 from burn_import.version import VERSION
-
-if TYPE_CHECKING:
-    from burn_import.pytorch import Checkpoint, Quantization
-    from burn_ir.types import Array
 
 _WRITER = "importer"
 
@@ -66,10 +61,11 @@ def convert(
     from burn.dtypes import name_of
     from burn.record import write_record
     from burn_import.pytorch import read
+    from burn_import.pytorch.store import parts
 
     output = Path(output)
     checkpoint = read(source, top_level_key)
-    weights = list(_arrays(checkpoint))
+    weights = [(name, part.array()) for name, part in parts(checkpoint).items()]
     changed = not same_record(output, weights)
     if changed and not force:
         _check_ours(output)
@@ -82,23 +78,6 @@ def convert(
     size = sum(array.nbytes for _, array in weights)
     kind = f"{checkpoint.format} file of {checkpoint.producer or 'an unknown writer'}"
     return Converted(output, changed, kind, rows, size, checkpoint.skipped)
-
-
-def _arrays(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
-    """The arrays by name, mapped and not read."""
-    for name, tensor in checkpoint.items():
-        yield name, tensor.array()
-        if tensor.quantization is not None:
-            yield from _scaling(name, tensor.quantization)
-
-
-def _scaling(name: str, scaling: Quantization) -> Iterator[tuple[str, Array]]:
-    import numpy as np
-
-    for part in ("scale", "zero_point"):
-        value = getattr(scaling, part)
-        is_number = isinstance(value, int | float)
-        yield f"{name}.{part}", np.asarray(value) if is_number else value.array()
 
 
 def _check_ours(output: Path) -> None:
