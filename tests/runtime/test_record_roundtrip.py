@@ -116,7 +116,7 @@ def test_big_endian_arrays_keep_their_values(code: str, tmp_path: Path) -> None:
 def test_arrays_longer_than_a_chunk(
     tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("burn.record.writer.CHUNK", 37)
+    monkeypatch.setattr("burn.record.pieces.CHUNK", 37)
     array = random_array(tag, (7, 3, 8)).transpose(1, 2, 0)
     write_record(tmp_path / "r", [("x", array)])
     assert_same(open_record(tmp_path / "r")["x"], np.ascontiguousarray(array))

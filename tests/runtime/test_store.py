@@ -1,6 +1,5 @@
 """Weights of files in modules that were written by hand, and back."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 import burn
 from burn import Tensor, nn, ops
-from burn.record import RecordError, open_record, write_record
+from burn.record import FORMATS, RecordError, open_record, write_record
 from burn.store import Store, WeightsError
 
 Array = np.ndarray[Any, Any]
@@ -331,6 +330,19 @@ def test_a_state_of_another_module_is_copied_in_part() -> None:
     same(values(pupil), {key[7:]: WHOLE[key] for key in WHOLE if key[:8] == "layers.0"})
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_of_records(kind: str, tmp_path: Path) -> None:
+    store = Store.from_file(tmp_path / f"w.{kind}")
+    module = Head().load_state_dict(dict(WHOLE))
+    store.save(module)
+    same(loaded(store), WHOLE)
+    same(loaded(Store.from_bytes(store.to_bytes(module, kind), kind)), WHOLE)
+    halves = store.with_precision("half")
+    halves.save(module)
+    rounded = {key: WHOLE[key].astype(np.float16).astype(np.float32) for key in WHOLE}
+    same(loaded(store), rounded)
+
+
 def test_burns_layout_and_back(tmp_path: Path) -> None:
     target = tmp_path / "burn.safetensors"
     store = Store.from_file(target).in_burn_layout().with_metadata("by", "me")
@@ -353,36 +365,3 @@ def test_keys_are_renamed_on_saving_too(tmp_path: Path) -> None:
         merged.save(Head())
     with pytest.raises(RecordError, match="expected a file to write to"):
         Store.from_tensors({}).save(Head())
-
-
-@pytest.fixture
-def shards(tmp_path: Path) -> Path:
-    """The index of a record in two files."""
-    arrays = list(state().items())
-    weight_map: dict[str, str] = {}
-    for name, part in {"a": arrays[:3], "b": arrays[3:]}.items():
-        write_record(tmp_path / f"{name}.safetensors", part)
-        weight_map |= {key: f"{name}.safetensors" for key, _ in part}
-    index = tmp_path / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": weight_map}))
-    return index
-
-
-def test_shards_are_loaded(shards: Path) -> None:
-    same(loaded(Store.from_file(shards)), WHOLE)
-
-
-@pytest.mark.parametrize(
-    ("weight_map", "message"),
-    [
-        ({"a": "../a.safetensors"}, "expected the name of a file beside the index"),
-        ({"a": 3}, "expected the name of a file beside the index, got 3"),
-        ({"a": "c.safetensors"}, "there is no such file beside the index"),
-        ({"table": "a.safetensors"}, "tensor 'table': not in 'a.safetensors'"),
-        ([], "with a weight_map"),
-    ],
-)
-def test_an_index_that_is_wrong(shards: Path, weight_map: Any, message: str) -> None:
-    shards.write_text(json.dumps({"weight_map": weight_map}))
-    with pytest.raises(RecordError, match=message):
-        Store.from_file(shards).load(Head())

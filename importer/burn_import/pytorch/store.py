@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from burn.record import RecordError
+from burn.record import Precision, RecordError
 from burn.store import Content, Held, Store, StoredTensor
 from burn_import.pytorch.checkpoint import Checkpoint
 from burn_import.pytorch.limits import LIMITS, Limits
@@ -44,7 +44,10 @@ class TorchFile:
         return Content(parts(checkpoint), checkpoint.skipped)
 
     def write(
-        self, tensors: Mapping[str, StoredTensor], metadata: Mapping[str, str]
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
     ) -> None:
         raise RecordError(
             f"{self.path}: files of PyTorch are read and not written; save a record, "

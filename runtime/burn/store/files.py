@@ -6,9 +6,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from burn.record import open_record, write_record
+from burn.record import (
+    Precision,
+    Record,
+    RecordError,
+    read_record,
+    record_of_bytes,
+    write_record,
+)
+from burn.record.burns import has_precision
 from burn.record.shards import is_index, open_shards
-from burn.store.tensors import Content, Recorded, StoredTensor, tensors_of
+from burn.store.tensors import Content, Recorded, StoredTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +34,39 @@ class FileOrigin:
         if is_index(self.path):
             shards = open_shards(self.path, mmap=self.mmap)
             return Content({name: Recorded(shards[name], name) for name in shards})
-        return Content(tensors_of(open_record(self.path, mmap=self.mmap)))
+        return content_of(read_record(self.path, mmap=self.mmap))
 
     def write(
-        self, tensors: Mapping[str, StoredTensor], metadata: Mapping[str, str]
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
     ) -> None:
-        write_record(
-            self.path,
-            ((name, tensor.array()) for name, tensor in tensors.items()),
-            metadata,
-        )
+        arrays = ((name, tensor.array()) for name, tensor in tensors.items())
+        write_record(self.path, arrays, metadata, precision=precision)
+
+
+@dataclass(frozen=True, eq=False)
+class BytesOrigin:
+    """A record in memory."""
+
+    data: bytes
+    format_name: str
+    name: str = "bytes"
+
+    def read(self) -> Content:
+        return content_of(record_of_bytes(self.data, self.format_name))
+
+    def write(
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
+    ) -> None:
+        raise RecordError("expected a file to write to, got bytes; see Store.to_bytes")
+
+
+def content_of(record: Record) -> Content:
+    """The tensors of a record, and whether it has them at one of Burn's precisions."""
+    tensors = {name: Recorded(record, name) for name in record}
+    return Content(tensors, has_precision=has_precision(record.metadata))

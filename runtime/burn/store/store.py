@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from burn.record import Precision, record_bytes
 from burn.record.errors import RecordError, joined, shown
-from burn.store.files import FileOrigin
+from burn.store.files import BytesOrigin, FileOrigin
 from burn.store.fit import described, fit
 from burn.store.layout import from_burn, to_burn
 from burn.store.names import Rule, renamed, renumbered
@@ -37,7 +38,10 @@ class Origin(Protocol):
         ...
 
     def write(
-        self, tensors: Mapping[str, StoredTensor], metadata: Mapping[str, str]
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
     ) -> None:
         """Replace all that is there."""
         ...
@@ -54,7 +58,10 @@ class Given:
         return Content(self.held)
 
     def write(
-        self, tensors: Mapping[str, StoredTensor], metadata: Mapping[str, str]
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
     ) -> None:
         raise RecordError("expected a file to write to, got tensors")
 
@@ -77,14 +84,22 @@ class Store:
     is_renumbering: bool = False
     is_in_burn_layout: bool = False
     about: Mapping[str, str] = field(default_factory=dict)
+    precision: Precision | None = None
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, mmap: bool = True) -> Self:
         """The store of a record, or of the index of one in shards.
 
-        With ``mmap`` the file is mapped, and read when its weights are used.
+        A file to save to says by its name in which format (``burn.record.FORMATS``);
+        one to load from is recognised. With ``mmap`` it is mapped, and read when its
+        weights are used.
         """
         return cls(FileOrigin(path, mmap))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:
+        """The store of a record in memory. All formats but ``bin`` are recognised."""
+        return cls(BytesOrigin(data, format_name))
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Any]) -> Self:
@@ -137,6 +152,14 @@ class Store:
         """Write a text about the record into it."""
         return replace(self, about={**self.about, key: value})
 
+    def with_precision(self, precision: Precision | None) -> Self:
+        """Write all floats in one dtype and all integers in another.
+
+        ``full`` is float32 and int32, ``half`` float16 and int16, ``double`` float64
+        and int64. Such a record says so, and is converted back when it is loaded.
+        """
+        return replace(self, precision=precision)
+
     def load(self, module: Module) -> Report:
         """What was loaded into ``module``, key by key.
 
@@ -147,8 +170,10 @@ class Store:
             OSError: it cannot be opened.
         """
         boxes = dict(module.boxes())
-        offered, rows = self._offered(module, boxes)
-        found = fit(boxes, offered, selected=self.wants, convert=self.is_converting)
+        content = self.origin.read()
+        offered, rows = self._offered(content, module, boxes)
+        convert = self.is_converting or content.has_precision
+        found = fit(boxes, offered, selected=self.wants, convert=convert)
         found.rows += rows
         if not self.is_partial:
             found.report.check(self.origin.name)
@@ -163,7 +188,16 @@ class Store:
                 a dtype.
             OSError: the disk or the directory does not allow it.
         """
-        self.origin.write(self.collected(module), self.about)
+        self.origin.write(self.collected(module), self.about, self.precision)
+
+    def to_bytes(self, module: Module, format_name: str = "bin") -> bytes:
+        """The record that ``save`` would write, in a format of ``burn.record.FORMATS``.
+
+        Raises:
+            RecordError: as ``save`` does; there is no such format.
+        """
+        arrays = ((k, tensor.array()) for k, tensor in self.collected(module).items())
+        return record_bytes(format_name, arrays, self.about, precision=self.precision)
 
     def collected(self, module: Module) -> Mapping[str, StoredTensor]:
         """What ``save`` writes: the wanted tensors of ``module`` by their new keys.
@@ -192,10 +226,9 @@ class Store:
         return not self.filters or any(wanted(key) for wanted in self.filters)
 
     def _offered(
-        self, module: Module, boxes: Iterable[str]
+        self, content: Content, module: Module, boxes: Iterable[str]
     ) -> tuple[Mapping[str, StoredTensor], list[Row]]:
         """The file's tensors by the module's keys, and rows of what is left out."""
-        content = self.origin.read()
         keys = {name: renamed(name, self.rules) for name in content.tensors}
         if self.is_renumbering:
             closed = renumbered(tuple(keys.values()), tuple(boxes))

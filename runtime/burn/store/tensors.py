@@ -84,15 +84,14 @@ class Turned:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The tensors of a file, and why the rest of it is left out."""
+    """The tensors of a file, and why the rest of it is left out.
+
+    ``has_precision`` says that dtypes are those of a precision and not the module's.
+    """
 
     tensors: Mapping[str, StoredTensor]
     skipped: Mapping[str, str] = field(default_factory=dict)
-
-
-def tensors_of(record: Record) -> Mapping[str, StoredTensor]:
-    """The tensors of a record by name, in its order."""
-    return {name: Recorded(record, name) for name in record}
+    has_precision: bool = False
 
 
 def laid_out(array: Array) -> Array:
