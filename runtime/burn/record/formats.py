@@ -49,6 +49,8 @@ _PLAIN = {
 }
 _GZIP = b"\x1f\x8b"
 _GZ = ".gz"
+#: What the index of a model in shards is called, which is JSON too.
+_INDEX = ".index.json"
 #: All of them: the name of a format is what comes after the dot in a file's name.
 FORMATS = (*_PLAIN, *(f"{name}{_GZ}" for name in ("mpk", "bin", "json")))
 #: Compressed records may grow to this, or to as many times what they were.
@@ -99,14 +101,45 @@ def parse(data: Bytes, name: str = "") -> tuple[Header, Bytes]:
     return _PLAIN[kind].parse(data)
 
 
-def _kind(head: bytes, name: str) -> str:
-    said = format_named(name).removesuffix(_GZ)
+def recognised(path: str | os.PathLike[str]) -> str | None:
+    """The format of the record at ``path``, if it is one of Burn's.
+
+    Safetensors files are not. Of a compressed one only the beginning is looked at, and
+    a binary one is taken for what its name says.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        head = file.read(HEAD_SIZE)
+    gz = _GZ if head.startswith(_GZIP) else ""
+    if gz:
+        try:
+            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, HEAD_SIZE)
+        except zlib.error:
+            return None
+    name = os.fspath(path)
+    kind = _of_burn(head, name)
+    is_binary = format_named(name) == f"bin{gz}" and describe_foreign(head) is None
+    return f"{kind}{gz}" if kind else f"bin{gz}" if is_binary else None
+
+
+def _of_burn(head: bytes, name: str) -> str | None:
+    """The format that contents begin like, or JSON that is called a record."""
     if head.startswith(burnpack.MAGIC):
         return "bpk"
     if head[1:10] == b"\xa8metadata" and head[0] in range(0x81, 0x90):
         return "mpk"
-    if head[8:9] != b"{" and head.lstrip()[:1] == b"{" and b'"metadata"' in head:
-        return "json"
+    is_json = head[8:9] != b"{" and head.lstrip()[:1] == b"{" and b'"metadata"' in head
+    is_named = format_named(name).startswith("json") and not name.endswith(_INDEX)
+    return "json" if is_json and (b'"item"' in head or is_named) else None
+
+
+def _kind(head: bytes, name: str) -> str:
+    kind = _of_burn(head, name)
+    if kind is not None:
+        return kind
+    said = format_named(name).removesuffix(_GZ)
     foreign = describe_foreign(head)
     if foreign is None or foreign.kind == "safetensors file":
         return "safetensors" if foreign or said != "bin" else "bin"
