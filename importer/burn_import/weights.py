@@ -48,7 +48,7 @@ class Converted:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """What a file holds, mapped and not read, and what kind of file it is."""
 
     weights: Weights
@@ -90,7 +90,7 @@ def convert(
     from burn.record import write_record
 
     output = Path(output)
-    found = _opened(Path(source), top_level_key)
+    found = opened(Path(source), top_level_key)
     dtypes = [_written(array.dtype, precision) for _, array in found.weights]
     changed = not _is_same(output, found.weights, dtypes)
     if changed and not force:
@@ -112,7 +112,12 @@ def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
     return Row(name, name_of(dtype), shape, prod(shape) * dtype.itemsize)
 
 
-def _opened(source: Path, top_level_key: str | None) -> _Source:
+def opened(source: Path, top_level_key: str | None = None) -> Source:
+    """What a file of weights holds.
+
+    Raises:
+        UnreadableFile, UnsupportedModel, InvalidModel: as ``convert`` does.
+    """
     from burn.record import RecordError, read_record
     from burn.record.formats import recognised
     from burn_import.pytorch import read
@@ -125,14 +130,14 @@ def _opened(source: Path, top_level_key: str | None) -> _Source:
         weights = [(name, part.array()) for name, part in parts(checkpoint).items()]
         producer = checkpoint.producer or "an unknown writer"
         what = f"{checkpoint.format} file of {producer}"
-        return _Source(weights, what, checkpoint.skipped)
+        return Source(weights, what, checkpoint.skipped)
     if top_level_key is not None:
         raise InvalidModel("expected no top-level key for a record")
     try:
         record = read_record(source)
     except RecordError as error:
         raise UnreadableFile(str(error).removeprefix(f"{source}: ")) from error
-    return _Source(list(record.items()), f"{kind} record", {})
+    return Source(list(record.items()), f"{kind} record", {})
 
 
 def _written(dtype: DType, precision: Precision | None) -> DType:

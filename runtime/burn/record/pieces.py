@@ -18,9 +18,11 @@ from burn.record.dtypes import (
 )
 from burn.record.errors import RecordError, shown
 from burn.record.header import check_name, data_length
+from burn.record.mapped import forget, read_ahead
 from burn.record.precision import Precision, at_precision, converted
 
-CHUNK = 8 * 2**20
+#: Small enough for a processor's cache.
+CHUNK = 2**20
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
@@ -57,7 +59,7 @@ class Piece:
     source: Source
 
     def chunks(self) -> Iterator[BytesLike]:
-        """The bytes, as many as announced, at most 8 MB of an array at a time.
+        """The bytes, as many as announced, at most 1 MB of an array at a time.
 
         Raises:
             RecordError: the source gives more or fewer, or values that do not fit.
@@ -89,20 +91,26 @@ class Piece:
         return self._of_array(array)
 
     def _of_array(self, array: Array) -> Iterator[BytesLike]:
-        blocks: Iterable[Bytes] = map(self._encoded, _blocks(array))
+        blocks: Iterable[Bytes] = self._encoded(_blocks(array))
         if self.tag == "F4":
             blocks = pack_f4(blocks)
         for block in blocks:
             yield block.data
 
-    def _encoded(self, block: Array) -> Bytes:
+    def _encoded(self, blocks: Iterable[Array]) -> Iterator[Bytes]:
         dtype = DTYPES[self.tag]
-        if recorded(block.dtype).name != dtype.name:
-            try:
-                block = converted(block, dtype)
-            except RecordError as problem:
-                raise RecordError(f"tensor {shown(self.name)}: {problem}") from None
-        return np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8)
+        for block in blocks:
+            read_ahead(block)
+            values = block
+            if recorded(block.dtype).name != dtype.name:
+                try:
+                    values = converted(block, dtype)
+                except RecordError as problem:
+                    name = shown(self.name)
+                    raise RecordError(f"tensor {name}: {problem}") from None
+            row = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
+            yield row.view(np.uint8)
+            forget(block)
 
 
 def pieces(
@@ -147,7 +155,7 @@ def _kind(
 
 
 def _blocks(array: Array) -> Iterator[Array]:
-    """Views that cut an array in C order into pieces of at most 8 MB."""
+    """Views that cut an array in C order into pieces of at most 1 MB."""
     if array.nbytes <= CHUNK:
         yield array
         return

@@ -1,6 +1,5 @@
 """Records, written as a stream that holds one chunk at a time."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 
@@ -17,16 +16,17 @@ def write_record(
     metadata: Mapping[str, str] | None = None,
     *,
     precision: Precision | None = None,
-) -> str:
-    """The SHA-256 (hex) of the record now at ``path``.
+) -> None:
+    """Write the record at ``path``, in pieces that are on the disk when it returns.
 
     Its name says the format (``FORMATS``: ``.mpk``, ``.bpk``, ``.json.gz``, ...), which
     is safetensors otherwise. Arrays of any strides and byte order are written in pieces
-    of at most 8 MB, so a broadcast view is never materialised. The tensors are listed
-    in the order given. In safetensors their bytes lie by falling element size (and then
-    in the order given), so that each is aligned for its type. The same input gives the
-    same bytes. With a ``precision`` all floats have one dtype and all integers another:
-    float32 and int32 (full), float16 and int16 (half), float64 and int64 (double).
+    of at most 1 MB, so a broadcast view is never materialised, and a mapped file does
+    not fill the memory. The tensors are listed in the order given. In safetensors their
+    bytes lie by falling element size (and then in the order given), so that each is
+    aligned for its type. The same input gives the same bytes. With a ``precision`` all
+    floats have one dtype and all integers another: float32 and int32 (full), float16
+    and int16 (half), float64 and int64 (double).
 
     The file is published as ``atomic_write`` does: on any failure the old one
     stays. Raises ``RecordError``, before anything is written, for a name that is
@@ -37,14 +37,11 @@ def write_record(
     try:
         found = pieces(tensors, precision)
         chunks = encoded(format_named(path), found, metadata or {}, precision)
-        digest = hashlib.sha256()
         with atomic_file(path) as file:
             for chunk in chunks:
-                digest.update(chunk)
                 file.write(chunk)
     except RecordError as problem:
         raise RecordError(f"{os.fspath(path)}: {problem}") from problem
-    return digest.hexdigest()
 
 
 def record_bytes(
