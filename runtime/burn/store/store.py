@@ -73,10 +73,11 @@ class Store:
     A store does not change: each method returns another one. On loading, keys of the
     file are first renamed, then numbered without gaps, then put into Burn's layout or
     PyTorch's, and then selected. On saving, keys of the module are selected and then
-    renamed. Filters say what is wanted; of several, one is enough.
+    renamed. Filters say what is wanted; of several, one is enough. ``Store()`` is for
+    ``to_bytes``.
     """
 
-    origin: Origin
+    origin: Origin = Given({})
     rules: tuple[Rule, ...] = ()
     filters: tuple[Predicate, ...] = ()
     is_partial: bool = False
