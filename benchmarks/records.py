@@ -1,6 +1,7 @@
 """Measures what reading and converting files of weights takes.
 
-    python -m benchmarks.records [--gigabytes 5] [--folder FOLDER] [--files FOLDER ...]
+    python -m benchmarks.records [--gigabytes 5] [--formats safetensors ...]
+        [--folder FOLDER] [--files FOLDER ...]
 
 A checkpoint of zeros that takes no room on the disk becomes a record that does, beside
 ``cp --sparse=never`` and a flush of what it copied, since a record is on the disk when
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, sleep
@@ -51,6 +52,7 @@ except (ModelError, RecordError) as error:
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(word, time.perf_counter() - start, peak.split()[1])
 """
+KINDS = ("safetensors", "bpk", "mpk", "bin")
 SAMPLE_SECONDS = 0.005
 MEBIBYTE = 2**20
 SUFFIXES = (".pt", ".pth", ".bin", ".ckpt", ".tar", ".safetensors", ".index.json")
@@ -110,31 +112,42 @@ def copied(source: Path, target: Path) -> float:
 
 
 def conversions(
-    children: Children, folder: Path, size: int, repetitions: int
+    children: Children, folder: Path, size: int, repetitions: int, kinds: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a table of formats, the copy first."""
-    small = sparse_checkpoint(folder / "small.pt", 1)  # for the bytecode
-    children.printed(CONVERT, str(small), "-o", str(folder / "small.safetensors"))
+    """The rows of a table of formats, the copy first.
+
+    The first conversion is not counted: it leaves the bytecode of the importer, and
+    the source, where it fits, in the memory of the system. Copies and conversions take
+    turns, as a disk and other programs change their pace.
+    """
     source = sparse_checkpoint(folder / "net.pt", size)
-    copies = [copied(source, folder / "copy") for _ in range(repetitions)]
+    places_of = {kind: (source, folder / f"net.{kind}") for kind in kinds}
+    converted(children, *places_of[kinds[0]])
+    copies: list[float] = []
+    usages: dict[str, list[Usage]] = {kind: [] for kind in kinds}
+    for _ in range(repetitions):
+        copies.append(copied(source, folder / "copy"))
+        for kind, places in places_of.items():
+            usages[kind].append(converted(children, *places))
     best = min(copies)
     yield ("cp and flush", f"{best:.2f}", f"{max(copies):.2f}", "1.00", "", "")
-    for kind in ("safetensors", "bpk", "mpk", "bin"):
-        target = folder / f"net.{kind}"
-        usages = []
-        for _ in range(repetitions):
-            code = [CONVERT, str(source), "-o", str(target)]
-            usages.append(watched(children.start(*code)))
-            target.unlink()
-        seconds = [usage.seconds for usage in usages]
+    for kind, found in usages.items():
+        seconds = [usage.seconds for usage in found]
         yield (
             f".pt to .{kind}",
             f"{min(seconds):.2f}",
             f"{max(seconds):.2f}",
             f"{min(seconds) / best:.2f}",
-            f"{max(usage.anonymous for usage in usages):.0f}",
-            f"{max(usage.resident for usage in usages):.0f}",
+            f"{max(usage.anonymous for usage in found):.0f}",
+            f"{max(usage.resident for usage in found):.0f}",
         )
+
+
+def converted(children: Children, source: Path, target: Path) -> Usage:
+    """What the command takes to write a record, which is gone after."""
+    usage = watched(children.start(CONVERT, str(source), "-o", str(target)))
+    target.unlink()
+    return usage
 
 
 class Reading(NamedTuple):
@@ -177,6 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=5)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--formats", nargs="*", choices=KINDS)
     parser.add_argument(
         "--folder", type=Path, help="a disk with room for twice as much"
     )
@@ -186,7 +200,8 @@ def main() -> None:
         folder = Path(name)
         children = Children(folder)
         size = int(options.gigabytes * 1e9)
-        rows = conversions(children, folder, size, options.repetitions)
+        kinds = options.formats or KINDS
+        rows = conversions(children, folder, size, options.repetitions, kinds)
         memory = ("anonymous MiB", "resident MiB")
         print_table(
             (f"{size / 1e9:g} GB", "seconds", "longest", "of cp", *memory), rows

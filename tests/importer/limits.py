@@ -37,6 +37,15 @@ for path in json.load(sys.stdin):
 """
 
 
+CONVERT = """
+import sys
+from burn_import.weights import convert
+convert(*sys.argv[1:])
+with open("/proc/self/status") as status:  # resource would tell of the parent too
+    print(next(line for line in status if line.startswith("VmHWM")).split()[1])
+"""
+
+
 class Taken(NamedTuple):
     """1 for a file that was read and 0 for one that was refused; seconds; KiB."""
 
@@ -45,17 +54,28 @@ class Taken(NamedTuple):
     peak: int
 
 
-def taken(paths: Sequence[Path]) -> list[Taken]:
-    """Return what each file takes; a failure of another kind has its exit code."""
+def started(code: str, *arguments: str, given: str = "") -> str:
+    """Return what a process that runs ``code`` prints."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE],
-        input=json.dumps([str(path) for path in paths]),
+        [sys.executable, "-c", code, *arguments],
+        input=given,
         env={"PYTHONPATH": ":".join(str(ROOT / name) for name in SOURCES)},
         capture_output=True,
         text=True,
         check=True,
     )
-    return [Taken(*json.loads(line)) for line in done.stdout.splitlines()]
+    return done.stdout
+
+
+def converting(source: Path, target: Path) -> int:
+    """Return the most bytes, mapped ones included, that a conversion has in memory."""
+    return 1024 * int(started(CONVERT, str(source), str(target)))
+
+
+def taken(paths: Sequence[Path]) -> list[Taken]:
+    """Return what each file takes; a failure of another kind has its exit code."""
+    printed = started(CODE, given=json.dumps([str(path) for path in paths]))
+    return [Taken(*json.loads(line)) for line in printed.splitlines()]
 
 
 def check(paths: Sequence[Path]) -> str:

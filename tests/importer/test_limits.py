@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-from tests.importer.limits import check, taken
+import pytest
+
+from benchmarks.checkpoints import sparse_checkpoint
+from burn.record import read_record
+from tests.importer.limits import check, converting, taken
 from tests.importer.pytorch_files import zip_file
 from tests.importer.test_pytorch_damaged import WRONG, ZIPS
 from tests.importer.test_pytorch_hostile import BOMBS, PAYLOADS
@@ -22,6 +26,17 @@ def test_every_hostile_file(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{number} {name.replace('/', ' ')}")
         paths[-1].write_bytes(content)
     print(check(paths))
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "mpk.gz"])
+def test_a_large_checkpoint_goes_through_little_memory(
+    kind: str, tmp_path: Path
+) -> None:
+    source = sparse_checkpoint(tmp_path / "net.pt", 260_000_000)
+    target = tmp_path / f"net.{kind}"
+    assert converting(source, target) < 150 * 2**20 < source.stat().st_size
+    record = read_record(target, most_inflated=300_000_000)
+    assert [array.shape for array in record.values()] == [(4096, 8192)] * 2
 
 
 def test_what_a_file_takes_is_measured(tmp_path: Path) -> None:

@@ -146,6 +146,16 @@ def test_gzip_is_the_same_every_time_and_for_everybody() -> None:
     assert data[4:8] == b"\0\0\0\0"  # no time
 
 
+def test_how_far_a_compressed_record_may_grow(tmp_path: Path) -> None:
+    path, zeros = tmp_path / "w.bin.gz", np.zeros(17 * 2**20, np.float32)
+    write_record(path, [("x", zeros)])
+    with pytest.raises(RecordError, match="beyond 67108864 bytes; most_inflated allow"):
+        read_record(path)
+    assert read_record(path, most_inflated=2**27)["x"].shape == zeros.shape
+    with pytest.raises(RecordError, match="beyond 99 bytes"):
+        read_record(path, most_inflated=99)
+
+
 FLOATS = np.array([1, 1 / 3, -7e4], np.float64)
 INTEGERS = np.array([1, -3, 40000], np.int64)
 

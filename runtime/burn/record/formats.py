@@ -86,17 +86,21 @@ def encoded(
     return _deflated(chunks) if format_name.endswith(_GZ) else chunks
 
 
-def parse(data: Bytes, name: str = "") -> tuple[Header, Bytes]:
+def parse(
+    data: Bytes, name: str = "", most_inflated: int | None = None
+) -> tuple[Header, Bytes]:
     """What a record holds, and the bytes that its entries are in.
 
     The format is told by the contents alone, but for binary records, which begin in no
-    way of their own: ``name``, of a file, tells them.
+    way of their own: ``name``, of a file, tells them. ``most_inflated`` is to how many
+    bytes a compressed one may grow, in place of the usual limit.
 
     Raises:
         RecordError: it is none, is damaged, or grows beyond reason.
     """
     if data[:2].tobytes() == _GZIP:
-        data = _inflated(data)
+        usual = max(MOST_INFLATED, MOST_TIMES * len(data))
+        data = _inflated(data, usual if most_inflated is None else most_inflated)
     kind = _kind(data[:HEAD_SIZE].tobytes(), name)
     return _PLAIN[kind].parse(data)
 
@@ -154,9 +158,8 @@ def _deflated(chunks: Iterator[BytesLike]) -> Iterator[BytesLike]:
     yield packer.flush()
 
 
-def _inflated(data: Bytes) -> Bytes:
+def _inflated(data: Bytes, most: int) -> Bytes:
     """The contents of a gzip file of one member."""
-    most = max(MOST_INFLATED, MOST_TIMES * len(data))
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     parts = bytearray()
     try:
@@ -165,7 +168,9 @@ def _inflated(data: Bytes) -> Bytes:
             while rest and not unpacker.eof:
                 parts += unpacker.decompress(rest, most + 1 - len(parts))
                 if len(parts) > most:
-                    raise RecordError(f"gzip: grows beyond {most} bytes")
+                    raise RecordError(
+                        f"gzip: grows beyond {most} bytes; most_inflated allows more"
+                    )
                 rest = unpacker.unconsumed_tail
     except zlib.error as error:
         raise RecordError(f"gzip: damaged: {error}") from None

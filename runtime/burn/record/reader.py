@@ -95,16 +95,24 @@ def open_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
     return _record(path, safetensors.parse, data)
 
 
-def read_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
+def read_record(
+    path: str | os.PathLike[str],
+    mmap: bool = True,
+    *,
+    most_inflated: int | None = None,
+) -> Record:
     """The record in a file of any of the ``FORMATS``, told by its contents.
 
     Safetensors files, packs, and what is not compressed of MessagePack and binary
     records are mapped, as ``open_record`` does. Compressed ones and JSON are in memory.
+    A compressed one may grow to ``most_inflated`` bytes, or by default to 20 times
+    its size and at least to 64 MiB.
 
     Raises ``RecordError`` and ``OSError`` as ``open_record`` does.
     """
     path = Path(path)
-    return _record(path, partial(formats.parse, name=path.name), _contents(path, mmap))
+    parse = partial(formats.parse, name=path.name, most_inflated=most_inflated)
+    return _record(path, parse, _contents(path, mmap))
 
 
 def record_of_bytes(data: bytes, format_name: str = "") -> Record:

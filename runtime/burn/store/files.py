@@ -25,6 +25,7 @@ class FileOrigin:
 
     path: str | os.PathLike[str]
     mmap: bool = True
+    most_inflated: int | None = None
 
     @property
     def name(self) -> str:
@@ -34,7 +35,9 @@ class FileOrigin:
         if is_index(self.path):
             shards = open_shards(self.path, mmap=self.mmap)
             return Content({name: Recorded(shards[name], name) for name in shards})
-        return content_of(read_record(self.path, mmap=self.mmap))
+        return content_of(
+            read_record(self.path, self.mmap, most_inflated=self.most_inflated)
+        )
 
     def write(
         self,

@@ -88,14 +88,21 @@ class Store:
     precision: Precision | None = None
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, mmap: bool = True) -> Self:
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        mmap: bool = True,
+        most_inflated: int | None = None,
+    ) -> Self:
         """The store of a record, or of the index of one in shards.
 
         A file to save to says by its name in which format (``burn.record.FORMATS``);
         one to load from is recognised. With ``mmap`` it is mapped, and read when its
-        weights are used.
+        weights are used. A compressed one may grow to ``most_inflated`` bytes, or by
+        default to 20 times its size and at least to 64 MiB.
         """
-        return cls(FileOrigin(path, mmap))
+        return cls(FileOrigin(path, mmap, most_inflated))
 
     @classmethod
     def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:
