@@ -39,3 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="small models with recorded outputs, which are not in the repository",
     )
+    group.addoption(
+        "--fuzz-seconds",
+        type=float,
+        default=0.5,
+        metavar="SECONDS",
+        help="how long tests/importer/test_fuzz.py feeds each reader damaged files",
+    )

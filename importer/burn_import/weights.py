@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burn_import.output import OutputRefused, same_record
+from burn_import.output import OutputRefused, same_array
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
-    from burn_import.pytorch import Checkpoint, Quantization
+    from burn.dtypes import DType
+    from burn.record import Precision
     from burn_ir.types import Array
+
+    Weights = Sequence[tuple[str, Array]]
 
 _WRITER = "importer"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor of a record."""
+    """One tensor of a record; ``size`` is in bytes."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    size: int
 
 
 @dataclass(frozen=True)
@@ -42,73 +47,133 @@ class Converted:
     skipped: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Source:
+    """What a file holds, mapped and not read, and what kind of file it is."""
+
+    weights: Weights
+    kind: str
+    skipped: Mapping[str, str]
+
+
+def is_record_name(path: Path) -> bool:
+    """Whether a file is called like a record: ``.safetensors``, ``.mpk.gz``, ..."""
+    from burn.record import FORMATS
+
+    return path.name.lower().endswith(tuple(f".{kind}" for kind in FORMATS))
+
+
 def convert(
     source: str | Path,
     output: str | Path,
     top_level_key: str | None = None,
     *,
+    precision: Precision | None = None,
     force: bool = False,
     dry_run: bool = False,
 ) -> Converted:
     """The record at ``output`` of all tensors in ``source``.
 
-    They keep names, dtypes and shapes. A quantised tensor is written as its integers,
-    with ``.scale`` and ``.zero_point`` beside it. The record is written as a stream,
-    and takes the place of the old one when it is whole.
+    Its name says the format. The tensors keep names, dtypes and shapes, but for the
+    dtypes of a ``precision``. A quantised tensor is written as its integers, with
+    ``.scale`` and ``.zero_point`` beside it. The record is written as a stream, and
+    takes the place of the old one when it is whole.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: as
             :func:`burn_import.pytorch.read` does.
+        UnreadableFile: the source is a record that is damaged.
         RecordError: a record cannot hold a tensor's name or dtype (complex128).
         OutputRefused: there is a file that is not from burn-import (unless ``force``).
         OSError: the disk or the directory does not allow it.
     """
-    from burn.dtypes import name_of
     from burn.record import write_record
-    from burn_import.pytorch import read
 
     output = Path(output)
-    checkpoint = read(source, top_level_key)
-    weights = list(_arrays(checkpoint))
-    changed = not same_record(output, weights)
+    found = opened(Path(source), top_level_key)
+    dtypes = [_written(array.dtype, precision) for _, array in found.weights]
+    changed = not _is_same(output, found.weights, dtypes)
     if changed and not force:
         _check_ours(output)
     if changed and not dry_run:
         about = {"format": "pt", _WRITER: f"burn-import {VERSION}"}
-        write_record(output, weights, about)
+        write_record(output, found.weights, about, precision=precision)
     rows = tuple(
-        Row(name, name_of(array.dtype), array.shape) for name, array in weights
+        _row(name, array.shape, dtype)
+        for (name, array), dtype in zip(found.weights, dtypes, strict=True)
     )
-    size = sum(array.nbytes for _, array in weights)
-    kind = f"{checkpoint.format} file of {checkpoint.producer or 'an unknown writer'}"
-    return Converted(output, changed, kind, rows, size, checkpoint.skipped)
+    size = sum(row.size for row in rows)
+    return Converted(output, changed, found.kind, rows, size, found.skipped)
 
 
-def _arrays(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
-    """The arrays by name, mapped and not read."""
-    for name, tensor in checkpoint.items():
-        yield name, tensor.array()
-        if tensor.quantization is not None:
-            yield from _scaling(name, tensor.quantization)
+def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
+    from burn.dtypes import name_of
+
+    return Row(name, name_of(dtype), shape, prod(shape) * dtype.itemsize)
 
 
-def _scaling(name: str, scaling: Quantization) -> Iterator[tuple[str, Array]]:
-    import numpy as np
+def opened(source: Path, top_level_key: str | None = None) -> Source:
+    """What a file of weights holds.
 
-    for part in ("scale", "zero_point"):
-        value = getattr(scaling, part)
-        is_number = isinstance(value, int | float)
-        yield f"{name}.{part}", np.asarray(value) if is_number else value.array()
+    Raises:
+        UnreadableFile, UnsupportedModel, InvalidModel: as ``convert`` does.
+    """
+    from burn.record import RecordError, read_record
+    from burn.record.formats import recognised
+    from burn_import.pytorch import read
+    from burn_import.pytorch.store import parts
+    from burn_ir import InvalidModel, UnreadableFile
+
+    kind = recognised(source) if source.is_file() else None
+    if kind is None:
+        checkpoint = read(source, top_level_key)
+        weights = [(name, part.array()) for name, part in parts(checkpoint).items()]
+        producer = checkpoint.producer or "an unknown writer"
+        what = f"{checkpoint.format} file of {producer}"
+        return Source(weights, what, checkpoint.skipped)
+    if top_level_key is not None:
+        raise InvalidModel("expected no top-level key for a record")
+    try:
+        record = read_record(source)
+    except RecordError as error:
+        raise UnreadableFile(str(error).removeprefix(f"{source}: ")) from error
+    return Source(list(record.items()), f"{kind} record", {})
+
+
+def _written(dtype: DType, precision: Precision | None) -> DType:
+    from burn.record.precision import at_precision
+
+    return dtype if precision is None else at_precision(dtype, precision)
+
+
+def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
+    """Whether the record at ``path`` holds exactly this, whatever its order."""
+    from burn.record import RecordError, format_named, read_record
+    from burn.record.formats import recognised
+    from burn.record.precision import converted
+
+    if not path.is_file():
+        return False
+    try:
+        record = read_record(path)
+        if (recognised(path) or "safetensors") != format_named(path):
+            return False
+        return set(record) == {name for name, _ in weights} and all(
+            same_array(record[name], converted(array, dtype))
+            for (name, array), dtype in zip(weights, dtypes, strict=True)
+        )
+    except RecordError:
+        return False
 
 
 def _check_ours(output: Path) -> None:
-    from burn.record import RecordError, open_record
+    from burn.record import RecordError, read_record
 
     if not output.exists():
         return
     try:
-        writer = open_record(output).metadata.get(_WRITER, "")
+        found: Mapping[str, str] = read_record(output).metadata
     except RecordError:
-        writer = ""
-    if not writer.startswith("burn-import "):
+        found = {}
+    if not found.get(_WRITER, "").startswith("burn-import "):
         raise OutputRefused(f"{output.name} was not written by burn-import")

@@ -5,9 +5,10 @@
 ``Cpu``, ``Cuda``, ``Autodiff``  where they live and whether they are differentiated
 ``nn``                         modules and layers
 ``record``                     files of weights
+``store``                      those of others into modules of your own
 """
 
-from burn import dtypes, methods, nn, ops, record
+from burn import dtypes, methods, nn, ops, record, store
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
@@ -75,6 +76,7 @@ __all__ = [
     "nn",
     "ops",
     "record",
+    "store",
     "string",
     "tensor",
     "uint16",

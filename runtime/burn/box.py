@@ -56,6 +56,15 @@ class Box(Methods):
         Raises:
             ValueError: the shape or dtype differs from what is held.
         """
+        self._value = self._hold(self.fitted(value))
+        self.version += 1
+
+    def fitted(self, value: "Tensor") -> "Tensor":
+        """``value`` as ``set`` holds it: on the backend of before, without its tape.
+
+        Raises:
+            ValueError: the shape or dtype differs from what is held.
+        """
         if value.shape != self.shape or value.dtype != self.dtype:
             raise ValueError(
                 f"expected {self.dtype}{list(self.shape)}, "
@@ -63,8 +72,7 @@ class Box(Methods):
             )
         held = self._value
         home = value.backend if isinstance(held, Deferred) else held.backend
-        self._value = self._hold(value.detach().to(home))
-        self.version += 1
+        return value.detach().to(home)
 
     def to(self, backend: "Backend") -> None:
         """Move what is held to ``backend``."""

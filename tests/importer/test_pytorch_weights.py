@@ -71,10 +71,10 @@ def test_the_table(net: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.safetensors"
     answer = run(net, "-o", output, "--top-level-key", "state_dict")
     assert answer.stdout.splitlines() == [
-        "w     float32   2 x 3 x 5",
-        "t     float32   5 x 3",
-        "half  bfloat16  2 x 3 x 5",
-        "n     int64     scalar",
+        "w     2 x 3 x 5  float32   120 bytes",
+        "t     5 x 3      float32    60 bytes",
+        "half  2 x 3 x 5  bfloat16   60 bytes",
+        "n     scalar     int64       8 bytes",
         "4 tensors, 248 bytes, of a zip file of pytorch",
         f"wrote {output}",
     ]
@@ -93,6 +93,7 @@ def test_the_table_in_json(net: Path, tmp_path: Path) -> None:
         "name": "state_dict.w",
         "dtype": "float32",
         "shape": [2, 3, 5],
+        "size": 120,
     }
     assert (len(tensors), data["schema"], data["changed"]) == (4, 1, True)
     assert list(data["skipped"]) == ["args"]
@@ -117,7 +118,7 @@ def test_names_are_cleaned(tmp_path: Path) -> None:
     path.write_bytes(zip_file({"a\x1b[31m\n::error::b": tensor("0", W), "\x07": None}))
     answer = run(path, "-o", tmp_path / "o.safetensors")
     assert answer.exit_code == 0
-    assert "a\\x1b[31m\\n::error::b  float32" in answer.stdout
+    assert "a\\x1b[31m\\n::error::b  2 x 3 x 5  float32" in answer.stdout
     assert "\x1b" not in answer.stdout and "\n::" not in answer.stdout
 
 

@@ -81,7 +81,7 @@ FILES = {
     "HDF5 file": (b"\x89HDF\r\n\x1a\n\x00\x00", "h5py"),
     "TFLite model": (b"\x1c\x00\x00\x00TFL3\x14\x00", "tf2onnx"),
     "GGUF model": (b"GGUF\x03\x00\x00\x00", "safetensors"),
-    "Burn record (.bpk)": (b"NRUB\x01\x00\x10\x00\x00\x00", "burn-store"),
+    "Burn record (.bpk)": (b"NRUB\x01\x00\x10\x00\x00\x00", "read_record"),
 }
 
 

@@ -17,6 +17,7 @@ import pytest
 from burn_import.pytorch import Checkpoint, read
 from burn_import.pytorch.tensors import Tensor
 from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
+from tests.importer.limits import check
 
 #: How many files of each kind there have to be.
 COUNTS = {"expected": 51, "refused": 41, "fixtures": 76, "fixtures refused": 19}
@@ -186,6 +187,15 @@ def test_the_folders_are_complete(request: pytest.FixtureRequest) -> None:
     for case in fixture_cases(fixtures):
         found["fixtures" if case.expected is not None else "fixtures refused"] += 1
     assert found == COUNTS
+
+
+@pytest.mark.parametrize("option", ["--zoo", "--burn-fixtures"])
+def test_no_file_takes_much(option: str, request: pytest.FixtureRequest) -> None:
+    folder: Path = request.config.getoption(option)
+    if not (folder / "manifest.json").is_file():
+        pytest.skip(f"no files in {folder.name}/ (see {option})")
+    cases = zoo_cases(folder) if option == "--zoo" else fixture_cases(folder)
+    print(check([case.path for case in cases]))
 
 
 def test_a_file_of_the_zoo(zoo_case: Case, place: Path) -> None:

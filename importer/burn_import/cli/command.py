@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
 from burn_import.options import Options
 from burn_import.version import VERSION
+
+if TYPE_CHECKING:
+    from burn.record import Precision
 
 
 class DefaultGroup(click.Group):
@@ -63,13 +66,19 @@ def burn_import(ctx: click.Context) -> None:
     "--output",
     type=click.Path(path_type=Path),
     help="The module to write; the weights go beside it. [default: MODEL's name, here]"
-    " A record (.safetensors) takes the weights alone.",
+    " A record (.safetensors, .bpk, .mpk, .bin, .json; the last three also with .gz)"
+    " takes the weights alone.",
 )
 @choices
 @click.option(
     "--top-level-key",
     metavar="KEY",
     help="For a record: the dict in a checkpoint that holds the weights (state_dict).",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["full", "half", "double"]),
+    help="For a record: float32 and int32, float16 and int16, or float64 and int64.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Write nothing, show what would change.")
@@ -82,6 +91,7 @@ def import_command(
     model: Path,
     output: Path | None,
     top_level_key: str | None,
+    precision: Precision | None,
     force: bool,
     dry_run: bool,
     style: str | None,
@@ -91,17 +101,22 @@ def import_command(
     """Write the Python module of MODEL, an ONNX file.
 
     Where the output is a record (`-o weights.safetensors`), MODEL is a file of weights
-    (.pt, .pth, .ckpt, .bin, .safetensors or its index), and these are written.
+    (.pt, .pth, .ckpt, .bin, .safetensors or its index, or a record of Burn), and these
+    are written.
     """
     options = options_of(given)
-    if options.mark and output is not None and output.suffix == ".safetensors":
+    record = output if _is_record(output) else None
+    if options.mark and record is not None:
         raise click.UsageError("expected options of records, got some of modules")
+    if precision is not None and record is None:
+        raise click.UsageError("expected a record as output, to have a precision")
     report = Report(style or "text", str(model))
     with _Answer(report, verbose) as answer, _current_directory(options.operators):
-        if output is not None and output.suffix == ".safetensors":
+        if record is not None:
             from burn_import.weights import convert
 
-            done = convert(model, output, top_level_key, force=force, dry_run=dry_run)
+            how: dict[str, Any] = {"force": force, "dry_run": dry_run}
+            done = convert(model, record, top_level_key, precision=precision, **how)
             report.record(done, dry_run)
         else:
             _import(report, model, output, options, force=force, dry_run=dry_run)
@@ -119,6 +134,14 @@ def passes_command() -> None:
     for name in names:
         only = " Only if asked for by name." * (name in asked)
         click.echo(f"{name:{width}}  {summary(name)}{only}")
+
+
+def _is_record(output: Path | None) -> bool:
+    if output is None or output.suffix == ".py":
+        return False
+    from burn_import.weights import is_record_name
+
+    return is_record_name(output)
 
 
 def _import(

@@ -51,12 +51,20 @@ def _word(changed: bool, dry_run: bool) -> str:
 def _table(done: Converted) -> Iterator[str]:
     """The lines of a table of tensors, and of what was skipped."""
     rows = [
-        (clean(row.name), row.dtype, " x ".join(map(str, row.shape)) or "scalar")
+        (
+            clean(row.name),
+            " x ".join(map(str, row.shape)) or "scalar",
+            row.dtype,
+            str(row.size),
+        )
         for row in done.rows[:_MOST_SHOWN]
     ]
-    widths = [max((len(row[at]) for row in rows), default=0) for at in range(2)]
-    for name, dtype, shape in rows:
-        yield f"{name:{widths[0]}}  {dtype:{widths[1]}}  {shape}".rstrip()
+    widths = [max((len(row[at]) for row in rows), default=0) for at in range(4)]
+    for name, shape, dtype, size in rows:
+        yield (
+            f"{name:{widths[0]}}  {shape:{widths[1]}}  {dtype:{widths[2]}}"
+            f"  {size:>{widths[3]}} bytes"
+        )
     if len(done.rows) > _MOST_SHOWN:
         yield f"and {len(done.rows) - _MOST_SHOWN} more"
     for name, reason in list(done.skipped.items())[:_MOST_SHOWN]:

@@ -10,6 +10,7 @@ import os
 import stat
 from pathlib import Path
 
+from burn.record.shards import lies_in
 from burn_ir import UnreadableFile
 
 
@@ -74,21 +75,8 @@ class ExternalFiles:
         return path
 
     def _check(self, path: Path, where: str) -> None:
-        real = Path(os.path.realpath(path))
-        blobs = _blobs(self.directory)
-        if not real.is_relative_to(self.directory) and real.parent != blobs:
+        if not lies_in(path, self.directory):
             raise UnreadableFile(
                 f"{where}: expected a file in the directory of the model, "
                 "this one is outside"
             )
-
-
-def _blobs(directory: Path) -> Path | None:
-    """Where the Hugging Face cache of ``directory`` keeps the files' contents.
-
-    Its layout is ``<repository>/snapshots/<revision>/...`` and ``<repository>/blobs``.
-    """
-    for parent in (directory, *directory.parents):
-        if parent.parent.name == "snapshots":
-            return parent.parent.parent / "blobs"
-    return None

@@ -2,6 +2,7 @@
 
 ====================  ======================================================
 ``read(path)``        the tensors of a file as a lazy :class:`Checkpoint`
+``open_store(path)``  the same to be loaded into a module (``burn.store``)
 ====================  ======================================================
 
 Pickles are programs. Here a closed machine follows them (:mod:`.machine`), whose only
@@ -11,6 +12,15 @@ calls are those of a table (:mod:`.calls`); all else is data that does nothing.
 from burn_import.pytorch.checkpoint import Checkpoint, LazyTensor
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.pytorch.reader import read
+from burn_import.pytorch.store import open_store
 from burn_import.pytorch.tensors import Quantization
 
-__all__ = ["LIMITS", "Checkpoint", "LazyTensor", "Limits", "Quantization", "read"]
+__all__ = [
+    "LIMITS",
+    "Checkpoint",
+    "LazyTensor",
+    "Limits",
+    "Quantization",
+    "open_store",
+    "read",
+]

@@ -15,7 +15,7 @@ class Limits:
     smaller storage, in bytes; four times the storage is always allowed.
     """
 
-    operations: int = 10_000_000
+    operations: int = 4_000_000
     marks: int = 1000
     depth: int = 100
     entries: int = 1_000_000

@@ -20,7 +20,7 @@ from burn_import.pytorch.checkpoint import (
 from burn_import.pytorch.legacy import nested_storage, read_pickles
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.pytorch.names import find, select
-from burn_import.pytorch.shards import read_index
+from burn_import.pytorch.shards import read_shards
 from burn_import.pytorch.tape import is_tar, read_tar
 from burn_ir import InvalidModel, ModelError, UnreadableFile
 
@@ -66,7 +66,7 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
     if kind == "safetensors file":
         return _read_record(path)
     if kind == "JSON text":
-        return read_index(path, data, lambda shard: read(shard, limits=limits))
+        return read_shards(path, lambda shard: read(shard, limits=limits))
     reader = _reader(kind, head, data)
     if reader is None:
         remedy = f"this: {kind}. {foreign.remedy}" if foreign else "something unknown"

@@ -13,6 +13,8 @@ class Linear(Module):
     ``weight`` is [out, in], ``bias`` [out].
     """
 
+    turned_in_burn = ("weight",)
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features

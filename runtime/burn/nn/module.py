@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, TypeVarTuple, cast, overload
+from typing import Any, ClassVar, Generic, Self, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 
 from burn.backend.base import Backend
 from burn.box import Box, Parameter
-from burn.record import open_record, write_record
-from burn.record.dtypes import recorded
-from burn.tensor import Tensor, from_numpy
+from burn.store import Held, Store, WeightsError as WeightsError, fit
+from burn.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
 Ts = TypeVarTuple("Ts")
-
-
-class WeightsError(ValueError):
-    """A record does not fit a module; the message lists every key that differs."""
 
 
 class Module:
@@ -29,6 +24,11 @@ class Module:
     Write ``__init__`` (starting with ``super().__init__()``) and ``__call__``; the path
     of attributes to a parameter is its key in the record.
     """
+
+    #: How Burn calls fields that have another name there, and which of its matrices
+    #: are the other way round (``Store.in_burn_layout``).
+    names_in_burn: ClassVar[Mapping[str, str]] = {}
+    turned_in_burn: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         """Nothing to set up; here so that subclasses can call it."""
@@ -80,16 +80,9 @@ class Module:
                 keys of one tied box have different values; all of them are listed and
                 nothing is set.
         """
-        boxes = dict(self.boxes())
-        state = {key: value for key, value in state.items() if not _counts(key, boxes)}
-        _check(boxes, {key: (v.dtype, tuple(v.shape)) for key, v in state.items()})
-        _check_ties(boxes, state)
-        for path, box in boxes.items():
-            if path in state:
-                value = state[path]
-                value = value if isinstance(value, Tensor) else from_numpy(value)
-                # A record has a byte for what is smaller.
-                box.set(value if value.dtype == box.dtype else value.cast(box.dtype))
+        found = fit(dict(self.boxes()), {key: Held(v) for key, v in state.items()})
+        found.report.check()
+        found.apply()
         return self
 
     def load_weights(
@@ -103,19 +96,12 @@ class Module:
             burn.record.RecordError: the file is damaged or of another kind.
             WeightsError: the record does not fit this module.
         """
-        record = open_record(weights, mmap=mmap)
-        try:
-            self.load_state_dict(dict(record))
-        except WeightsError as error:
-            raise WeightsError(f"{weights}: {error}") from None
+        Store.from_file(weights, mmap=mmap).load(self)
         return self if backend is None else self.to(backend)
 
     def save_weights(self, path: str | Path) -> None:
         """Write the state as a safetensors record, whole or not at all."""
-        first: dict[Box, str] = {}
-        for name, box in self.boxes():
-            first.setdefault(box, name)
-        write_record(path, [(name, box.numpy()) for box, name in first.items()], {})
+        Store.from_file(path).save(self)
 
     def to(self, backend: Backend) -> Self:
         """This module with its whole state on ``backend``."""
@@ -156,54 +142,6 @@ class Module:
         ]
         head = f"{type(self).__name__}({self.describe()}"
         return head + ("\n" + "\n".join(lines) + "\n)" if lines else ")")
-
-
-def _check(
-    boxes: dict[str, Box], found: dict[str, tuple[Any, tuple[int, ...]]]
-) -> None:
-    """Raise one error with every key of ``found`` that does not fit ``boxes``."""
-    held = {id(boxes[path]) for path in boxes if path in found}
-    problems = [
-        f"missing {path}: {box.dtype}{list(box.shape)}"
-        for path, box in boxes.items()
-        if path not in found and id(box) not in held
-    ]
-    problems += [f"unexpected {path}" for path in found if path not in boxes]
-    for path, (dtype, shape) in found.items():
-        box = boxes.get(path)
-        if box is None:
-            continue
-        if shape != box.shape or dtype not in (box.dtype, recorded(box.dtype)):
-            problems.append(
-                f"{path}: expected {box.dtype}{list(box.shape)}, "
-                f"got {dtype}{list(shape)}"
-            )
-    if problems:
-        raise WeightsError("the weights do not fit:\n  " + "\n  ".join(problems))
-
-
-def _counts(key: str, boxes: dict[str, Box]) -> bool:
-    """Whether ``key`` is PyTorch's number of batches that running statistics saw."""
-    norm, _, leaf = key.rpartition("num_batches_tracked")
-    return not leaf and key not in boxes and f"{norm}running_mean" in boxes
-
-
-def _check_ties(boxes: dict[str, Box], state: dict[str, Any]) -> None:
-    """Raise an error with the keys of one box that have different values."""
-    first: dict[Box, str] = {}
-    problems = []
-    for path in (path for path in boxes if path in state):
-        known = first.setdefault(boxes[path], path)
-        if known != path and not _same(state[known], state[path]):
-            problems.append(f"{path}: expected the value of {known}, which it is")
-    if problems:
-        raise WeightsError("the weights do not fit:\n  " + "\n  ".join(problems))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two tensors or arrays have the same elements, NaN included."""
-    x, y = (v.numpy() if isinstance(v, Tensor) else np.asarray(v) for v in (a, b))
-    return a is b or x.tobytes() == y.tobytes()
 
 
 class ModuleList(Module, Generic[M]):

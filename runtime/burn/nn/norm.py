@@ -8,12 +8,16 @@ from burn.nn import init
 from burn.nn.module import Module
 from burn.tensor import Tensor
 
+#: Burn's names of the two vectors.
+_IN_BURN = {"weight": "gamma", "bias": "beta"}
+
 
 def _parameter(wanted: bool, shape: tuple[int, ...], value: float) -> Parameter | None:
     return Parameter(init.constant(shape, value)) if wanted else None
 
 
 class _BatchNorm(Module):
+    names_in_burn = _IN_BURN
     rank = 0
 
     def __init__(
@@ -101,6 +105,8 @@ class LayerNorm(Module):
     ``weight`` and ``bias`` have that shape.
     """
 
+    names_in_burn = _IN_BURN
+
     def __init__(
         self,
         normalized_shape: int | tuple[int, ...],
@@ -128,6 +134,8 @@ class RMSNorm(Module):
     ``weight`` has that shape. Without ``eps`` it is the step from 1 to the next number
     of the dtype that comes in.
     """
+
+    names_in_burn = _IN_BURN
 
     def __init__(
         self,
@@ -157,6 +165,8 @@ class GroupNorm(Module):
         ValueError: the channels do not divide into the groups.
     """
 
+    names_in_burn = _IN_BURN
+
     def __init__(
         self,
         num_groups: int,
@@ -185,6 +195,8 @@ class GroupNorm(Module):
 
 class _InstanceNorm(Module):
     rank = 0
+
+    names_in_burn = _IN_BURN
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, affine: bool = False

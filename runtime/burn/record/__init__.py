@@ -2,7 +2,9 @@
 
 ============================  ================================================
 ``open_record(path)``         a safetensors file as a read-only mapping
-``write_record(path, ...)``   a safetensors file, streamed and atomic
+``read_record(path)``         a record of any of the ``FORMATS``, likewise
+``write_record(path, ...)``   a record, streamed and atomic
+``record_bytes(...)``         the same in memory, for ``record_of_bytes``
 ``atomic_write(path, data)``  any file, old or new but never torn
 ``describe_foreign(head)``    what a file is by its first bytes
 ============================  ================================================
@@ -11,18 +13,27 @@
 from burn.record.atomic import atomic_write
 from burn.record.errors import RecordError
 from burn.record.files import HEAD_SIZE, Foreign, describe_foreign
-from burn.record.reader import Record, open_record
-from burn.record.writer import Source, TensorSource, write_record
+from burn.record.formats import FORMATS, format_named
+from burn.record.pieces import Source, TensorSource
+from burn.record.precision import Precision
+from burn.record.reader import Record, open_record, read_record, record_of_bytes
+from burn.record.writer import record_bytes, write_record
 
 __all__ = [
+    "FORMATS",
     "HEAD_SIZE",
     "Foreign",
+    "Precision",
     "Record",
     "RecordError",
     "Source",
     "TensorSource",
     "atomic_write",
     "describe_foreign",
+    "format_named",
     "open_record",
+    "read_record",
+    "record_bytes",
+    "record_of_bytes",
     "write_record",
 ]

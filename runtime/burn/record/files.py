@@ -66,7 +66,7 @@ HDF5 = Foreign("HDF5 file", "Read it with h5py and write its arrays with write_r
 TFLITE = Foreign("TFLite model", "Convert it to ONNX first, for example with tf2onnx.")
 GGUF = Foreign("GGUF model", "Use the safetensors files it was converted from.")
 BURNPACK = Foreign(
-    "Burn record (.bpk)", "Save the record as safetensors from Burn's burn-store."
+    "Burn record (.bpk)", "Read it with burn.record.read_record or burn.store."
 )
 
 # (offset, bytes, what it is)

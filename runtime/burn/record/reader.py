@@ -1,17 +1,19 @@
-"""Safetensors files, read as lazily made NumPy views."""
+"""Records, read as lazily made NumPy views."""
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 
+from burn.record import formats, safetensors
 from burn.record.dtypes import DTYPES, Array, Bytes, DType, unpack_f4
 from burn.record.errors import RecordError, shown
-from burn.record.files import HEAD_SIZE, MAX_HEADER, SAFETENSORS, describe_foreign
-from burn.record.header import ALIGNMENT, Header, parse_header
+from burn.record.files import HEAD_SIZE, SAFETENSORS, describe_foreign
+from burn.record.header import ALIGNMENT, Header
 
 
 class Record(Mapping[str, Array]):
@@ -83,46 +85,63 @@ def open_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
     where it cannot be opened.
     """
     path = Path(path)
-    if not stat.S_ISREG(path.stat().st_mode):
-        what = "a directory" if path.is_dir() else "a device or pipe"
-        raise RecordError(f"{path}: expected a regular file, got {what}")
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        _refuse_foreign(path, file)
-        try:
-            header, start = _read_header(file, size)
-        except RecordError as problem:
-            raise RecordError(f"{path}: {problem}") from None
-        data = _map(file, size) if mmap else _read(path, file, size)
-    return Record(path, header, data[start:])
-
-
-def _refuse_foreign(path: Path, file: BufferedReader) -> None:
-    foreign = describe_foreign(file.read(HEAD_SIZE))
+    data = _contents(path, mmap)
+    foreign = describe_foreign(data[:HEAD_SIZE].tobytes())
     if foreign is not None and foreign is not SAFETENSORS:
         raise RecordError(
             f"{path}: expected a safetensors file, got: {foreign.kind}. "
             f"{foreign.remedy}"
         )
-    file.seek(0)
+    return _record(path, safetensors.parse, data)
 
 
-def _read_header(file: BufferedReader, size: int) -> tuple[Header, int]:
-    """The header, and the offset in the file at which the data starts."""
-    if size < 8:
-        raise RecordError(f"truncated: expected at least 8 bytes, got {size}")
-    length = int.from_bytes(file.read(8), "little")
-    if length > MAX_HEADER:
-        raise RecordError(
-            f"header too large: {length} bytes, expected at most {MAX_HEADER} "
-            "(is this a safetensors file?)"
-        )
-    if length > size - 8:
-        raise RecordError(
-            f"truncated: expected a header of {length} bytes, "
-            f"got {size - 8} bytes after its length"
-        )
-    return parse_header(file.read(length), size - 8 - length), 8 + length
+def read_record(
+    path: str | os.PathLike[str],
+    mmap: bool = True,
+    *,
+    most_inflated: int | None = None,
+) -> Record:
+    """The record in a file of any of the ``FORMATS``, told by its contents.
+
+    Safetensors files, packs, and what is not compressed of MessagePack and binary
+    records are mapped, as ``open_record`` does. Compressed ones and JSON are in memory.
+    A compressed one may grow to ``most_inflated`` bytes, or by default to 20 times
+    its size and at least to 64 MiB.
+
+    Raises ``RecordError`` and ``OSError`` as ``open_record`` does.
+    """
+    path = Path(path)
+    parse = partial(formats.parse, name=path.name, most_inflated=most_inflated)
+    return _record(path, parse, _contents(path, mmap))
+
+
+def record_of_bytes(data: bytes, format_name: str = "") -> Record:
+    """The record in bytes of any of the ``FORMATS``; ``bin`` has to be named.
+
+    Raises ``RecordError`` for bytes that are not a sound record.
+    """
+    array = np.frombuffer(data, np.uint8)
+    named = partial(formats.parse, name=f".{format_name}")
+    return _record(Path("bytes"), named, array)
+
+
+def _record(path: Path, parse: formats.Parser, data: Bytes) -> Record:
+    try:
+        header, contents = parse(data)
+    except RecordError as problem:
+        raise RecordError(f"{path}: {problem}") from None
+    return Record(path, header, contents)
+
+
+def _contents(path: Path, mmap: bool) -> Bytes:
+    if not stat.S_ISREG(path.stat().st_mode):
+        what = "a directory" if path.is_dir() else "a device or pipe"
+        raise RecordError(f"{path}: expected a regular file, got {what}")
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if not size:
+            return np.empty(0, np.uint8)
+        return _map(file, size) if mmap else _read(path, file, size)
 
 
 def _map(file: BufferedReader, size: int) -> Bytes:

@@ -1,0 +1,149 @@
+"""Records in several files, and the index that says which tensor is in which.
+
+The index is a JSON object with a ``weight_map`` of tensor names to file names, as the
+Hugging Face hub has it. A file it names lies beside it.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from burn.record.errors import RecordError, joined, shown
+from burn.record.reader import Record, open_record
+
+_MOST_BYTES = 100_000_000
+_WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The file of each tensor, and what the index says of the whole."""
+
+    files: dict[str, Path]
+    metadata: dict[str, str]
+
+
+def is_index(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is called like the index of a model in shards."""
+    return os.fspath(path).endswith(".index.json")
+
+
+def read_index(path: Path) -> Index:
+    """What the index at ``path`` says.
+
+    Raises:
+        RecordError: it is damaged, or names a file that is not beside it.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        index = _parsed(file.read(_MOST_BYTES + 1))
+    weight_map = index.get("weight_map")
+    if not isinstance(weight_map, dict):
+        raise RecordError(_WEIGHT_MAP)
+    names: dict[Any, Path] = {}
+    for file_name in weight_map.values():
+        if not isinstance(file_name, str) or file_name not in names:
+            names[file_name] = _beside(path, file_name)
+    about = index.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    return Index(
+        {name: names[file_name] for name, file_name in weight_map.items()},
+        {key: str(v) for key, v in about.items() if isinstance(v, str | int)},
+    )
+
+
+def open_shards(
+    path: str | os.PathLike[str], *, mmap: bool = True
+) -> dict[str, Record]:
+    """The record of each tensor that the index at ``path`` names, in its order.
+
+    Raises:
+        RecordError: the index or one of its files is damaged, or a tensor is not in the
+            file that should have it.
+        OSError: a file cannot be opened.
+    """
+    path = Path(path)
+    try:
+        index = read_index(path)
+    except RecordError as problem:
+        raise RecordError(f"{path}: {problem}") from None
+    shards = {file: open_record(file, mmap) for file in set(index.files.values())}
+    found = {name: shards[file] for name, file in index.files.items()}
+    problems = [
+        f"tensor {shown(name)}: not in {shown(index.files[name].name)}"
+        for name, record in found.items()
+        if name not in record
+    ]
+    if problems:
+        raise RecordError(f"{path}: {joined(problems)}")
+    return found
+
+
+def _beside(index: Path, name: Any) -> Path:
+    """The file of this name in the folder of the index."""
+    if not isinstance(name, str) or name in ("", ".", "..") or {*name} & {*"/\\:\0"}:
+        raise RecordError(
+            f"expected the name of a file beside the index, got {shown(name)}"
+        )
+    path = index.parent / name
+    if not path.is_file():
+        raise RecordError(f"{shown(name)}: there is no such file beside the index")
+    if not lies_in(path, index.parent):
+        raise RecordError(
+            f"{shown(name)}: expected a file in the directory of the index, "
+            "this one is outside"
+        )
+    return path
+
+
+def lies_in(path: Path, directory: Path) -> bool:
+    """Whether a file is in a directory once links are followed.
+
+    In the Hugging Face cache every file is a link to a blob, which counts.
+    """
+    real, folder = (Path(os.path.realpath(place)) for place in (path, directory))
+    return real.is_relative_to(folder) or real.parent == _blobs(folder)
+
+
+def _blobs(directory: Path) -> Path | None:
+    """Where the Hugging Face cache of ``directory`` keeps the files' contents.
+
+    Its layout is ``<repository>/snapshots/<revision>/...`` and ``<repository>/blobs``.
+    """
+    for parent in (directory, *directory.parents):
+        if parent.parent.name == "snapshots":
+            return parent.parent.parent / "blobs"
+    return None
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    if len(data) > _MOST_BYTES:
+        raise RecordError(f"an index of more than {_MOST_BYTES} bytes")
+    try:
+        index = json.loads(
+            data.decode("utf-8-sig"),
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+        )
+    except RecordError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the index is not JSON: {shown(str(error))}") from None
+    if not isinstance(index, dict):
+        raise RecordError(_WEIGHT_MAP)
+    return index
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise RecordError(f"the index has {shown(key)} twice")
+        result[key] = value
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise RecordError(f"the index has {shown(name)}, which is not JSON")

@@ -1,0 +1,75 @@
+"""Records as places that stores read from and write to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from burn.record import (
+    Precision,
+    Record,
+    RecordError,
+    read_record,
+    record_of_bytes,
+    write_record,
+)
+from burn.record.burns import has_precision
+from burn.record.shards import is_index, open_shards
+from burn.store.tensors import Content, Recorded, StoredTensor
+
+
+@dataclass(frozen=True, eq=False)
+class FileOrigin:
+    """A record, or the index of one in shards; the file need not be there yet."""
+
+    path: str | os.PathLike[str]
+    mmap: bool = True
+    most_inflated: int | None = None
+
+    @property
+    def name(self) -> str:
+        return os.fspath(self.path)
+
+    def read(self) -> Content:
+        if is_index(self.path):
+            shards = open_shards(self.path, mmap=self.mmap)
+            return Content({name: Recorded(shards[name], name) for name in shards})
+        return content_of(
+            read_record(self.path, self.mmap, most_inflated=self.most_inflated)
+        )
+
+    def write(
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
+    ) -> None:
+        arrays = ((name, tensor.array()) for name, tensor in tensors.items())
+        write_record(self.path, arrays, metadata, precision=precision)
+
+
+@dataclass(frozen=True, eq=False)
+class BytesOrigin:
+    """A record in memory."""
+
+    data: bytes
+    format_name: str
+    name: str = "bytes"
+
+    def read(self) -> Content:
+        return content_of(record_of_bytes(self.data, self.format_name))
+
+    def write(
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
+    ) -> None:
+        raise RecordError("expected a file to write to, got bytes; see Store.to_bytes")
+
+
+def content_of(record: Record) -> Content:
+    """The tensors of a record, and whether it has them at one of Burn's precisions."""
+    tensors = {name: Recorded(record, name) for name in record}
+    return Content(tensors, has_precision=has_precision(record.metadata))

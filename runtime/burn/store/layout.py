@@ -1,0 +1,50 @@
+"""Burn's own keys and layouts of a module's state.
+
+Burn calls the two vectors of a normalisation gamma and beta, and holds the matrix of a
+linear layer as [in, out]. Layers say so in ``names_in_burn`` and ``turned_in_burn``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from burn.store.tensors import StoredTensor, Turned
+
+if TYPE_CHECKING:
+    from burn.nn.module import Module
+
+
+def keys_in_burn(module: Module) -> dict[str, tuple[str, bool]]:
+    """Burn's key of every key that differs, and whether the matrix is turned."""
+    found = {}
+    for path, part in module.modules():
+        start = f"{path}." if path else ""
+        for name in {*part.names_in_burn, *part.turned_in_burn}:
+            theirs = part.names_in_burn.get(name, name)
+            found[start + name] = (start + theirs, name in part.turned_in_burn)
+    return found
+
+
+def from_burn(
+    tensors: Mapping[str, StoredTensor], module: Module
+) -> dict[str, StoredTensor]:
+    """Tensors by Burn's keys as those that ``module`` has."""
+    ours = {theirs: (key, turn) for key, (theirs, turn) in keys_in_burn(module).items()}
+    result = {}
+    for name, tensor in tensors.items():
+        key, turn = ours.get(name, (name, False))
+        result[key] = Turned(tensor) if turn else tensor
+    return result
+
+
+def to_burn(
+    tensors: Mapping[str, StoredTensor], module: Module
+) -> dict[str, StoredTensor]:
+    """Tensors of ``module`` by Burn's keys."""
+    theirs = keys_in_burn(module)
+    result = {}
+    for key, tensor in tensors.items():
+        name, turn = theirs.get(key, (key, False))
+        result[name] = Turned(tensor) if turn else tensor
+    return result

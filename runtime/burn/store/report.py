@@ -1,0 +1,127 @@
+"""What became of every key when stored tensors were loaded into a module."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+Status: TypeAlias = Literal[
+    "applied", "skipped", "missing", "unexpected", "mis-shaped", "wrong dtype", "clash"
+]
+#: What a strict load does not put up with.
+PROBLEMS: tuple[Status, ...] = get_args(Status)[2:]
+
+
+class WeightsError(ValueError):
+    """Stored tensors do not fit a module; the message lists every key that differs.
+
+    ``report`` says the same as data, where the error comes from a load.
+    """
+
+    report: "Report | None" = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One key of a module, or of a file where no module has it.
+
+    ``detail`` is the dtype and shape, or what was expected and what was there.
+    """
+
+    status: Status
+    key: str
+    detail: str
+
+    def __str__(self) -> str:
+        key = plain(self.key)
+        if self.status == "missing":
+            return f"missing {key}: {self.detail}"
+        if self.status == "unexpected":
+            return f"unexpected {key}"
+        return f"{key}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a load, key by key; ``print(report)`` shows it as a table.
+
+    ``applied`` were set; ``skipped`` were left out by a filter, or are nothing that a
+    module holds; ``missing`` the module has and the file lacks; ``unexpected`` the file
+    has and the module lacks; ``mis_shaped`` and ``wrong_dtype`` do not fit. A ``clash``
+    is two values for one box: of two files' keys that were renamed to the same, or of
+    the two keys of a tied one.
+    """
+
+    rows: tuple[Row, ...]
+
+    def keys(self, status: Status) -> tuple[str, ...]:
+        """The keys with one outcome."""
+        return tuple(row.key for row in self.rows if row.status == status)
+
+    @property
+    def applied(self) -> tuple[str, ...]:
+        return self.keys("applied")
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        return self.keys("skipped")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self.keys("missing")
+
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        return self.keys("unexpected")
+
+    @property
+    def mis_shaped(self) -> tuple[str, ...]:
+        return self.keys("mis-shaped")
+
+    @property
+    def wrong_dtype(self) -> tuple[str, ...]:
+        return self.keys("wrong dtype")
+
+    @property
+    def clashes(self) -> tuple[str, ...]:
+        return self.keys("clash")
+
+    @property
+    def problems(self) -> tuple[Row, ...]:
+        """The rows that a strict load refuses, by kind and in order."""
+        return tuple(
+            row for kind in PROBLEMS for row in self.rows if row.status == kind
+        )
+
+    def check(self, where: str = "") -> None:
+        """Return if there are no problems.
+
+        Raises:
+            WeightsError: with all of them.
+        """
+        if self.problems:
+            start = f"{where}: " if where else ""
+            lines = "\n  ".join(map(str, self.problems))
+            error = WeightsError(f"{start}the weights do not fit:\n  {lines}")
+            error.report = self
+            raise error
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        rows = [
+            (row.status, plain(row.key), row.detail)
+            for kind in get_args(Status)
+            for row in self.rows
+            if row.status == kind
+        ]
+        width = max((len(key) for _, key, _ in rows), default=0)
+        for status, key, detail in rows:
+            yield f"{status:11}  {key:{width}}  {detail}".rstrip()
+        counts = {kind: len(self.keys(kind)) for kind in get_args(Status)}
+        yield ", ".join(f"{n} {kind}" for kind, n in counts.items() if n) or "no keys"
+
+
+def plain(key: str) -> str:
+    """The key as it is, or escaped where a terminal would obey or hide a part of it."""
+    return key if key.isascii() and key.isprintable() else ascii(key)

@@ -1,0 +1,103 @@
+"""Tensors in files, as stores see them: described at once, read when they are used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from burn.record import Record
+from burn.record.dtypes import Array, DType
+from burn.tensor import Tensor
+
+
+class StoredTensor(Protocol):
+    """A tensor with a dtype and shape, whose values are mapped or read when asked for.
+
+    ``array()`` may have any strides, and an address unfit for its dtype.
+    """
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def array(self) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A tensor or an array in memory."""
+
+    values: Tensor | Array
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape)
+
+    def array(self) -> Array:
+        values = self.values
+        return values if isinstance(values, np.ndarray) else values.numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A tensor of a record."""
+
+    record: Record
+    name: str
+
+    @property
+    def dtype(self) -> DType:
+        return self.record.info(self.name)[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.record.info(self.name)[1]
+
+    def array(self) -> Array:
+        return self.record[self.name]
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """The transpose of a stored matrix."""
+
+    tensor: StoredTensor
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.shape[::-1]
+
+    def array(self) -> Array:
+        return self.tensor.array().T
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """The tensors of a file, and why the rest of it is left out.
+
+    ``has_precision`` says that dtypes are those of a precision and not the module's.
+    """
+
+    tensors: Mapping[str, StoredTensor]
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    has_precision: bool = False
+
+
+def laid_out(array: Array) -> Array:
+    """``array`` row by row and at an address fit for its dtype.
+
+    Sums are rounded in the order of memory, so that loaded weights give the same bits
+    wherever they were stored. What is laid out already stays where it is.
+    """
+    return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
