@@ -9,6 +9,7 @@
 
 from burn import dtypes, methods, nn, ops, record
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
+from burn.backend.onednn import kernels as _kernels
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
     bfloat16,
@@ -39,6 +40,8 @@ from burn.dtypes import (
     uint64,
 )
 from burn.tensor import Tensor, from_numpy, tensor
+
+del _kernels  # imported to register kernels
 
 __all__ = [
     "Autodiff",
