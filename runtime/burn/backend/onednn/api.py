@@ -56,6 +56,7 @@ STATUS = {
     6: "not required",
     7: "invalid graph",
 }
+LAST_IMPLEMENTATION = 4
 #: What a description that the library has no code for is answered with.
 NOT_OFFERED = frozenset({2, 3})
 
@@ -77,6 +78,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "primitive_attr_set_scratchpad_mode": (_H, c_int),
     "primitive_attr_destroy": (_H,),
     "primitive_desc_query": (_H, c_int, c_int, c_void_p),
+    "primitive_desc_next_impl": (_H,),
     "primitive_desc_destroy": (_H,),
     "primitive_create": (_OUT, _H),
     "primitive_destroy": (_H,),
@@ -150,6 +152,7 @@ class Api:
         self.execute = self._functions["primitive_execute"]
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
+        self.set_threads, self.threads = _threads(library)
         # What handles call when they go, which may be after this module has gone.
         self.destroy_memory_desc = self._functions["memory_desc_destroy"]
         self.destroy_memory = self._functions["memory_destroy"]
@@ -186,6 +189,20 @@ class Api:
         where = ctypes.byref(name)
         self.call("primitive_desc_query", descriptor, IMPLEMENTATION, 0, where)
         return (name.value or b"").decode()
+
+
+def _threads(library: Library) -> tuple[Any, int]:
+    """The function that sets how many threads this thread's calls use, and how many.
+
+    None where the library runs on something else than OpenMP.
+    """
+    try:
+        count = library.quick.omp_get_max_threads
+        choose = library.quick.omp_set_num_threads
+    except AttributeError:
+        return None, 1
+    choose.argtypes, choose.restype = (c_int,), None
+    return choose, int(count())
 
 
 def dims(values: Any) -> Any:

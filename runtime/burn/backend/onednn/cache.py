@@ -11,6 +11,7 @@ from burn.backend.onednn.memory import Array
 from burn.backend.onednn.prepared import (
     Description,
     Descriptor,
+    Operands,
     Prepared,
     described,
 )
@@ -18,6 +19,8 @@ from burn.backend.onednn.scratch import Block, Scratch
 
 #: How many primitives a thread keeps; the one that was not used for longest goes.
 LIMIT = 1024
+#: Work below this takes one thread less time than it takes several to meet.
+ALONE = 1_000_000
 
 Make: TypeAlias = Callable[["Primitives"], Any]
 
@@ -33,19 +36,40 @@ class Primitives(threading.local):
         self.api = api
         self.scratch = Scratch(api)
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._alone = False
 
-    def get(self, key: Hashable, make: Make) -> Any:
-        """What ``make`` made for ``key``, at this call or an earlier one."""
+    def get(self, key: Hashable, make: Make, work: int) -> Any:
+        """What ``make`` made for ``key``, at this call or an earlier one.
+
+        ``work`` is roughly how many multiplications it is, which are shared among
+        threads if they are many.
+        """
         known = self._known
         try:
             found = known[key]
         except KeyError:
-            found = known[key] = make(self)
+            found = known[key] = self._made(make, work)
             if len(known) > LIMIT:
                 known.popitem(last=False)
         else:
             known.move_to_end(key)
         return found
+
+    def _made(self, make: Make, work: int) -> Any:
+        choose = self.api.set_threads
+        if work >= ALONE or choose is None:
+            return make(self)
+        choose(1)
+        self._alone = True
+        try:
+            return make(self)
+        finally:
+            self._alone = False
+            choose(self.api.threads)
+
+    def prepared(self, description: Description, operands: Operands) -> Prepared:
+        """The primitive of a description, for this thread."""
+        return Prepared(description, operands, self.scratch, self._alone)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -64,7 +88,7 @@ class Primitives(threading.local):
         found = described(api, "reorder", source, api.engine, target, api.engine)
         if found is None:
             return None
-        return Prepared(found, [(SRC, source), (DST, target)], self.scratch)
+        return self.prepared(found, [(SRC, source), (DST, target)])
 
 
 class _Weights:

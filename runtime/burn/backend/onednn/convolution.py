@@ -83,7 +83,7 @@ def conv(
             return _forward(session, primitives, slots, wins, CONVOLUTION)
 
         key = frozen(("conv", groups, steps, form(x), form(weight), form(bias)))
-        found = session.primitives.get(key, make)
+        found = session.primitives.get(key, make, _work(x, weight))
         if found is not None:
             return found.run(x, weight, bias)
     return conv_op.kernel(
@@ -122,7 +122,7 @@ def conv_transpose(
             return _forward(session, primitives, slots, wins, DECONVOLUTION)
 
         key = frozen(("deconv", groups, steps, form(x), form(weight), form(bias)))
-        found = session.primitives.get(key, make)
+        found = session.primitives.get(key, make, _work(x, weight))
         if found is not None:
             return found.run(x, weight, bias)
     return conv_transpose_op.kernel(
@@ -160,7 +160,7 @@ def conv_weight_grad(
             return _weight_grad(primitives, x, grad, wins, groups)
 
         key = frozen(("grad", groups, steps, kernel_size, form(x), form(grad)))
-        found = session.primitives.get(key, make)
+        found = session.primitives.get(key, make, _work(x, grad))
         if found is not None:
             return found.run(x, grad)
     return conv_weight_grad_op.kernel(
@@ -178,11 +178,15 @@ def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
     rank = x.ndim
     if rank not in _RANKS or other.ndim != rank or not are_float32(x, other, bias):
         return None
-    # Every element meets the weights of its channel once in each window it is in.
-    work = x.size * other.size
-    if not work or work < limits().convolution * x.shape[1]:
+    if not x.size or not other.size or _work(x, other) < limits().convolution:
         return None
     return current()
+
+
+def _work(x: Array, other: Array) -> int:
+    """About how many products: an element meets each weight of its channel once."""
+    work: int = x.size * other.size // x.shape[1]
+    return work
 
 
 @dataclass(frozen=True)
@@ -293,7 +297,7 @@ def _forward(
     if shift is not None:
         operands.append((BIAS, shift))
     arranged = Arranged(primitives, x, channels_last(x.shape))
-    prepared = Prepared(found, operands, primitives.scratch)
+    prepared = primitives.prepared(found, operands)
     return _Windowed(arranged, weights, prepared, shape)
 
 
@@ -365,7 +369,7 @@ def _weight_grad(
     made = _WeightGrad(
         Arranged(primitives, x, channels_last(x.shape)),
         Arranged(primitives, grad, channels_last(grad.shape)),
-        Prepared(found, operands, primitives.scratch),
+        primitives.prepared(found, operands),
         shape,
     )
     plain = of_array(api, view.shape, view.strides)

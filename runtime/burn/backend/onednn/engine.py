@@ -39,12 +39,14 @@ class Engine:
 class Limits:
     """The least work that pays the call of a primitive; below it NumPy computes.
 
-    ``products`` are multiplications, ``elements`` those of an operand.
+    The works of convolutions, products of matrices and those with one row are in
+    multiplications, the others in elements of the operand. OpenBLAS computes a product
+    on one thread up to those limits.
     """
 
     convolution: int = 20_000
-    products: int = 20_000
-    vectors: int = 9_000
+    products: int = 262_145
+    vectors: int = 460_000
     elements: int = 20_000
     costly: int = 4_000
 

@@ -1,3 +1,3 @@
 """The kernels of oneDNN, registered on their primitives by being imported."""
 
-from burn.backend.onednn import convolution as convolution
+from burn.backend.onednn import convolution as convolution, matmul as matmul

@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 from burn.backend.onednn.api import (
+    LAST_IMPLEMENTATION,
     NOT_OFFERED,
     SCRATCHPAD,
     SCRATCHPAD_MD,
@@ -41,19 +42,37 @@ class Description:
         )
         self.implementation = api.name_of(self.handle)
 
+    def next(self) -> bool:
+        """Stand for the next implementation; False if there is none."""
+        try:
+            self.api.call("primitive_desc_next_impl", self.handle)
+        except OneDnnError as error:
+            if error.status != LAST_IMPLEMENTATION:
+                raise
+            return False
+        self.implementation = self.api.name_of(self.handle)
+        return True
+
     def lent(self, which: int) -> int:
         """A memory descriptor, which lives as long as this does."""
         lent: int = self.api.query_md(self.handle, which, 0)
         return lent
 
 
-def described(api: Api, create: str, *args: Any) -> Description | None:
+def described(
+    api: Api, create: str, *args: Any, avoid: str | None = None
+) -> Description | None:
     """A description, None if the library has no quick code for it.
 
-    What it calls ``ref`` is written to be read: it is slower than NumPy by far.
+    What it calls ``ref`` is written to be read: it is slower than NumPy by far. Code
+    whose name starts with ``avoid`` is taken only if there is no other.
     """
     try:
         found = Description(api, create, *args)
+        if avoid is not None and found.implementation.startswith(avoid):
+            other = Description(api, create, *args)
+            if other.next() and not other.implementation.startswith("ref"):
+                return other
     except OneDnnError as error:
         if error.status in NOT_OFFERED:
             return None
@@ -64,12 +83,14 @@ def described(api: Api, create: str, *args: Any) -> Description | None:
 class Prepared:
     """A primitive that runs on the addresses it is given. Of one thread alone.
 
-    The addresses are those of ``operands``, in their order.
+    The addresses are those of ``operands``, in their order. ``alone`` has it run on the
+    calling thread, as it should be when it was described: for little work waking the
+    others takes longer than the work.
     """
 
     __slots__ = (
-        *("_args", "_count", "_execute", "_memories", "_owned", "_places", "_point"),
-        *("_primitive", "_scratch", "_stream", "description"),
+        *("_alone", "_args", "_count", "_execute", "_owned", "_places", "_point"),
+        *("_primitive", "_stream", "_threads", "description"),
     )
 
     def __init__(
@@ -77,6 +98,7 @@ class Prepared:
         description: Description,
         operands: Operands,
         scratch: Scratch,
+        alone: bool = False,
     ) -> None:
         api = description.api
         self.description = description
@@ -101,6 +123,8 @@ class Prepared:
         )
         self._execute, self._point = api.execute, api.point
         self._stream = api.stream
+        self._alone = api.set_threads if alone else None
+        self._threads = api.threads
 
     def run(self, *addresses: int) -> None:
         """Compute on the operands that start at ``addresses``.
@@ -111,6 +135,11 @@ class Prepared:
         point = self._point
         for memory, address in zip(self._places, addresses, strict=True):
             point(memory, address)
+        alone = self._alone
+        if alone is not None:
+            alone(1)
         status = self._execute(self._primitive, self._stream, self._count, self._args)
+        if alone is not None:
+            alone(self._threads)
         if status:
             raise OneDnnError("primitive_execute", status)
