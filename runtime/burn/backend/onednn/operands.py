@@ -38,7 +38,7 @@ class Arranged:
     ``wanted`` are strides in elements, of an array without gaps.
     """
 
-    __slots__ = ("_order", "_reorder", "_shape")
+    __slots__ = ("_back", "_order", "_reorder", "_shape")
 
     def __init__(
         self, primitives: Primitives, like: Array, wanted: tuple[int, ...]
@@ -46,12 +46,13 @@ class Arranged:
         shape = like.shape
         self._shape = shape
         self._order: tuple[int, ...] | None = None
+        self._back: tuple[int, ...] = ()
         self._reorder: Prepared | None = None
         if _same(shape, like.strides, wanted):
             return
         # Slowest first; axes of one element have the strides of their neighbours.
         order = sorted(range(len(shape)), key=lambda axis: (-wanted[axis], axis))
-        self._order = tuple(order)
+        self._order, self._back = tuple(order), tuple(np.argsort(order).tolist())
         if is_dense(like):
             source = of_array(primitives.api, shape, like.strides)
             target = strided(primitives.api, shape, wanted)
@@ -62,10 +63,11 @@ class Arranged:
         if self._order is None:
             return operand
         if self._reorder is None:
-            return np.ascontiguousarray(operand.transpose(self._order))
+            plain = np.ascontiguousarray(operand.transpose(self._order))
+            return plain.transpose(self._back)
         copy = np.empty(tuple(self._shape[axis] for axis in self._order), FLOAT32)
         self._reorder.run(address(operand), address(copy))
-        return copy
+        return copy.transpose(self._back)
 
 
 def _same(
