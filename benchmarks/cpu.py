@@ -1,6 +1,7 @@
 """Measures inference on the CPU: oneDNN and NumPy behind `burn`, and onnxruntime.
 
     python -m benchmarks.cpu [FOLDER ...] [--only NAME] [--rounds 9] [--numpy]
+                             [--threads 2] [--processor]
 
 The models are ResNet-50, MobileNetV2 and BERT-base with random weights, and every
 ``.onnx`` file below the folders that has a ``NAME.golden.npz`` beside it. Each engine
@@ -10,7 +11,8 @@ turn of each. The ratio is onnxruntime's median by ours, of each round: above 1 
 faster. The table has the median over the rounds, their quartiles, and the ratio of the
 quickest calls of all, which says more while other programs run. Start is the time from
 Python's start to the first result, memory what the process had at most. The last row
-is the geometric mean.
+is the geometric mean. On a machine that others use as well, the processor's time of one
+thread (``--threads 1 --processor``) is what can be trusted.
 """
 
 from __future__ import annotations
@@ -57,12 +59,17 @@ class Model:
 class Worker:
     """A process with a model and an engine; ``start`` is what its first result took."""
 
-    def __init__(self, engine: str, model: Path, name: str, inputs: Path) -> None:
+    def __init__(
+        self, engine: str, model: Path, name: str, inputs: Path, options: Any
+    ) -> None:
         paths = [str(ROOT), *(str(ROOT / source) for source in SOURCES)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            environment[variable] = str(options.threads)
         if engine == "numpy":
             environment["BURN_ENGINE"] = "numpy"
         command = [sys.executable, "-m", MODULE, engine, str(model), name, str(inputs)]
+        command += [str(options.threads), "processor" if options.processor else "wall"]
         started = perf_counter()
         self._process = subprocess.Popen(
             command,
@@ -106,6 +113,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of the names of models")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--numpy", action="store_true", help="ours without oneDNN")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--processor", action="store_true", help="processor time")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         print_table(HEAD, _rows(Path(folder), options))
@@ -113,10 +122,9 @@ def main() -> None:
 
 def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
     ratios: list[float] = []
-    ours = "numpy" if options.numpy else "ours"
     for model in _models(folder, options.folders, options.only):
         try:
-            row, ratio = _measured(model, folder, ours, options.rounds)
+            row, ratio = _measured(model, folder, options)
         except RuntimeError as error:
             yield [model.name, f"failed: {error}", *("-" for _ in HEAD[2:])]
             continue
@@ -151,9 +159,7 @@ def _recorded(path: Path, golden: Path) -> Feeds:
         return {name: file[f"in:{name}"] for name in names}
 
 
-def _measured(
-    model: Model, folder: Path, ours: str, rounds: int
-) -> tuple[list[str], float]:
+def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], float]:
     """A row of the table, and the ratio."""
     place = folder / model.path.stem / "generated"
     place.mkdir(parents=True, exist_ok=True)
@@ -163,19 +169,20 @@ def _measured(
     inputs = place / "inputs.npz"
     with inputs.open("wb") as file:
         np.savez(file, *model.feeds.values())
+    ours = "numpy" if options.numpy else "ours"
     workers = [
-        Worker(ours, module, compiled.class_name, inputs),
-        Worker("onnxruntime", model.path, "", inputs),
+        Worker(ours, module, compiled.class_name, inputs, options),
+        Worker("onnxruntime", model.path, "", inputs, options),
     ]
     _compare(model, *(worker.results for worker in workers))
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for worker in workers:
             sleep(PAUSE)
             worker.turn(TURN)
     memory = [worker.end() / 2**20 for worker in workers]
     own, other = (worker.rounds for worker in workers)
     each = [median(b) / median(a) for a, b in zip(own, other, strict=True)]
-    low, middle, high = quantiles(each, n=4) if rounds > 1 else each * 3
+    low, middle, high = quantiles(each, n=4) if options.rounds > 1 else each * 3
     best = min(map(min, other)) / min(map(min, own))
     return [
         model.name,
