@@ -146,6 +146,32 @@ def test_spinning_is_bounded_unless_the_user_says_otherwise() -> None:
     assert child(code, GOMP_SPINCOUNT="77").stdout.split()[-1] == "77"
 
 
+FAULTS = """
+import resource, numpy, burn
+from burn import ops
+x = burn.from_numpy(numpy.ones((8, 16, 128, 128), "float32"))
+weight = burn.from_numpy(numpy.ones((16, 16, 1, 1), "float32"))
+def step():
+    return ops.relu(ops.conv(x, weight)) + x
+for _ in range(3):
+    step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@needs_onednn
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"),
+    reason="only glibc's malloc has such settings",
+)
+def test_memory_of_large_arrays_is_kept_unless_the_user_says_otherwise() -> None:
+    assert int(child(FAULTS).stdout) < 100
+    assert int(child(FAULTS, MALLOC_TRIM_THRESHOLD_="0").stdout) > 1000
+
+
 @needs_onednn
 def test_threads_share_a_model() -> None:
     x = burn.from_numpy(normal(4, 16, 12, 12))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from burn.backend.onednn.api import Api
 from burn.backend.onednn.cache import Packed, Primitives
-from burn.backend.onednn.library import find_library
+from burn.backend.onednn.library import find_library, keep_memory
 from burn.backend.onednn.memory import addresses_are_read
 
 #: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
@@ -154,6 +154,7 @@ def _load() -> tuple[str, ...]:
         return found.refused
     if not addresses_are_read():
         return (*found.refused, "arrays of this Python have another form")
+    keep_memory()
     _STATE.session = Session(Api(library))
     _STATE.answer = Engine(
         *("onednn", library.version, library.runtime, library.path), found.refused
