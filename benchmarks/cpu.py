@@ -71,12 +71,14 @@ class Worker:
         command = [sys.executable, "-m", MODULE, engine, str(model), name, str(inputs)]
         command += [str(options.threads), "processor" if options.processor else "wall"]
         started = perf_counter()
+        self._engine = engine
         self._process = subprocess.Popen(
             command,
             env=environment,
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         self._answer()
         self.start = perf_counter() - started
@@ -102,7 +104,8 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"it ended with {self._process.wait()}")
+            self._process.wait()
+            raise RuntimeError(f"{self._engine} fails")
         return json.loads(line)
 
 
@@ -126,7 +129,7 @@ def _rows(folder: Path, options: Any) -> Iterator[list[str]]:
         try:
             row, ratio = _measured(model, folder, options)
         except RuntimeError as error:
-            yield [model.name, f"failed: {error}", *("-" for _ in HEAD[2:])]
+            yield [model.name, f"{error}", *("-" for _ in HEAD[2:])]
             continue
         ratios.append(ratio)
         yield row
@@ -170,10 +173,9 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
     with inputs.open("wb") as file:
         np.savez(file, *model.feeds.values())
     ours = "numpy" if options.numpy else "ours"
-    workers = [
-        Worker(ours, module, compiled.class_name, inputs, options),
-        Worker("onnxruntime", model.path, "", inputs, options),
-    ]
+    # A model that onnxruntime refuses is not measured.
+    theirs = Worker("onnxruntime", model.path, "", inputs, options)
+    workers = [Worker(ours, module, compiled.class_name, inputs, options), theirs]
     _compare(model, *(worker.results for worker in workers))
     for _ in range(options.rounds):
         for worker in workers:

@@ -41,6 +41,10 @@ def cases(draw: st.DrawFn) -> tuple[Any, Any, Any, dict[str, Any]]:
             (p[0], draw(st.integers(0, 2))) for p in static["padding"]
         )
     size = tuple(draw(st.integers(6, 11)) for _ in range(rank))
+    if rank > 1 and draw(st.booleans()):  # an axis of one element
+        axis = draw(st.integers(0, rank - 1))
+        kernel = (*kernel[:axis], 1, *kernel[axis + 1 :])
+        size = (*size[:axis], 1, *size[axis + 1 :])
     x = normal(draw(st.integers(1, 3)), groups * within, *size)
     weight = normal(outputs, within, *kernel, seed=1)
     bias = normal(outputs, seed=2) if draw(st.booleans()) else None
@@ -91,6 +95,11 @@ def test_the_result_is_channels_last(order: Any) -> None:
     x = laid_out(normal(2, 16, 9, 9), order)
     found, _ = both(ops.conv, x, normal(8, 16, 3, 3))
     assert found.transpose(0, 2, 3, 1).flags.c_contiguous
+
+
+def test_lists_are_taken_for_attributes() -> None:
+    compare(ops.conv, normal(1, 4, 9, 9), normal(4, 4, 3, 3), stride=[1, 2])
+    compare(ops.conv, normal(1, 4, 9, 9), normal(4, 4, 3, 3), padding=[[1, 2], [0, 1]])
 
 
 def test_gaps_and_repetitions_are_copied() -> None:

@@ -115,17 +115,14 @@ def test_layer_norm(shape: Any, weight: bool, bias: bool, epsilon: float) -> Non
 
 @settings(max_examples=40)
 @given(
-    data=st.data(),
     space=st.lists(st.integers(1, 9), min_size=1, max_size=3),
     channels=st.sampled_from([1, 3, 16, 17]),
     weight=st.booleans(),
     bias=st.booleans(),
 )
-def test_batch_norm(
-    data: st.DataObject, space: list[int], channels: int, weight: bool, bias: bool
-) -> None:
+def test_batch_norm(space: list[int], channels: int, weight: bool, bias: bool) -> None:
     x = normal(2, channels, *space)
-    x = laid_out(x, data.draw(st.permutations(range(x.ndim))))
+    x = laid_out(x, (0, *range(2, x.ndim), 1))
     mean, scale, shift = (normal(channels, seed=i) for i in (1, 2, 3))
     var = np.abs(normal(channels, seed=4)) + np.float32(0.1)
     compare(
@@ -133,6 +130,15 @@ def test_batch_norm(
         *(x, mean, var, scale if weight else None, shift if bias else None),
         epsilon=1e-3,
     )
+
+
+def test_batch_norm_in_other_orders_is_numpys() -> None:
+    x, (mean, var) = normal(2, 8, 9, 9), (np.abs(normal(8, seed=i)) + 1 for i in (1, 2))
+    given = [burn.from_numpy(array) for array in (x, mean, var)]
+    with engine.whatever_size():
+        found = ops.batch_norm(*given)
+    with engine.numpy_only():
+        np.testing.assert_array_equal(found.numpy(), ops.batch_norm(*given).numpy())
 
 
 @st.composite

@@ -25,6 +25,13 @@ ALONE = 1_000_000
 Make: TypeAlias = Callable[["Primitives"], Any]
 
 
+def frozen(value: Any) -> Any:
+    """``value`` with tuples for lists, so that it can be a part of a key."""
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    return value
+
+
 class Primitives(threading.local):
     """The primitives of one thread by what they compute, None where there is none.
 
@@ -47,12 +54,15 @@ class Primitives(threading.local):
         known = self._known
         try:
             found = known[key]
+            known.move_to_end(key)
+        except TypeError:  # a list, which has no hash
+            key = frozen(key)
+            hash(key)  # or this would not end
+            return self.get(key, make, work)
         except KeyError:
             found = known[key] = self._made(make, work)
             if len(known) > LIMIT:
                 known.popitem(last=False)
-        else:
-            known.move_to_end(key)
         return found
 
     def _made(self, make: Make, work: int) -> Any:

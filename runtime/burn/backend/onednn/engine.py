@@ -39,16 +39,17 @@ class Engine:
 class Limits:
     """The least work that pays the call of a primitive; below it NumPy computes.
 
-    The works of convolutions, products of matrices and those with one row are in
-    multiplications, the others in elements of the operand. OpenBLAS computes a product
-    on one thread up to those limits.
+    ``products`` (of matrices) and ``vectors`` (those with one row) are multiplications;
+    up to there OpenBLAS computes on one thread. The others are elements of the operand:
+    of ``rows`` that are normalised, of ``costly`` activations and pooling, and of cheap
+    ones. A convolution always pays.
     """
 
-    convolution: int = 20_000
     products: int = 262_145
     vectors: int = 460_000
-    elements: int = 20_000
+    rows: int = 1_000
     costly: int = 4_000
+    cheap: int = 50_000
 
 
 class Session:

@@ -1,7 +1,6 @@
 """Which operands oneDNN is given as they are."""
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -25,13 +24,6 @@ def form(operand: Array | None) -> Hashable:
     return None if operand is None else (operand.shape, operand.strides)
 
 
-def frozen(value: Any) -> Any:
-    """``value`` with tuples for lists, so that it can be a part of a key."""
-    if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
-    return value
-
-
 class Arranged:
     """An operand in the layout that a primitive was made for, copied if it has another.
 
@@ -48,7 +40,7 @@ class Arranged:
         self._order: tuple[int, ...] | None = None
         self._back: tuple[int, ...] = ()
         self._reorder: Prepared | None = None
-        if _same(shape, like.strides, wanted):
+        if lies_as(shape, like.strides, wanted):
             return
         # Slowest first; axes of one element have the strides of their neighbours.
         order = sorted(range(len(shape)), key=lambda axis: (-wanted[axis], axis))
@@ -70,7 +62,7 @@ class Arranged:
         return copy.transpose(self._back)
 
 
-def _same(
+def lies_as(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> bool:
     """Whether ``strides`` of NumPy are ``wanted``, but for axes of one element."""

@@ -39,14 +39,14 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 @activation.tanh.on(Cpu)
 def tanh(x: Array) -> Array:
     """:func:`burn.ops.tanh` by oneDNN where that pays, by NumPy elsewhere."""
-    out = _activated(x, limits().elements, TANH)
+    out = _activated(x, limits().cheap, TANH)
     return activation.tanh.kernel(x) if out is None else out
 
 
 @activation.sigmoid.on(Cpu)
 def sigmoid(x: Array) -> Array:
     """:func:`burn.ops.sigmoid` by oneDNN where that pays, by NumPy elsewhere."""
-    out = _activated(x, limits().elements, LOGISTIC)
+    out = _activated(x, limits().cheap, LOGISTIC)
     return activation.sigmoid.kernel(x) if out is None else out
 
 
@@ -68,8 +68,15 @@ def gelu(x: Array, *, approximate: Any = "none") -> Array:
     return out
 
 
+@activation.silu.on(Cpu)
+def silu(x: Array) -> Array:
+    """:func:`burn.ops.silu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, SWISH, 1.0)
+    return activation.silu.kernel(x) if out is None or _has_nan(out) else out
+
+
 def _with_limits_at_infinity(
-    op: Primitive[..., Any], kind: int, alpha: float, beta: float
+    op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Callable[[Array], Array]:
     """The kernel of an activation that oneDNN has no limit of at infinities."""
 
@@ -81,8 +88,7 @@ def _with_limits_at_infinity(
     return kernel
 
 
-silu = _with_limits_at_infinity(activation.silu, SWISH, 1.0, 0.0)
-mish = _with_limits_at_infinity(activation.mish, MISH, 0.0, 0.0)
+mish = _with_limits_at_infinity(activation.mish, MISH)
 hard_swish = _with_limits_at_infinity(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
 

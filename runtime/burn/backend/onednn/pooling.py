@@ -26,7 +26,7 @@ from burn.backend.onednn.memory import (
     empty_channels_last,
     strided,
 )
-from burn.backend.onednn.operands import Arranged, are_float32, form, frozen
+from burn.backend.onednn.operands import Arranged, are_float32, form
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
 from burn.ops.window import Windows, windows
@@ -38,7 +38,7 @@ _RANKS = (3, 4, 5)
 def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
     """:func:`burn.ops.max_pool` by oneDNN where that pays, by NumPy elsewhere."""
     out = None
-    if x.size and x.size >= limits().elements and not np.isnan(np.min(x)):
+    if x.size and x.size >= limits().costly and not np.isnan(np.min(x)):
         out = _pooled(x, POOL_MAX, kernel_size, **static)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **static)
@@ -73,7 +73,7 @@ def _pooled(
     """The result channels-last in memory; None where NumPy should compute it."""
     if x.ndim not in _RANKS or not are_float32(x) or not x.size:
         return None
-    session = current() if x.size >= limits().elements else None
+    session = current() if x.size >= limits().costly else None
     if session is None:
         return None
     steps = (kernel_size, stride, padding, dilation, ceil_mode)
@@ -81,7 +81,7 @@ def _pooled(
     def make(primitives: Primitives) -> "_Pool | None":
         return _prepare(primitives, x, kind, windows(x.shape[2:], *steps))
 
-    key = frozen(("pool", kind, steps, form(x)))
+    key = ("pool", kind, steps, form(x))
     found: _Pool | None = session.primitives.get(key, make, x.size * 4)
     return None if found is None else found.run(x)
 
