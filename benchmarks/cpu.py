@@ -1,6 +1,6 @@
 """Measures inference on the CPU: oneDNN and NumPy behind `burn`, and onnxruntime.
 
-    python -m benchmarks.cpu [FOLDER ...] [--only NAME] [--rounds 9] [--numpy]
+    python -m benchmarks.cpu [FOLDER ...] [--only NAME] [--rounds 9] [--ours compiled]
                              [--threads 2] [--processor]
 
 The models are ResNet-50, MobileNetV2 and BERT-base with random weights, and every
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", help="folders with more .onnx files")
     parser.add_argument("--only", default="", help="part of the names of models")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--numpy", action="store_true", help="ours without oneDNN")
+    parser.add_argument("--ours", choices=("ours", "compiled", "numpy"), default="ours")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--processor", action="store_true", help="processor time")
     options = parser.parse_args()
@@ -172,7 +172,7 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
     inputs = place / "inputs.npz"
     with inputs.open("wb") as file:
         np.savez(file, *model.feeds.values())
-    ours = "numpy" if options.numpy else "ours"
+    ours = options.ours
     # A model that onnxruntime refuses is not measured.
     theirs = Worker("onnxruntime", model.path, "", inputs, options)
     workers = [Worker(ours, module, compiled.class_name, inputs, options), theirs]

@@ -63,7 +63,23 @@ def arrays(results: Any) -> list[Any]:
     return [np.asarray(result) for result in results]
 
 
-ENGINES = {"ours": ours, "numpy": ours, "onnxruntime": onnxruntime}
+def compiled(
+    path: str, name: str, inputs: list[Any], threads: int
+) -> Callable[[], Any]:
+    """A call of a generated module that is compiled."""
+    import burn
+
+    call = burn.compile(ours(path, name, inputs, threads))
+    call()
+    return call
+
+
+ENGINES = {
+    "ours": ours,
+    "compiled": compiled,
+    "numpy": ours,
+    "onnxruntime": onnxruntime,
+}
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 ``tensor``, ``from_numpy``     make tensors
 ``ops``                        every operation on them
 ``Cpu``, ``Cuda``, ``Autodiff``  where they live and whether they are differentiated
+``compile``                    functions as plans that are replayed
 ``nn``                         modules and layers
 ``record``                     files of weights
 """
@@ -39,6 +40,7 @@ from burn.dtypes import (
     uint32,
     uint64,
 )
+from burn.plan import compile
 from burn.tensor import Tensor, from_numpy, tensor
 
 del _kernels  # imported to register kernels
@@ -55,6 +57,7 @@ __all__ = [
     "Tensor",
     "bfloat16",
     "bool_",
+    "compile",
     "complex128",
     "complex64",
     "dtypes",
