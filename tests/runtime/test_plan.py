@@ -3,7 +3,7 @@
 import gc
 import weakref
 from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -58,6 +58,25 @@ def test_inputs_and_results_may_be_nested() -> None:
         assert found["sum"][1] == 2.0
     compiled((x, y), 3.0, names={"x": x})
     assert function.count == 2
+
+
+class Pair(NamedTuple):
+    """A result with names, as generated modules have."""
+
+    left: burn.Tensor
+    right: list[burn.Tensor]
+
+
+def test_tuples_may_have_names() -> None:
+    function = Counted(lambda pair: Pair(pair.left * 2.0, [pair.left, *pair.right]))
+    compiled = burn.compile(function)
+    for seed in range(3):
+        given = Pair(tensor(3, seed=seed), [tensor(2)])
+        found = compiled(given)
+        assert type(found) is Pair
+        same(found.left, given.left * 2.0)
+        assert len(found.right) == 2
+    assert function.count == 1
 
 
 def test_parameters_are_read_in_every_call() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.cpu import Cpu
+from burn.plan.nested import is_named, mapped
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, UnforeseenError
 from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
@@ -59,7 +60,9 @@ class _Plan:
         recorder = Recorder(self.device)
         with recorder.active():
             places = iter([recorder.new(tensor) for tensor in inputs])
-            given, named = _replaced(args, places)
+            given, named = mapped(
+                lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
+            )
             result = function(*given, **named)
         slots = _slots(result, recorder)
         with self.lock:
@@ -67,7 +70,7 @@ class _Plan:
             grow(self.root, recorder.events, slots)
             self.places = max(self.places, recorder.count)
             self.bound = Bound(self.root, self.device)
-        return _plain(result)
+        return mapped(_plain, result)
 
 
 class Compiled(Generic[P, R]):
@@ -138,25 +141,14 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         return (value.shape, value.dtype)
     if kind in _PLAIN:
         return (kind, value)
-    if kind is list or kind is tuple:
-        parts = [_key(item, inputs) for item in value]
-        return None if None in parts else (kind, *parts)
+    names: tuple[Any, ...] = ()
     if kind is dict:
-        parts = [_key(item, inputs) for item in value.values()]
-        return None if None in parts else (kind, *value, *parts)
-    return None
-
-
-def _replaced(value: Any, tensors: Any) -> Any:
-    """``value`` with the next of ``tensors`` for each tensor."""
-    kind = type(value)
-    if kind is Tensor:
-        return next(tensors)
-    if kind is list or kind is tuple:
-        return kind([_replaced(item, tensors) for item in value])
-    if kind is dict:
-        return {name: _replaced(item, tensors) for name, item in value.items()}
-    return value
+        names, value = tuple(value), value.values()
+    elif kind is not list and kind is not tuple and not is_named(kind):
+        return None
+    parts = [_key(item, inputs) for item in value]
+    found: tuple[Any, ...] = (kind, names, *parts)
+    return None if None in parts else found
 
 
 def _slots(result: Any, recorder: Recorder) -> Any:
@@ -165,28 +157,22 @@ def _slots(result: Any, recorder: Recorder) -> Any:
     Raises:
         UnplannableError: there is something in it that may hide a tensor.
     """
-    kind = type(result)
-    if kind is Tensor:
-        if type(result.data) is Value:
-            return Slot(result.data.place)
-        if result.backend is recorder.device or result.backend.level == 0:
-            return result
-    if kind is list or kind is tuple:
-        return kind([_slots(item, recorder) for item in result])
-    if kind is dict:
-        return {name: _slots(item, recorder) for name, item in result.items()}
-    if kind in _PLAIN:
-        return result
-    raise UnplannableError(f"the result has a {kind.__name__} in it")
+
+    def slot(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            if type(leaf.data) is Value:
+                return Slot(leaf.data.place)
+            if leaf.backend is recorder.device or leaf.backend.level == 0:
+                return leaf
+        elif type(leaf) in _PLAIN:
+            return leaf
+        raise UnplannableError(f"the result has {leaf!r} in it")
+
+    return mapped(slot, result)
 
 
-def _plain(result: Any) -> Any:
-    """``result`` with tensors of the device for those of the recorder."""
-    kind = type(result)
-    if kind is Tensor and type(result.data) is Value:
-        return result.data.tensor
-    if kind is list or kind is tuple:
-        return kind([_plain(item) for item in result])
-    if kind is dict:
-        return {name: _plain(item) for name, item in result.items()}
-    return result
+def _plain(leaf: Any) -> Any:
+    """``leaf`` of a result, on the device if it is on the recorder."""
+    if type(leaf) is Tensor and type(leaf.data) is Value:
+        return leaf.data.tensor
+    return leaf

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.box import Box
+from burn.plan.nested import mapped
 from burn.plan.tree import Read, Segment, Slot, Step
 from burn.tensor import Tensor
 
@@ -131,11 +132,7 @@ def _arguments(arg: Any, values: Values) -> Any:
 
 def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
     """The result of the function: tensors in the places of slots."""
-    kind = type(result)
-    if kind is Slot:
-        return Tensor(values[result.place], device)
-    if kind is list or kind is tuple:
-        return kind([_filled(item, values, device) for item in result])
-    if kind is dict:
-        return {key: _filled(item, values, device) for key, item in result.items()}
-    return result
+    return mapped(
+        lambda leaf: Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf,
+        result,
+    )
