@@ -5,11 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from burn.backend.arrays import ArrayBackend
+from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.backend.cpu import Cpu
+from burn.plan.fusion import fused
 from burn.plan.nested import is_named, mapped
 from burn.plan.recorder import Recorder, UnplannableError, Value
-from burn.plan.replay import Bound, UnforeseenError
+from burn.plan.replay import Bound, NotFiniteError, UnforeseenError, is_finite
 from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
@@ -46,10 +47,30 @@ class _Plan:
         self.device = device
         self.root = Segment()
         self.bound: Bound | None = None
+        self.quick: Bound | None = None
         self.places = 0
         self.recordings = 0
         self.lock = threading.Lock()
         self.refused: str | None = None
+
+    def run(self, inputs: list[Tensor]) -> Any:
+        """The result of a replay.
+
+        Raises:
+            UnforeseenError: this call is as none that was recorded.
+        """
+        bound, quick = self.bound, self.quick
+        assert bound is not None
+        values: list[Any] = [self.device.import_tensor(tensor) for tensor in inputs]
+        if quick is not None:
+            with ignoring_errors():
+                finite = all(map(is_finite, values))
+            if finite:
+                try:
+                    return quick.run(values + [None] * (self.places - len(values)))
+                except NotFiniteError:
+                    pass  # the plan without fusion is right for all numbers
+        return bound.run(values + [None] * (self.places - len(values)))
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
         """Run the function, and add what it does to the plan.
@@ -69,6 +90,9 @@ class _Plan:
             self.recordings += 1
             grow(self.root, recorder.events, slots)
             self.places = max(self.places, recorder.count)
+            quick = fused(self.root) if self.device is Cpu() else self.root
+            if quick is not self.root:
+                self.quick = Bound(quick, self.device, finite=True)
             self.bound = Bound(self.root, self.device)
         return mapped(_plain, result)
 
@@ -94,13 +118,9 @@ class Compiled(Generic[P, R]):
         plan = None if key is None else self._plan(key, inputs)
         if plan is None or plan.refused is not None:
             return self.function(*args, **kwargs)
-        bound, places = plan.bound, plan.places
-        if bound is not None:
-            values: list[Any] = [None] * places
-            for place, tensor in enumerate(inputs):
-                values[place] = plan.device.import_tensor(tensor)
+        if plan.bound is not None:
             try:
-                result: R = bound.run(values)
+                result: R = plan.run(inputs)
                 return result
             except UnforeseenError as error:
                 if plan.recordings >= RECORDINGS:

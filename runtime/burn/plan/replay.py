@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.box import Box
 from burn.plan.nested import mapped
@@ -16,17 +18,32 @@ class UnforeseenError(Exception):
     """A call goes another way than every one that was recorded."""
 
 
-class Bound:
-    """A segment of a plan on a device, with the segments that may follow."""
+class NotFiniteError(Exception):
+    """A plan for finite numbers alone met others."""
 
-    def __init__(self, segment: Segment, device: ArrayBackend) -> None:
+
+def is_finite(array: Any) -> bool:
+    """Whether there is no infinity and no NaN in ``array``: its sum has none, then."""
+    return array.dtype.kind != "f" or bool(np.isfinite(np.sum(array)))
+
+
+class Bound:
+    """A segment of a plan on a device, with the segments that may follow.
+
+    One that is right for ``finite`` numbers alone refuses boxes that hold others.
+    """
+
+    def __init__(
+        self, segment: Segment, device: ArrayBackend, finite: bool = False
+    ) -> None:
         self._calls = tuple(
-            _bound(step, drops, device)
+            _bound(step, drops, device, finite)
             for step, drops in zip(segment.steps, segment.drops, strict=True)
         )
         self._guard = segment.guard
         self._children = {
-            value: Bound(child, device) for value, child in segment.children.items()
+            value: Bound(child, device, finite)
+            for value, child in segment.children.items()
         }
         self._result, self._device = segment.result, device
 
@@ -34,6 +51,7 @@ class Bound:
         """The result, from the inputs in the first places of ``values``.
 
         Raises:
+            NotFiniteError: a box has numbers that it is not made for.
             UnforeseenError: a value read, a shape or a box is as in no recording.
         """
         with ignoring_errors():
@@ -50,18 +68,26 @@ class Bound:
 
 
 def _bound(
-    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend
+    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend, finite: bool
 ) -> Callable[[Values], None]:
     if isinstance(step, Read):
-        return _reading(step.box, step.place, device)
+        return _reading(step.box, step.place, device, finite)
     return _calling(step, drops, device)
 
 
-def _reading(box: Box, place: int, device: ArrayBackend) -> Callable[[Values], None]:
+def _reading(
+    box: Box, place: int, device: ArrayBackend, finite: bool
+) -> Callable[[Values], None]:
+    checked: list[Any] = [None]
+
     def read(values: Values) -> None:
         held = box.held()
         if held.backend is not device:
             raise UnforeseenError(f"{box!r} is on {held.backend}")
+        if finite and checked[0] is not held.data:
+            if not is_finite(held.data):
+                raise NotFiniteError
+            checked[0] = held.data
         values[place] = held.data
 
     return read

@@ -116,7 +116,7 @@ def grow(root: Segment, events: list[Event], result: Any) -> None:
         segment = segment.children.setdefault(event.value, Segment())
         position = 0
     segment.result = result
-    _find_drops(root)
+    find_drops(root)
 
 
 def slots_in(value: Any) -> Iterator[int]:
@@ -132,11 +132,11 @@ def slots_in(value: Any) -> Iterator[int]:
         yield from slots_in((value.start, value.stop, value.step))
 
 
-def _find_drops(segment: Segment) -> set[int]:
+def find_drops(segment: Segment) -> set[int]:
     """Set ``drops`` everywhere; the places that are read in ``segment`` or later."""
     live = set(slots_in(segment.result))
     for child in segment.children.values():
-        live |= _find_drops(child)
+        live |= find_drops(child)
     if segment.guard is not None:
         live.add(segment.guard)
     drops = []

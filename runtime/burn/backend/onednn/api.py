@@ -26,6 +26,8 @@ class ExecArg(ctypes.Structure):
 SRC, SRC_1, DST, WEIGHTS, BIAS = 1, 2, 17, 33, 41
 MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
 SCRATCHPAD = 80
+# The operand of the post-operation with a number is so many times one more, plus SRC_1.
+POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 
 # Kinds of propagation, and of algorithms.
@@ -34,6 +36,7 @@ CONVOLUTION, DECONVOLUTION = 1, 10
 POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 BINARY_ADD, BINARY_MUL = 0x1FFF0, 0x1FFF1
+CLIP = 0x2F
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
@@ -76,7 +79,12 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "memory_destroy": (_H,),
     "primitive_attr_create": (_OUT,),
     "primitive_attr_set_scratchpad_mode": (_H, c_int),
+    "primitive_attr_set_post_ops": (_H, _H),
     "primitive_attr_destroy": (_H,),
+    "post_ops_create": (_OUT,),
+    "post_ops_append_eltwise": (_H, c_int, c_float, c_float),
+    "post_ops_append_binary": (_H, c_int, _H),
+    "post_ops_destroy": (_H,),
     "primitive_desc_query": (_H, c_int, c_int, c_void_p),
     "primitive_desc_next_impl": (_H,),
     "primitive_desc_destroy": (_H,),
@@ -157,6 +165,7 @@ class Api:
         self.destroy_memory_desc = self._functions["memory_desc_destroy"]
         self.destroy_memory = self._functions["memory_destroy"]
         self.destroy_primitive_attr = self._functions["primitive_attr_destroy"]
+        self.destroy_post_ops = self._functions["post_ops_destroy"]
         self.destroy_primitive_desc = self._functions["primitive_desc_destroy"]
         self.destroy_primitive = self._functions["primitive_destroy"]
         self.engine = self.create("engine_create", CPU_ENGINE, 0)

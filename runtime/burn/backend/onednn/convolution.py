@@ -9,6 +9,7 @@ from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
 from burn.backend.onednn.operands import are_float32, form
 from burn.backend.onednn.windowed import (
+    After,
     Grouped,
     Slots,
     WeightGrad,
@@ -21,6 +22,7 @@ from burn.ops.conv import (
     conv_transpose as conv_transpose_op,
     conv_weight_grad as conv_weight_grad_op,
 )
+from burn.ops.fused import conv_then as conv_then_op
 from burn.ops.window import transposed, windows
 
 _RANKS = (3, 4, 5)
@@ -57,6 +59,46 @@ def conv(
             return found.run(x, weight, bias)
     return conv_op.kernel(
         *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_then_op.on(Cpu)
+def conv_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
+    session = _session(x, weight, bias) if are_float32(residual) else None
+    if session is not None:
+        steps = (stride, padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            wins = windows(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[0], *wins.count)
+            view = Grouped.of_conv(weight, groups)
+            slots = Slots(x, view, bias, shape, after, residual)
+            return forward(session, primitives, slots, wins, CONVOLUTION)
+
+        forms = (form(x), form(weight), form(bias), form(residual))
+        key = ("conv", groups, steps, after, forms)
+        found = session.primitives.get(key, make, _work(x, weight))
+        if found is not None:
+            return found.run(x, weight, bias, residual)
+    return conv_then_op.kernel(
+        *(x, weight, bias, residual),
+        after=after,
         stride=stride,
         padding=padding,
         dilation=dilation,

@@ -21,6 +21,22 @@ Descriptor: TypeAlias = Handle | int
 Operands: TypeAlias = list[tuple[int, Descriptor]]
 
 
+class PostOps:
+    """What is done to each element of a result before it is written."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.handle = Handle(api, "post_ops", "post_ops_create")
+
+    def activation(self, kind: int, alpha: float = 0.0, beta: float = 0.0) -> None:
+        """Append an activation."""
+        self._api.call("post_ops_append_eltwise", self.handle, kind, alpha, beta)
+
+    def binary(self, kind: int, operand: Descriptor) -> None:
+        """Append an operation with another operand."""
+        self._api.call("post_ops_append_binary", self.handle, kind, operand)
+
+
 class Description:
     """What a primitive is to do, and how the library would do it.
 
@@ -30,11 +46,15 @@ class Description:
 
     __slots__ = ("_attributes", "api", "handle", "implementation")
 
-    def __init__(self, api: Api, create: str, *args: Any) -> None:
+    def __init__(
+        self, api: Api, create: str, *args: Any, post: PostOps | None = None
+    ) -> None:
         self.api = api
         self._attributes = Handle(api, "primitive_attr", "primitive_attr_create")
         attributes = self._attributes
         api.call("primitive_attr_set_scratchpad_mode", attributes, USER_SCRATCHPAD)
+        if post is not None:
+            api.call("primitive_attr_set_post_ops", attributes, post.handle)
         self.handle = Handle(
             *(api, "primitive_desc", f"{create}_primitive_desc_create"),
             *args,
@@ -60,7 +80,11 @@ class Description:
 
 
 def described(
-    api: Api, create: str, *args: Any, avoid: str | None = None
+    api: Api,
+    create: str,
+    *args: Any,
+    avoid: str | None = None,
+    post: PostOps | None = None,
 ) -> Description | None:
     """A description, None if the library has no quick code for it.
 
@@ -68,9 +92,9 @@ def described(
     whose name starts with ``avoid`` is taken only if there is no other.
     """
     try:
-        found = Description(api, create, *args)
+        found = Description(api, create, *args, post=post)
         if avoid is not None and found.implementation.startswith(avoid):
-            other = Description(api, create, *args)
+            other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):
                 return other
     except OneDnnError as error:

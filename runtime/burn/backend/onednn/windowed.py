@@ -6,19 +6,24 @@ is copied first: where layouts are mixed the library has slow code only.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from burn.backend.onednn.api import (
     BIAS,
+    BINARY_ADD,
+    CLIP,
     CONVOLUTION,
     DIFF_DST,
     DIFF_WEIGHTS,
     DIFF_WEIGHTS_MD,
     DST,
     INFERENCE,
+    POST_OPERATION,
+    RELU,
     SRC,
+    SRC_1,
     TRAINING,
     WEIGHTS,
     WEIGHTS_MD,
@@ -39,10 +44,19 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.operands import Arranged
-from burn.backend.onednn.prepared import Description, Operands, Prepared, described
+from burn.backend.onednn.prepared import (
+    Description,
+    Operands,
+    PostOps,
+    Prepared,
+    described,
+)
 from burn.backend.onednn.scratch import Block
 from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
+
+#: What a convolution is followed by in one pass: a name with its numbers.
+After: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -84,32 +98,48 @@ class Slots:
     weight: Grouped
     bias: Array | None
     shape: tuple[int, ...]
+    after: After = ()
+    residual: Array | None = None
 
 
 class Windowed:
     """A convolution, or its transpose, that is ready to run."""
 
-    __slots__ = ("_arranged", "_prepared", "_shape", "_weights")
+    __slots__ = ("_arranged", "_prepared", "_residual", "_shape", "_weights")
 
     def __init__(
-        self, arranged: Arranged, weights: Weights, prepared: Prepared, shape: Any
+        self,
+        arranged: Arranged,
+        weights: Weights,
+        prepared: Prepared,
+        shape: Any,
+        residual: Arranged | None = None,
     ) -> None:
         self._arranged, self._weights = arranged, weights
         self._prepared, self._shape = prepared, shape
+        self._residual = residual
 
     @property
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
-    def run(self, x: Array, weight: Array, bias: Array | None) -> Array:
+    def run(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None = None,
+    ) -> Array:
         """The result, channels-last in memory."""
         x = self._arranged(x)
         out = empty_channels_last(self._shape)
-        places = (address(x), self._weights.place(weight), address(out))
-        if bias is None:
-            self._prepared.run(*places)
-        else:
-            self._prepared.run(*places, address(bias))
+        places = [address(x), self._weights.place(weight), address(out)]
+        if bias is not None:
+            places.append(address(bias))
+        if residual is not None and self._residual is not None:
+            residual = self._residual(residual)
+            places.append(address(residual))
+        self._prepared.run(*places)
         return out
 
 
@@ -170,6 +200,7 @@ def forward(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
         *(source, any_layout(api, view.shape)),
         *(shift, target, *geometry),
+        post=_post_ops(api, slots.after, target),
     )
     if found is None:
         return None
@@ -180,9 +211,27 @@ def forward(
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
+    residual = None
+    if slots.residual is not None:
+        place = slots.after.index(("add",)) + 1
+        operands.append((POST_OPERATION * place | SRC_1, target))
+        residual = Arranged(primitives, slots.residual, channels_last(shape))
     arranged = Arranged(primitives, x, channels_last(x.shape))
     prepared = primitives.prepared(found, operands)
-    return Windowed(arranged, weights, prepared, shape)
+    return Windowed(arranged, weights, prepared, shape, residual)
+
+
+def _post_ops(api: Api, after: After, target: Handle) -> PostOps | None:
+    """What follows in the same pass: ``("relu",)``, ``("clip", low, high)``, a sum."""
+    if not after:
+        return None
+    made = PostOps(api)
+    for name, *numbers in after:
+        if name == "add":
+            made.binary(BINARY_ADD, target)
+        else:
+            made.activation({"relu": RELU, "clip": CLIP}[name], *numbers)
+    return made
 
 
 def _weights(
