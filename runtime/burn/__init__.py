@@ -3,6 +3,7 @@
 ``tensor``, ``from_numpy``     make tensors
 ``ops``                        every operation on them
 ``Cpu``, ``Cuda``, ``Autodiff``  where they live and whether they are differentiated
+``compile``                    functions as plans that are replayed
 ``nn``                         modules and layers
 ``record``                     files of weights
 ``store``                      those of others into modules of your own
@@ -10,6 +11,7 @@
 
 from burn import dtypes, methods, nn, ops, record, store
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
+from burn.backend.onednn import kernels as _kernels
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
     bfloat16,
@@ -39,7 +41,10 @@ from burn.dtypes import (
     uint32,
     uint64,
 )
+from burn.plan import compile
 from burn.tensor import Tensor, from_numpy, tensor
+
+del _kernels  # imported to register kernels
 
 __all__ = [
     "Autodiff",
@@ -53,6 +58,7 @@ __all__ = [
     "Tensor",
     "bfloat16",
     "bool_",
+    "compile",
     "complex128",
     "complex64",
     "dtypes",

@@ -1,8 +1,10 @@
 """The only mutable thing: a box that holds a tensor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from burn.methods import Methods
 
@@ -22,6 +24,34 @@ class Deferred:
     shape: tuple[int, ...]
     dtype: "DType"
     make: "Callable[[], Tensor]"
+
+
+class Reader(Protocol):
+    """Who wants to know which boxes are read and set in its context."""
+
+    def read(self, box: "Box") -> "Tensor":
+        """The tensor that stands for what ``box`` holds."""
+
+    def write(self, box: "Box", value: "Tensor") -> None:
+        """Raise if ``box`` may not be set."""
+
+
+_READER: ContextVar[Reader | None] = ContextVar("burn.reader", default=None)
+# A plain flag in front of the context variable keeps reading fast.
+_readers = 0
+
+
+@contextmanager
+def reading(reader: Reader) -> Iterator[None]:
+    """Ask ``reader`` for the values of boxes in this context."""
+    global _readers
+    token = _READER.set(reader)
+    _readers += 1
+    try:
+        yield
+    finally:
+        _readers -= 1
+        _READER.reset(token)
 
 
 class Box(Methods):
@@ -45,6 +75,14 @@ class Box(Methods):
     @property
     def value(self) -> "Tensor":
         """The tensor held now."""
+        if _readers:
+            reader = _READER.get()
+            if reader is not None:
+                return reader.read(self)
+        return self.held()
+
+    def held(self) -> "Tensor":
+        """:attr:`value`, whoever wants to know of it."""
         held = self._value
         if isinstance(held, Deferred):
             held = self._value = self._hold(held.make())
@@ -70,6 +108,10 @@ class Box(Methods):
                 f"expected {self.dtype}{list(self.shape)}, "
                 f"got {value.dtype}{list(value.shape)}"
             )
+        if _readers:
+            reader = _READER.get()
+            if reader is not None:
+                reader.write(self, value)
         held = self._value
         home = value.backend if isinstance(held, Deferred) else held.backend
         return value.detach().to(home)

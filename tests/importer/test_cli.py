@@ -319,3 +319,16 @@ def test_the_version_is_the_projects_and_needs_no_numpy() -> None:
         capture_output=True,
     ).stdout.decode()
     assert not {"numpy", "onnx", "black", "jinja2"} & set(loaded.split())
+
+
+def test_the_version_tells_what_computes_if_asked_for() -> None:
+    from click.testing import CliRunner
+
+    from burn.backend import engine
+    from burn_import.cli.command import burn_import
+
+    short = CliRunner().invoke(burn_import, ["--version"])
+    long = CliRunner().invoke(burn_import, ["--version", "-v"])
+    assert short.output == f"burn-import, version {VERSION}\n"
+    assert long.output.startswith(short.output)
+    assert f"CPU engine: {engine().name} {engine().version}" in long.output

@@ -37,7 +37,7 @@ class DefaultGroup(click.Group):
     """A group whose command ``import`` need not be written."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {"--version", "--help", *self.commands}
+        own = {"--version", "-v", "--help", *self.commands}
         if args and args[0] not in own:
             args = ["import", *args]
         return super().parse_args(ctx, args)
@@ -48,15 +48,36 @@ class DefaultGroup(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help"]},
 )
-@click.version_option(VERSION, prog_name="burn-import")
+@click.option(
+    "--version", is_flag=True, help="Show the version; with -v, also what computes."
+)
+@click.option("-v", "detailed", is_flag=True, hidden=True)
 @click.pass_context
-def burn_import(ctx: click.Context) -> None:
+def burn_import(ctx: click.Context, version: bool, detailed: bool) -> None:
     """Turn model files into Python modules.
 
     `burn-import MODEL -o OUT.py` is short for `burn-import import MODEL -o OUT.py`.
     """
+    if version:
+        click.echo(f"burn-import, version {VERSION}")
+        if detailed:
+            _show_engine()
+        ctx.exit()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+
+
+def _show_engine() -> None:
+    """Print what computes on the CPU, from where, and why nothing else does."""
+    from burn.backend import engine
+
+    found = engine()
+    runtime = f" ({found.runtime})" if found.runtime else ""
+    click.echo(f"CPU engine: {found.name} {found.version}{runtime}")
+    if found.path:
+        click.echo(f"  {found.path}")
+    for note in found.notes:
+        click.echo(f"  not used: {note}" if found.path else f"  {note}")
 
 
 @burn_import.command("import")

@@ -4,5 +4,15 @@ from burn.backend.autodiff import Autodiff, Gradients
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
 from burn.backend.cuda import Cuda
+from burn.backend.onednn.engine import Engine, engine, numpy_only
 
-__all__ = ["Autodiff", "Backend", "Cpu", "Cuda", "Gradients"]
+__all__ = [
+    "Autodiff",
+    "Backend",
+    "Cpu",
+    "Cuda",
+    "Engine",
+    "Gradients",
+    "engine",
+    "numpy_only",
+]

@@ -1,5 +1,7 @@
 """What the backends that hold real arrays have in common: unwrap, run, wrap."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,16 @@ def _error_state() -> tuple[ContextVar[Any], Any]:
 
 
 _ERRORS, _IGNORED = _error_state()
+
+
+@contextmanager
+def ignoring_errors() -> Iterator[None]:
+    """Let NumPy's kernels give infinities and NaN without a word."""
+    token = _ERRORS.set(_IGNORED)
+    try:
+        yield
+    finally:
+        _ERRORS.reset(token)
 
 
 class ArrayBackend(Backend):

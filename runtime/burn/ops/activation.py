@@ -326,12 +326,15 @@ def _by_erf(grad: Any, x: Any) -> Any:
 @primitive
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """``x``, at least ``low`` and then at most ``high``; None is no bound."""
-    space = namespace(x)
+    space, out = namespace(x), None
     if low is not None:
-        x = np.maximum(x, space.asarray(low, x.dtype))
+        out = np.maximum(x, space.asarray(low, x.dtype))
     if high is not None:
-        x = np.minimum(x, space.asarray(high, x.dtype))
-    return x
+        bound = space.asarray(high, x.dtype)
+        if out is None or not out.ndim or bound.ndim:
+            return np.minimum(x if out is None else out, bound)
+        np.minimum(out, bound, out=out)
+    return x if out is None else out
 
 
 @clip.vjp

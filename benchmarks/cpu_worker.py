@@ -1,0 +1,122 @@
+"""A process that computes one model with one engine, when it is told to.
+
+    python -m benchmarks.cpu_worker ENGINE MODEL CLASS INPUTS THREADS CLOCK
+
+``MODEL`` is a generated module, whose class is ``CLASS``, or an ONNX file. Before
+anything else it says how long importing and the first call took. Every line that comes
+in is a number of seconds to compute for; the answer is a line of JSON: the seconds of
+each call, by a clock on the wall or the processor's (``wall``, ``processor``). At the
+end of its input it says how much memory it had at most.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from time import perf_counter, process_time
+
+STARTED = perf_counter()
+
+from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+CLOCKS = {"wall": perf_counter, "processor": process_time}
+
+
+def ours(path: str, name: str, inputs: list[Any], threads: int) -> Callable[[], Any]:
+    """A call of a generated module."""
+    import importlib.util
+
+    import burn
+
+    spec = importlib.util.spec_from_file_location("model", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model = getattr(module, name).load()
+    tensors = [burn.from_numpy(array) for array in inputs]
+    return lambda: model(*tensors)
+
+
+def onnxruntime(
+    path: str, name: str, inputs: list[Any], threads: int
+) -> Callable[[], Any]:
+    """A call of onnxruntime, with its default optimisations."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options)
+    names = [entry.name for entry in session.get_inputs()]
+    feeds = dict(zip(names, inputs, strict=True))
+    return lambda: session.run(None, feeds)
+
+
+def arrays(results: Any) -> list[Any]:
+    """The results as arrays."""
+    results = results if isinstance(results, tuple | list) else (results,)
+    return [np.asarray(result) for result in results]
+
+
+def compiled(
+    path: str, name: str, inputs: list[Any], threads: int
+) -> Callable[[], Any]:
+    """A call of a generated module that is compiled."""
+    import burn
+
+    call = burn.compile(ours(path, name, inputs, threads))
+    call()
+    return call
+
+
+ENGINES = {
+    "ours": ours,
+    "compiled": compiled,
+    "numpy": ours,
+    "onnxruntime": onnxruntime,
+}
+
+
+def main() -> None:
+    """Answer every line."""
+    engine, path, name, given, threads, clock = sys.argv[1:]
+    with np.load(given) as file:
+        inputs = [file[key] for key in file.files]
+    call = ENGINES[engine](path, name, inputs, int(threads))
+    first = arrays(call())
+    taken = perf_counter() - STARTED
+    with open(f"{given}.{engine}.npz", "wb") as target:
+        np.savez(target, *first)
+    print(json.dumps(taken), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(timed(call, float(line), CLOCKS[clock])), flush=True)
+    print(most_memory(), flush=True)
+
+
+def most_memory() -> int:
+    """The bytes of memory that this process had at most (its parent's do not count)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (peak,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(peak.split()[1]) * 1024
+
+
+def timed(
+    call: Callable[[], Any], seconds: float, clock: Callable[[], float]
+) -> list[float]:
+    """The seconds of calls, one at least; the first of a turn is not counted."""
+    call()
+    times: list[float] = []
+    while sum(times) < seconds:
+        started = clock()
+        call()
+        times.append(clock() - started)
+    return times
+
+
+if __name__ == "__main__":
+    main()

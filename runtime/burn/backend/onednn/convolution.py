@@ -1,0 +1,198 @@
+"""Convolutions, their transposes and the gradients of their weights by oneDNN."""
+
+from typing import Any
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
+from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.engine import Session, current
+from burn.backend.onednn.memory import Array
+from burn.backend.onednn.operands import are_float32, form
+from burn.backend.onednn.windowed import (
+    After,
+    Grouped,
+    Slots,
+    WeightGrad,
+    Windowed,
+    forward,
+    weight_grad,
+)
+from burn.ops.conv import (
+    conv as conv_op,
+    conv_transpose as conv_transpose_op,
+    conv_weight_grad as conv_weight_grad_op,
+)
+from burn.ops.fused import conv_then as conv_then_op
+from burn.ops.window import transposed, windows
+
+_RANKS = (3, 4, 5)
+
+
+@conv_op.on(Cpu)
+def conv(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv` by oneDNN where that pays, by NumPy elsewhere."""
+    session = _session(x, weight, bias)
+    if session is not None:
+        steps = (stride, padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+                return None  # NumPy's kernel says what is wrong
+            wins = windows(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[0], *wins.count)
+            view = Grouped.of_conv(weight, groups)
+            slots = Slots(x, view, bias, shape)
+            return forward(session, primitives, slots, wins, CONVOLUTION)
+
+        key = ("conv", groups, steps, form(x), form(weight), form(bias))
+        found = session.primitives.get(key, make, _work(x, weight))
+        if found is not None:
+            return found.run(x, weight, bias)
+    return conv_op.kernel(
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_then_op.on(Cpu)
+def conv_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
+    session = _session(x, weight, bias) if are_float32(residual) else None
+    if session is not None:
+        steps = (stride, padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            wins = windows(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[0], *wins.count)
+            view = Grouped.of_conv(weight, groups)
+            slots = Slots(x, view, bias, shape, after, residual)
+            return forward(session, primitives, slots, wins, CONVOLUTION)
+
+        forms = (form(x), form(weight), form(bias), form(residual))
+        key = ("conv", groups, steps, after, forms)
+        found = session.primitives.get(key, make, _work(x, weight))
+        if found is not None:
+            return found.run(x, weight, bias, residual)
+    return conv_then_op.kernel(
+        *(x, weight, bias, residual),
+        after=after,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_transpose_op.on(Cpu)
+def conv_transpose(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv_transpose` by oneDNN where that pays, else by NumPy."""
+    session = _session(x, weight, bias)
+    if session is not None:
+        steps = (stride, padding, output_padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+                return None
+            wins = transposed(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
+            view = Grouped.of_transpose(weight, groups)
+            slots = Slots(x, view, bias, shape)
+            return forward(session, primitives, slots, wins, DECONVOLUTION)
+
+        key = ("deconv", groups, steps, form(x), form(weight), form(bias))
+        found = session.primitives.get(key, make, _work(x, weight))
+        if found is not None:
+            return found.run(x, weight, bias)
+    return conv_transpose_op.kernel(
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        output_padding=output_padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_weight_grad_op.on(Cpu)
+def conv_weight_grad(
+    x: Array,
+    grad: Array,
+    *,
+    kernel_size: tuple[int, ...],
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
+    session = _session(x, grad, None)
+    if session is not None:
+        steps = (stride, padding, dilation)
+
+        def make(primitives: Primitives) -> "WeightGrad | None":
+            if x.shape[1] % groups or grad.shape[1] % groups:
+                return None
+            wins = windows(x.shape[2:], kernel_size, *steps)
+            if wins.count != grad.shape[2:] or x.shape[0] != grad.shape[0]:
+                return None
+            return weight_grad(primitives, x, grad, wins, groups)
+
+        key = ("grad", groups, steps, kernel_size, form(x), form(grad))
+        found = session.primitives.get(key, make, _work(x, grad))
+        if found is not None:
+            return found.run(x, grad)
+    return conv_weight_grad_op.kernel(
+        *(x, grad),
+        kernel_size=kernel_size,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
+    """The session if operands are such that it can and should compute."""
+    rank = x.ndim
+    if rank not in _RANKS or other.ndim != rank or not are_float32(x, other, bias):
+        return None
+    return current() if x.size and other.size else None
+
+
+def _work(x: Array, other: Array) -> int:
+    """About how many products: an element meets each weight of its channel once."""
+    work: int = x.size * other.size // x.shape[1]
+    return work

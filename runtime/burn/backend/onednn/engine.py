@@ -1,0 +1,181 @@
+"""The engine of the CPU backend: oneDNN if it can be had, NumPy otherwise.
+
+Kernels ask :func:`current`; nothing is loaded before the first does so. Results do not
+depend on the engine but for rounding.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from burn.backend.onednn.api import Api
+from burn.backend.onednn.cache import Packed, Primitives
+from burn.backend.onednn.library import find_library, keep_memory
+from burn.backend.onednn.memory import addresses_are_read
+
+#: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
+#: there), or nothing for whatever there is.
+VARIABLE = "BURN_ENGINE"
+CHOICES = ("", "numpy", "onednn")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What computes on the CPU, as :func:`engine` answers.
+
+    ``notes`` say why something else was not used.
+    """
+
+    name: str
+    version: str
+    runtime: str = ""
+    path: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The least work that pays the call of a primitive; below it NumPy computes.
+
+    ``products`` (of matrices) and ``vectors`` (those with one row) are multiplications;
+    up to there OpenBLAS computes on one thread. The others are elements of the operand:
+    of ``rows`` that are normalised, of ``costly`` activations and pooling, and of cheap
+    ones. A convolution always pays.
+    """
+
+    products: int = 262_145
+    vectors: int = 460_000
+    rows: int = 1_000
+    costly: int = 4_000
+    cheap: int = 50_000
+
+
+class Session:
+    """A loaded library, with what is kept between calls."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.primitives = Primitives(api)
+        self.packed = Packed(api)
+
+
+class _State:
+    """The choice that was made, once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.session: Session | None = None
+        self.answer: Engine | None = None
+        self.limits = Limits()
+        self.paused = 0
+
+
+_STATE = _State()
+
+
+def current() -> Session | None:
+    """The session to compute with, None where NumPy is the engine.
+
+    Raises:
+        RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
+    """
+    if _STATE.answer is None:
+        _choose()
+    return None if _STATE.paused else _STATE.session
+
+
+def limits() -> Limits:
+    """The least work that oneDNN is used for."""
+    return _STATE.limits
+
+
+def engine() -> Engine:
+    """What computes on the CPU in this process: its name, version and library.
+
+    Raises:
+        RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
+    """
+    if _STATE.answer is None:
+        _choose()
+    answer = _STATE.answer
+    assert answer is not None
+    return _numpy("switched off here") if _STATE.paused else answer
+
+
+@contextmanager
+def numpy_only() -> Iterator[None]:
+    """Let NumPy compute everything meanwhile, in all threads."""
+    _STATE.paused += 1
+    try:
+        yield
+    finally:
+        _STATE.paused -= 1
+
+
+@contextmanager
+def whatever_size() -> Iterator[None]:
+    """Let oneDNN compute whatever it can meanwhile, however small, in all threads."""
+    before = _STATE.limits
+    _STATE.limits = replace(before, **dict.fromkeys(vars(before), 0))
+    try:
+        yield
+    finally:
+        _STATE.limits = before
+
+
+def _choose() -> None:
+    with _STATE.lock:
+        if _STATE.answer is not None:
+            return
+        choice = os.environ.get(VARIABLE, "")
+        if choice not in CHOICES:
+            raise RuntimeError(
+                f"expected {VARIABLE} to be one of {CHOICES}: {choice!r}"
+            )
+        if choice == "numpy":
+            _STATE.answer = _numpy(f"{VARIABLE} is numpy")
+            return
+        notes = _load()
+        if _STATE.session is None:
+            if choice == "onednn":
+                raise RuntimeError(
+                    f"{VARIABLE} is onednn, but there is no usable library: "
+                    + ("; ".join(notes) or "pip install 'burn-import[cpu]'")
+                )
+            _STATE.answer = _numpy(*notes)
+
+
+def _load() -> tuple[str, ...]:
+    """Open a session if possible; what kept others from being used."""
+    found = find_library()
+    library = found.library
+    if library is None:
+        return found.refused
+    if not addresses_are_read():
+        return (*found.refused, "arrays of this Python have another form")
+    keep_memory()
+    _STATE.session = Session(Api(library))
+    _STATE.answer = Engine(
+        *("onednn", library.version, library.runtime, library.path), found.refused
+    )
+    return found.refused
+
+
+def _numpy(*notes: str) -> Engine:
+    import numpy
+
+    return Engine("numpy", numpy.__version__, notes=notes)
+
+
+def _forked() -> None:
+    """OpenMP's threads are not there in a forked process, and it waits for them."""
+    _STATE.lock = threading.Lock()
+    if _STATE.session is not None:
+        _STATE.session = None
+        _STATE.answer = _numpy("this process was forked from one that used oneDNN")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,9 @@
+"""The kernels of oneDNN, registered on their primitives by being imported."""
+
+from burn.backend.onednn import (
+    convolution as convolution,
+    matmul as matmul,
+    normalization as normalization,
+    pointwise as pointwise,
+    pooling as pooling,
+)

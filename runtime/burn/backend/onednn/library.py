@@ -1,0 +1,138 @@
+"""Where oneDNN's shared library is found, and whether it can be used."""
+
+import ctypes
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+#: The environment variable that names a library file, which is then the only one tried.
+PATH_VARIABLE = "BURN_ONEDNN"
+WHEEL = "onednn-cpu-gomp"
+SYSTEM = "libdnnl.so.3"
+# A thread of libgomp waits this many rounds at a barrier before it sleeps. Its own
+# default is so long that a foreign busy process, or OpenBLAS, is in its way.
+SPIN = ("GOMP_SPINCOUNT", "5000")
+RUNTIMES = {0: "none", 1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool"}
+_SYCL = 512
+# Settings of the C library's malloc: the numbers of its parameters, the environment
+# variables by which a user sets them, and values. With its own it returns the memory of
+# large arrays to the system as soon as they go, and gets it back page by page.
+_MALLOC = (
+    (-1, "MALLOC_TRIM_THRESHOLD_", 512 << 20),
+    (-3, "MALLOC_MMAP_THRESHOLD_", 32 << 20),
+)
+
+
+class Version(ctypes.Structure):
+    """What the library says of itself."""
+
+    _fields_ = (
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("patch", ctypes.c_int),
+        ("hash", ctypes.c_char_p),
+        ("cpu_runtime", ctypes.c_uint),
+        ("gpu_runtime", ctypes.c_uint),
+    )
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded oneDNN: ``calls`` releases Python's lock in every call, ``quick`` not.
+
+    ``quick`` is for functions that take less time than giving the lock away.
+    """
+
+    path: str
+    version: str
+    runtime: str
+    calls: ctypes.CDLL
+    quick: ctypes.PyDLL
+
+
+@dataclass(frozen=True)
+class Found:
+    """The library to use, None if there is none, and why candidates were not used."""
+
+    library: Library | None
+    refused: tuple[str, ...]
+
+
+def find_library() -> Found:
+    """The first usable library, of at least version 3 and not built for SYCL.
+
+    The candidates are the file that :data:`PATH_VARIABLE` names and no other, else the
+    wheel ``onednn-cpu-gomp``, else the system's ``libdnnl.so.3``.
+    """
+    os.environ.setdefault(*SPIN)
+    refused: list[str] = []
+    for path in _candidates():
+        try:
+            return Found(opened(path), tuple(refused))
+        except (OSError, AttributeError) as error:
+            refused.append(f"{path}: {error}")
+    return Found(None, tuple(refused))
+
+
+def keep_memory() -> None:
+    """Let malloc keep what arrays leave, for the arrays of the next call.
+
+    Without this a quarter of the time of a network of many small layers goes into fresh
+    pages. Does nothing where the C library has no such settings or the user chose.
+    """
+    try:
+        choose = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return
+    if not any(variable in os.environ for _, variable, _ in _MALLOC):
+        for parameter, _, value in _MALLOC:
+            choose(parameter, value)
+
+
+def _candidates() -> Iterator[str]:
+    given = os.environ.get(PATH_VARIABLE)
+    if given:
+        yield given
+        return
+    yield from _of_wheel()
+    if sys.platform == "linux":
+        yield SYSTEM
+
+
+def _of_wheel() -> Iterator[str]:
+    """The library that the wheel installed, which is not on the loader's path."""
+    from importlib import metadata
+
+    try:
+        files = metadata.files(WHEEL) or []
+    except metadata.PackageNotFoundError:
+        return
+    for file in files:
+        if file.name == SYSTEM:
+            path = Path(str(file.locate()))
+            if path.exists():
+                yield str(path.resolve())
+
+
+def opened(path: str) -> Library:
+    """The library in ``path``.
+
+    Raises:
+        OSError: it is no library, or one that cannot be used.
+        AttributeError: it is not oneDNN.
+    """
+    calls = ctypes.CDLL(path)
+    calls.dnnl_version.restype = ctypes.POINTER(Version)
+    found = calls.dnnl_version().contents
+    version = f"{found.major}.{found.minor}.{found.patch}"
+    if found.major != 3:
+        raise OSError(f"expected version 3 of oneDNN, got {version}")
+    if found.cpu_runtime == _SYCL:
+        raise OSError(
+            f"oneDNN {version} is built for SYCL, whose calls are too slow one by one; "
+            f"expected a build with OpenMP"
+        )
+    runtime = RUNTIMES.get(found.cpu_runtime, f"runtime {found.cpu_runtime}")
+    return Library(path, version, runtime, calls, ctypes.PyDLL(path))

@@ -1,0 +1,218 @@
+"""Products of matrices by oneDNN: ``matmul`` and ``linear``.
+
+Operands are read where they are, transposed or not, by their strides. All products that
+OpenBLAS would share among its threads are computed here: two libraries whose threads
+wait for work on the same cores are in each other's way.
+"""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
+from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.engine import Session, current, limits
+from burn.backend.onednn.memory import (
+    Array,
+    address,
+    any_layout,
+    is_dense,
+    of_array,
+    row_major,
+    strided,
+)
+from burn.backend.onednn.operands import FLOAT32, are_float32, form
+from burn.backend.onednn.prepared import Operands, Prepared, described
+from burn.backend.onednn.weights import Weights
+from burn.ops.matmul import linear as linear_op, matmul as matmul_op
+
+# The code for matrices is slow on one row.
+_FOR_MATRICES = "brg"
+
+
+@matmul_op.on(Cpu)
+def matmul(x: Array, y: Array) -> Array:
+    """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
+    if getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_float32(x, y):
+        rows = x.size // x.shape[-1] if x.size else 0
+        work = max(rows, prod(y.shape[:-2]) * x.shape[-2]) * x.shape[-1] * y.shape[-1]
+        session = _session(work, min(x.shape[-2] if y.ndim > 2 else rows, y.shape[-1]))
+        if session is not None and x.shape[-1] == y.shape[-2] and y.size:
+            out = _matmul(session, x, y, work)
+            if out is not None:
+                return out
+    return matmul_op.kernel(x, y)
+
+
+@linear_op.on(Cpu)
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """:func:`burn.ops.linear` by oneDNN where that pays, by NumPy elsewhere."""
+    if are_float32(x, weight, bias) and x.size and x.ndim and weight.ndim == 2:
+        width = x.shape[-1]
+        count = x.size // width
+        work = count * weight.size
+        session = _session(work, min(count, len(weight)))
+        if session is not None and width == weight.shape[1]:
+            rows = x if x.ndim == 2 else x.reshape(count, width)
+            out = _product(session, rows, weight.T, weight, bias, work)
+            if out is not None:
+                return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(weight))
+    return linear_op.kernel(x, weight, bias)
+
+
+def _session(work: int, least: int) -> Session | None:
+    """The session if a product of ``work`` and ``least`` rows or columns pays."""
+    limit = limits()
+    if work < (limit.products if least > 1 else limit.vectors):
+        return None
+    return current()
+
+
+def _matmul(session: Session, x: Array, y: Array, work: int) -> Array | None:
+    if y.ndim == 2:
+        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+        out = _product(session, rows, y, y, None, work)
+        return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
+    rank = max(x.ndim, y.ndim)
+    left, right = (
+        array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, y)
+    )
+    return _product(session, left, right, None, None, work)
+
+
+def _product(
+    session: Session,
+    x: Array,
+    y: Array,
+    owner: Array | None,
+    bias: Array | None,
+    work: int,
+) -> Array | None:
+    """``x @ y + bias``, None where oneDNN has nothing for it.
+
+    ``owner`` is the array that ``y`` is a view of, if it may be a parameter: from the
+    second time on it is taken packed.
+    """
+    pack = owner is not None and x.shape[-2] > 1 and session.packed.seen(owner)
+
+    def make(primitives: Primitives) -> "_Product | None":
+        return _prepare(session, primitives, x, y, bias, pack)
+
+    key = ("matmul", form(x), form(y), form(bias), pack)
+    found: _Product | None = session.primitives.get(key, make, work)
+    return None if found is None else found.run(x, y, owner, bias)
+
+
+class _Product:
+    """A product of matrices that is ready to run."""
+
+    __slots__ = ("_copies", "_prepared", "_shape", "_weights")
+
+    def __init__(
+        self, prepared: Prepared, shape: Any, weights: Weights | None, copies: Any
+    ) -> None:
+        self._prepared, self._shape = prepared, shape
+        self._weights, self._copies = weights, copies
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, x: Array, y: Array, owner: Array | None, bias: Array | None) -> Array:
+        """The result, row-major."""
+        if self._copies[0]:
+            x = np.ascontiguousarray(x)
+        if self._weights is None or owner is None:
+            if self._copies[1]:
+                y = np.ascontiguousarray(y)
+            place = address(y)
+        else:
+            place = self._weights.place(owner)
+        out: Array = np.empty(self._shape, FLOAT32)
+        if bias is None:
+            self._prepared.run(address(x), place, address(out))
+        else:
+            self._prepared.run(address(x), place, address(out), address(bias))
+        return out
+
+
+def _prepare(
+    session: Session,
+    primitives: Primitives,
+    x: Array,
+    y: Array,
+    bias: Array | None,
+    pack: bool,
+) -> _Product | None:
+    try:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        return None  # NumPy's kernel says what is wrong
+    if bias is not None and (bias.shape != y.shape[-1:] or not is_dense(bias)):
+        return None
+    shape = (*batch, x.shape[-2], y.shape[-1])
+    copies = (not _readable(x), not _readable(y))
+    pack = pack and not copies[1]
+    for again in (False, True):
+        if again:
+            copies = (True, copies[1] if pack else True)
+        made = _attempt(session, primitives, (x, y, bias), shape, copies, pack)
+        if made is not None:
+            return made
+    return None
+
+
+def _attempt(
+    session: Session,
+    primitives: Primitives,
+    given: tuple[Array, Array, Array | None],
+    shape: tuple[int, ...],
+    copies: tuple[bool, bool],
+    pack: bool,
+) -> _Product | None:
+    api, (x, y, bias) = primitives.api, given
+    left, right = (
+        (
+            strided(api, array.shape, row_major(array.shape))
+            if copied
+            else of_array(api, array.shape, array.strides)
+        )
+        for array, copied in ((x, copies[0]), (y, copies[1]))
+    )
+    out = strided(api, shape, row_major(shape))
+    shift = None
+    if bias is not None:
+        wide = (*(1 for _ in shape[1:]), bias.size)
+        shift = strided(api, wide, row_major(wide))
+    one = 1 in (x.shape[-2], y.shape[-1])
+    found = described(
+        *(api, "matmul", api.engine, left),
+        *(any_layout(api, y.shape) if pack else right, shift, out),
+        avoid=_FOR_MATRICES if one else None,
+    )
+    if found is None:
+        return None
+    weights = None
+    if pack:
+        view = (y.shape, y.strides)
+        weights = Weights(primitives, session.packed, right, view, found, WEIGHTS_MD)
+    operands: Operands = [(SRC, left), (WEIGHTS, found.lent(WEIGHTS_MD)), (DST, out)]
+    if shift is not None:
+        operands.append((BIAS, shift))
+    return _Product(primitives.prepared(found, operands), shape, weights, copies)
+
+
+def _readable(array: Array) -> bool:
+    """Whether the strides of ``array`` are such that oneDNN reads it as matrices."""
+    if any(
+        step <= 0 and extent > 1
+        for step, extent in zip(array.strides, array.shape, strict=True)
+    ):
+        return False
+    steps, extents = array.strides[-2:], array.shape[-2:]
+    return any(
+        steps[i] == FLOAT32.itemsize and steps[1 - i] >= extents[i] * FLOAT32.itemsize
+        for i in (0, 1)
+    )

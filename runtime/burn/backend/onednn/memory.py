@@ -1,0 +1,105 @@
+"""Descriptors of memory: what an array is to oneDNN."""
+
+import ctypes
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from burn.backend.onednn.api import ANY_LAYOUT, FLOAT32, Api, dims
+
+#: An array of NumPy.
+Array: TypeAlias = Annotated[Any, "array"]
+
+# Where an array object keeps the address of its elements: its first field. Asking the
+# array itself takes ten times as long as everything else that is done for an operand.
+_FIRST_FIELD = object.__basicsize__
+_BYTES = 4
+
+
+class Handle:
+    """Owns one of oneDNN's handles: it is destroyed together with this object.
+
+    Functions take the object itself, so that it is alive as long as they run. Pointers
+    that oneDNN lends out of a handle are good while this object is.
+    """
+
+    __slots__ = ("_as_parameter_", "_destroy", "value")
+
+    def __init__(self, api: Api, kind: str, create: str, *args: Any) -> None:
+        self.value = self._as_parameter_ = api.create(create, *args)
+        self._destroy = getattr(api, f"destroy_{kind}")
+
+    def __del__(self) -> None:
+        # A handle that could not be created has nothing to destroy.
+        if hasattr(self, "_destroy"):
+            self._destroy(self.value)
+
+
+def strided(api: Api, shape: tuple[int, ...], strides: tuple[int, ...]) -> Handle:
+    """The descriptor of a float32 array of ``shape`` with ``strides`` in elements."""
+    where = (len(shape), dims(shape), FLOAT32, dims(strides))
+    return Handle(api, "memory_desc", "memory_desc_create_with_strides", *where)
+
+
+def of_array(api: Api, shape: tuple[int, ...], strides: tuple[int, ...]) -> Handle:
+    """The descriptor of a float32 array of ``shape`` with NumPy's ``strides``."""
+    return strided(api, shape, tuple(step // _BYTES for step in strides))
+
+
+def any_layout(api: Api, shape: tuple[int, ...]) -> Handle:
+    """The descriptor of a float32 array whose layout the primitive may choose."""
+    where = (len(shape), dims(shape), FLOAT32, ANY_LAYOUT)
+    return Handle(api, "memory_desc", "memory_desc_create_with_tag", *where)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides in elements of an array of ``shape`` without gaps."""
+    return ordered(shape, tuple(range(len(shape))))
+
+
+def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of [N, C, *size] in elements when channels are side by side."""
+    return ordered(shape, (0, *range(2, len(shape)), 1))
+
+
+def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides in elements when the axes of ``shape`` are in memory by ``order``."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def empty_channels_last(shape: tuple[int, ...]) -> Array:
+    """New memory for float32 [N, C, *size] whose channels are side by side."""
+    rank = len(shape)
+    memory = np.empty((shape[0], *shape[2:], shape[1]), np.float32)
+    return memory.transpose(0, rank - 1, *range(1, rank - 1))
+
+
+def is_dense(array: Any) -> bool:
+    """Whether a float32 array has no gaps, no repetitions, and no axis backwards."""
+    step = _BYTES
+    places = sorted(
+        (stride, extent)
+        for stride, extent in zip(array.strides, array.shape, strict=True)
+        if extent > 1
+    )
+    for stride, extent in places:
+        if stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def address(array: Array) -> int:
+    """Where the elements of ``array`` start."""
+    place = ctypes.c_void_p.from_address(id(array) + _FIRST_FIELD)
+    return place.value or 0
+
+
+def addresses_are_read() -> bool:
+    """Whether :func:`address` is right in this Python and this NumPy."""
+    array = np.empty(3, np.float32)
+    return address(array) == array.ctypes.data

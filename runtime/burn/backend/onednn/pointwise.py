@@ -1,0 +1,148 @@
+"""Activations by oneDNN, where it gives NumPy's result at infinities and NaN as well.
+
+It does not for ``relu`` and ``clip``, which turn NaN into a number; those stay NumPy's.
+Others answer NaN at an infinity, where the limit is due: NumPy computes those again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.api import (
+    DST,
+    GELU_ERF,
+    GELU_TANH,
+    HARD_SWISH,
+    INFERENCE,
+    LOGISTIC,
+    MISH,
+    RELU,
+    SRC,
+    SWISH,
+    TANH,
+)
+from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.engine import current, limits
+from burn.backend.onednn.memory import Array, address, is_dense, strided
+from burn.backend.onednn.operands import FLOAT32
+from burn.backend.onednn.prepared import Prepared, described
+from burn.ops import activation
+from burn.primitive import Primitive
+
+# An element of an activation takes as long as that many multiplications.
+_EACH = 16
+_GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
+
+
+@activation.tanh.on(Cpu)
+def tanh(x: Array) -> Array:
+    """:func:`burn.ops.tanh` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, TANH)
+    return activation.tanh.kernel(x) if out is None else out
+
+
+@activation.sigmoid.on(Cpu)
+def sigmoid(x: Array) -> Array:
+    """:func:`burn.ops.sigmoid` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, LOGISTIC)
+    return activation.sigmoid.kernel(x) if out is None else out
+
+
+@activation.leaky_relu.on(Cpu)
+def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
+    """:func:`burn.ops.leaky_relu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = None
+    if alpha != 0:  # without a slope NaN would become 0, and minus infinity NaN
+        out = _activated(x, limits().costly, RELU, alpha)
+    return activation.leaky_relu.kernel(x, alpha=alpha) if out is None else out
+
+
+@activation.gelu.on(Cpu)
+def gelu(x: Array, *, approximate: Any = "none") -> Array:
+    """:func:`burn.ops.gelu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().costly, _GELU[approximate])
+    if out is None or _has_nan(out):
+        return activation.gelu.kernel(x, approximate=approximate)
+    return out
+
+
+@activation.silu.on(Cpu)
+def silu(x: Array) -> Array:
+    """:func:`burn.ops.silu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, SWISH, 1.0)
+    return activation.silu.kernel(x) if out is None or _has_nan(out) else out
+
+
+def _with_limits_at_infinity(
+    op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
+) -> Callable[[Array], Array]:
+    """The kernel of an activation that oneDNN has no limit of at infinities."""
+
+    def kernel(x: Array) -> Array:
+        out = _activated(x, limits().costly, kind, alpha, beta)
+        return op.kernel(x) if out is None or _has_nan(out) else out
+
+    op.on(Cpu)(kernel)
+    return kernel
+
+
+mish = _with_limits_at_infinity(activation.mish, MISH)
+hard_swish = _with_limits_at_infinity(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
+
+
+def _has_nan(out: Array) -> bool:
+    """Whether one element is NaN: the least of them is, then."""
+    return bool(np.isnan(np.min(out)))
+
+
+def _activated(
+    x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
+) -> Array | None:
+    """The activation of ``x`` in its memory order; None where NumPy should do it."""
+    if x.dtype != FLOAT32 or x.size < least or not x.size:
+        return None
+    session = current()
+    if session is None or not is_dense(x):
+        return None
+
+    def make(primitives: Primitives) -> "_Flat | None":
+        return _prepare(primitives, x.size, kind, alpha, beta)
+
+    key = ("pointwise", x.size, kind, alpha, beta)
+    found: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if found is None else found.run(x)
+
+
+class _Flat:
+    """An activation of so many elements, in whatever order they are in memory."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, x: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = np.empty_like(x)
+        self._prepared.run(address(x), address(out))
+        return out
+
+
+def _prepare(
+    primitives: Primitives, size: int, kind: int, alpha: float, beta: float
+) -> _Flat | None:
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    found = described(
+        *(api, "eltwise_forward", api.engine, INFERENCE, kind),
+        *(line, line, alpha, beta),
+    )
+    if found is None:
+        return None
+    return _Flat(primitives.prepared(found, [(SRC, line), (DST, line)]))

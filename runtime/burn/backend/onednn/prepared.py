@@ -1,0 +1,169 @@
+"""Primitives that are ready to run: code, memory objects and the list of arguments."""
+
+from typing import Any, TypeAlias
+
+from burn.backend.onednn.api import (
+    LAST_IMPLEMENTATION,
+    NOT_OFFERED,
+    SCRATCHPAD,
+    SCRATCHPAD_MD,
+    USER_SCRATCHPAD,
+    Api,
+    ExecArg,
+    OneDnnError,
+)
+from burn.backend.onednn.memory import Handle
+from burn.backend.onednn.scratch import Scratch
+
+#: A handle of our own, or the pointer that oneDNN lends.
+Descriptor: TypeAlias = Handle | int
+#: The kinds of arguments in the order of their addresses, and what memory each is.
+Operands: TypeAlias = list[tuple[int, Descriptor]]
+
+
+class PostOps:
+    """What is done to each element of a result before it is written."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.handle = Handle(api, "post_ops", "post_ops_create")
+
+    def activation(self, kind: int, alpha: float = 0.0, beta: float = 0.0) -> None:
+        """Append an activation."""
+        self._api.call("post_ops_append_eltwise", self.handle, kind, alpha, beta)
+
+    def binary(self, kind: int, operand: Descriptor) -> None:
+        """Append an operation with another operand."""
+        self._api.call("post_ops_append_binary", self.handle, kind, operand)
+
+
+class Description:
+    """What a primitive is to do, and how the library would do it.
+
+    ``create`` is the function that makes it, without its suffix; ``args`` are what it
+    takes between the engine and the attributes.
+    """
+
+    __slots__ = ("_attributes", "api", "handle", "implementation")
+
+    def __init__(
+        self, api: Api, create: str, *args: Any, post: PostOps | None = None
+    ) -> None:
+        self.api = api
+        self._attributes = Handle(api, "primitive_attr", "primitive_attr_create")
+        attributes = self._attributes
+        api.call("primitive_attr_set_scratchpad_mode", attributes, USER_SCRATCHPAD)
+        if post is not None:
+            api.call("primitive_attr_set_post_ops", attributes, post.handle)
+        self.handle = Handle(
+            *(api, "primitive_desc", f"{create}_primitive_desc_create"),
+            *args,
+            attributes,
+        )
+        self.implementation = api.name_of(self.handle)
+
+    def next(self) -> bool:
+        """Stand for the next implementation; False if there is none."""
+        try:
+            self.api.call("primitive_desc_next_impl", self.handle)
+        except OneDnnError as error:
+            if error.status != LAST_IMPLEMENTATION:
+                raise
+            return False
+        self.implementation = self.api.name_of(self.handle)
+        return True
+
+    def lent(self, which: int) -> int:
+        """A memory descriptor, which lives as long as this does."""
+        lent: int = self.api.query_md(self.handle, which, 0)
+        return lent
+
+
+def described(
+    api: Api,
+    create: str,
+    *args: Any,
+    avoid: str | None = None,
+    post: PostOps | None = None,
+) -> Description | None:
+    """A description, None if the library has no quick code for it.
+
+    What it calls ``ref`` is written to be read: it is slower than NumPy by far. Code
+    whose name starts with ``avoid`` is taken only if there is no other.
+    """
+    try:
+        found = Description(api, create, *args, post=post)
+        if avoid is not None and found.implementation.startswith(avoid):
+            other = Description(api, create, *args, post=post)
+            if other.next() and not other.implementation.startswith("ref"):
+                return other
+    except OneDnnError as error:
+        if error.status in NOT_OFFERED:
+            return None
+        raise
+    return None if found.implementation.startswith("ref") else found
+
+
+class Prepared:
+    """A primitive that runs on the addresses it is given. Of one thread alone.
+
+    The addresses are those of ``operands``, in their order. ``alone`` has it run on the
+    calling thread, as it should be when it was described: for little work waking the
+    others takes longer than the work.
+    """
+
+    __slots__ = (
+        *("_alone", "_args", "_count", "_execute", "_owned", "_places", "_point"),
+        *("_primitive", "_stream", "_threads", "description"),
+    )
+
+    def __init__(
+        self,
+        description: Description,
+        operands: Operands,
+        scratch: Scratch,
+        alone: bool = False,
+    ) -> None:
+        api = description.api
+        self.description = description
+        primitive = Handle(api, "primitive", "primitive_create", description.handle)
+        memories = [
+            Handle(api, "memory", "memory_create", descriptor, api.engine, None)
+            for _, descriptor in operands
+        ]
+        self._places = tuple(memory.value for memory in memories)
+        kinds = [kind for kind, _ in operands]
+        size = api.size_of(description.lent(SCRATCHPAD_MD))
+        if size:
+            memories.append(scratch.memory(description.lent(SCRATCHPAD_MD), size))
+            kinds.append(SCRATCHPAD)
+        self._owned, self._primitive = (primitive, memories), primitive.value
+        self._count = len(kinds)
+        self._args = (ExecArg * len(kinds))(
+            *(
+                ExecArg(kind, memory.value)
+                for kind, memory in zip(kinds, memories, strict=True)
+            )
+        )
+        self._execute, self._point = api.execute, api.point
+        self._stream = api.stream
+        self._alone = api.set_threads if alone else None
+        self._threads = api.threads
+
+    def run(self, *addresses: int) -> None:
+        """Compute on the operands that start at ``addresses``.
+
+        Raises:
+            OneDnnError: it fails.
+        """
+        point = self._point
+        for memory, address in zip(self._places, addresses, strict=True):
+            point(memory, address)
+        alone = self._alone
+        if alone is not None:
+            alone(1)
+        status = self._execute(self._primitive, self._stream, self._count, self._args)
+        if alone is not None:
+            alone(self._threads)
+        if status:
+            raise OneDnnError("primitive_execute", status)

@@ -1,0 +1,48 @@
+"""Operands in layouts of a primitive's own choice."""
+
+from burn.backend.onednn.api import ANY_LAYOUT as ANY_LAYOUT
+from burn.backend.onednn.cache import Packed, Primitives
+from burn.backend.onednn.memory import Array, Handle, address
+from burn.backend.onednn.prepared import Description
+from burn.backend.onednn.scratch import Block
+
+
+class Weights:
+    """How the weights of a primitive get from their array into the wanted layout.
+
+    ``given`` describes the array, ``which`` asks ``description`` for what it wants.
+    """
+
+    __slots__ = ("_given", "_key", "_packed", "_reorder", "_size")
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        packed: Packed,
+        given: Handle,
+        view: tuple[object, ...],
+        description: Description,
+        which: int,
+    ) -> None:
+        api = primitives.api
+        wanted = description.lent(which)
+        self._given, self._packed = given, packed
+        self._size = api.size_of(wanted)
+        self._reorder = None
+        if not api.same(given, wanted):
+            self._reorder = primitives.reorder(given, wanted)
+            assert self._reorder is not None
+        # One array is read in different ways, by a convolution and by its transpose.
+        self._key = (packed.layout(description, which), view)
+
+    def place(self, array: Array) -> int:
+        """The address of ``array`` in the wanted layout."""
+        if self._reorder is None:
+            return address(array)
+        return self._packed.get(array, self._key, self._pack)
+
+    def _pack(self, array: Array) -> Block:
+        assert self._reorder is not None
+        block = Block(self._size)
+        self._reorder.run(address(array), block.address)
+        return block

@@ -1,0 +1,198 @@
+"""``burn.compile``: a function that is recorded once for each kind of arguments."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.backend.cpu import Cpu
+from burn.plan.fusion import fused
+from burn.plan.nested import is_named, mapped
+from burn.plan.recorder import Recorder, UnplannableError, Value
+from burn.plan.replay import Bound, NotFiniteError, UnforeseenError, is_finite
+from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
+from burn.primitive import RECORDER
+from burn.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: How many plans a function keeps; the one that was not used for longest goes.
+PLANS = 8
+#: How many recordings a plan is made of before the function runs as it is.
+RECORDINGS = 16
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def compile(function: Callable[P, R]) -> "Compiled[P, R]":
+    """``function``, or a module, as a plan that is replayed without Python's detours.
+
+    The first call for each combination of shapes, dtypes and plain arguments runs the
+    function and records its primitives; later ones replay them. Parameters are read
+    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
+    of the plan; everything else that it reads (attributes, globals) is read at the
+    recording. Results are those of ``function``.
+
+    A function that sets boxes or records gradients has no plan yet and runs as it is;
+    :attr:`Compiled.notes` say why.
+    """
+    return Compiled(function)
+
+
+class _Plan:
+    """What was recorded for one kind of arguments, on one device."""
+
+    def __init__(self, device: ArrayBackend) -> None:
+        self.device = device
+        self.root = Segment()
+        self.bound: Bound | None = None
+        self.quick: Bound | None = None
+        self.places = 0
+        self.recordings = 0
+        self.lock = threading.Lock()
+        self.refused: str | None = None
+
+    def run(self, inputs: list[Tensor]) -> Any:
+        """The result of a replay.
+
+        Raises:
+            UnforeseenError: this call is as none that was recorded.
+        """
+        bound, quick = self.bound, self.quick
+        assert bound is not None
+        values: list[Any] = [self.device.import_tensor(tensor) for tensor in inputs]
+        if quick is not None:
+            with ignoring_errors():
+                finite = all(map(is_finite, values))
+            if finite:
+                try:
+                    return quick.run(values + [None] * (self.places - len(values)))
+                except NotFiniteError:
+                    pass  # the plan without fusion is right for all numbers
+        return bound.run(values + [None] * (self.places - len(values)))
+
+    def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
+        """Run the function, and add what it does to the plan.
+
+        Raises:
+            UnplannableError: it does what no plan can.
+        """
+        recorder = Recorder(self.device)
+        with recorder.active():
+            places = iter([recorder.new(tensor) for tensor in inputs])
+            given, named = mapped(
+                lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
+            )
+            result = function(*given, **named)
+        slots = _slots(result, recorder)
+        with self.lock:
+            self.recordings += 1
+            grow(self.root, recorder.events, slots)
+            self.places = max(self.places, recorder.count)
+            quick = fused(self.root) if self.device is Cpu() else self.root
+            if quick is not self.root:
+                self.quick = Bound(quick, self.device, finite=True)
+            self.bound = Bound(self.root, self.device)
+        return mapped(_plain, result)
+
+
+class Compiled(Generic[P, R]):
+    """A function with its plans. Threads may call it at the same time."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.function = function
+        self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def notes(self) -> list[str]:
+        """Why some kinds of arguments have no plan."""
+        return [plan.refused for plan in list(self._plans.values()) if plan.refused]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if RECORDER.get() is not None:
+            return self.function(*args, **kwargs)  # a part of somebody else's plan
+        inputs: list[Tensor] = []
+        key = _key((args, kwargs), inputs)
+        plan = None if key is None else self._plan(key, inputs)
+        if plan is None or plan.refused is not None:
+            return self.function(*args, **kwargs)
+        if plan.bound is not None:
+            try:
+                result: R = plan.run(inputs)
+                return result
+            except UnforeseenError as error:
+                if plan.recordings >= RECORDINGS:
+                    plan.refused = f"{error}, after {RECORDINGS} recordings"
+            except (ValueError, TypeError, IndexError):
+                return self.function(*args, **kwargs)  # which says what is wrong
+        if plan.refused is None:
+            try:
+                recorded: R = plan.record(self.function, (args, kwargs), inputs)
+                return recorded
+            except (UnplannableError, UnrepeatableError) as error:
+                plan.refused = str(error)
+        return self.function(*args, **kwargs)
+
+    def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Plan | None:
+        devices = {tensor.backend for tensor in inputs if tensor.backend.level > 0}
+        device = devices.pop() if devices else Cpu()
+        if devices or not isinstance(device, ArrayBackend):
+            return None
+        with self._lock:
+            plan = self._plans.get((key, device))
+            if plan is None:
+                plan = self._plans[key, device] = _Plan(device)
+                if len(self._plans) > PLANS:
+                    self._plans.popitem(last=False)
+            self._plans.move_to_end((key, device))
+        return plan
+
+
+def _key(value: Any, inputs: list[Tensor]) -> Hashable:
+    """What a plan depends on of arguments, whose tensors are added to ``inputs``.
+
+    None if there is something else among them.
+    """
+    kind = type(value)
+    if kind is Tensor:
+        inputs.append(value)
+        return (value.shape, value.dtype)
+    if kind in _PLAIN:
+        return (kind, value)
+    names: tuple[Any, ...] = ()
+    if kind is dict:
+        names, value = tuple(value), value.values()
+    elif kind is not list and kind is not tuple and not is_named(kind):
+        return None
+    parts = [_key(item, inputs) for item in value]
+    found: tuple[Any, ...] = (kind, names, *parts)
+    return None if None in parts else found
+
+
+def _slots(result: Any, recorder: Recorder) -> Any:
+    """``result`` with slots for what the recorder computed.
+
+    Raises:
+        UnplannableError: there is something in it that may hide a tensor.
+    """
+
+    def slot(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            if type(leaf.data) is Value:
+                return Slot(leaf.data.place)
+            if leaf.backend is recorder.device or leaf.backend.level == 0:
+                return leaf
+        elif type(leaf) in _PLAIN:
+            return leaf
+        raise UnplannableError(f"the result has {leaf!r} in it")
+
+    return mapped(slot, result)
+
+
+def _plain(leaf: Any) -> Any:
+    """``leaf`` of a result, on the device if it is on the recorder."""
+    if type(leaf) is Tensor and type(leaf.data) is Value:
+        return leaf.data.tensor
+    return leaf

@@ -1,0 +1,176 @@
+"""The backend that notes every call while a function runs on a device."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from burn.backend.base import Backend, map_structure
+from burn.box import Box, reading
+from burn.plan.tree import Event, Guard, Read, Slot, Step
+from burn.primitive import Primitive, recording
+from burn.tensor import Tensor
+
+#: The most elements of a value that a plan branches on.
+MOST = 64
+
+
+class UnplannableError(Exception):
+    """What a function does has no place in a plan; it runs as it is."""
+
+
+class Value:
+    """The data of a tensor of the recorder: its place, and what it is this time."""
+
+    __slots__ = ("place", "tensor")
+
+    def __init__(self, place: int, tensor: Tensor) -> None:
+        self.place, self.tensor = place, tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.tensor.dtype
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise UnplannableError("memory is handed to another library")
+
+    __dlpack_device__ = __dlpack__
+
+
+class Recorder(Backend):
+    """Runs every call on ``device`` and notes those that depend on what changes.
+
+    That are the inputs, and the boxes that were read. What is computed from constants
+    alone is a constant.
+    """
+
+    level = 2
+
+    def __init__(self, device: Backend) -> None:
+        self.device = device
+        self.events: list[Event] = []
+        self._values: dict[Box, Tensor] = {}
+        self.count = 0
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Note what happens meanwhile, in this context."""
+        with recording(self), reading(self):
+            yield
+
+    def new(self, tensor: Tensor) -> Tensor:
+        """A tensor of the recorder for a value with a place of its own."""
+        self.count += 1
+        return Tensor(Value(self.count - 1, tensor), self)
+
+    def read(self, box: Box) -> Tensor:
+        """What ``box`` holds, with a place in the plan.
+
+        Raises:
+            UnplannableError: it is not on the device.
+        """
+        known = self._values.get(box)
+        if known is None:
+            held = box.held()
+            if held.backend is not self.device:
+                raise UnplannableError(f"{box!r} is on {held.backend}")
+            known = self._values[box] = self.new(held)
+            self.events.append(Read(box, known.data.place))
+        return known
+
+    def write(self, box: Box, value: Tensor) -> None:
+        """Refuse: plans do not change boxes.
+
+        Raises:
+            UnplannableError: always.
+        """
+        raise UnplannableError(f"{box!r} is set")
+
+    def call(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+    ) -> Any:
+        seen: list[Value] = []
+        plain = tuple(
+            map_structure(lambda arg: self._plain(arg, seen), a) for a in args
+        )
+        if not seen:
+            return self._constant(primitive, plain, static)
+        result = self.device.call(primitive, plain, static)
+        if primitive.host:
+            return result
+        several = isinstance(result, tuple)
+        found = tuple(self.new(item) for item in (result if several else (result,)))
+        slots = tuple(map_structure(_slot, arg) for arg in map(self._named, args))
+        self.events.append(
+            Step(
+                *(primitive, slots, static),
+                outputs=tuple(tensor.data.place for tensor in found),
+                shapes=tuple(tensor.shape for tensor in found),
+                dtypes=tuple(tensor.dtype for tensor in found),
+            )
+        )
+        return found if several else found[0]
+
+    def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
+        raise UnplannableError("a tensor is made on the recorder")
+
+    def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
+        """The value this time; the plan branches on it.
+
+        Raises:
+            UnplannableError: it is too large to branch on.
+        """
+        array: np.ndarray[Any, Any] = data.tensor.numpy()
+        if array.size > MOST or array.dtype == object:
+            raise UnplannableError(
+                f"{array.dtype}{list(array.shape)} is read on the host"
+            )
+        self.events.append(Guard(data.place, array.tobytes()))
+        return array
+
+    def _named(self, arg: Any) -> Any:
+        """``arg`` with tensors of the recorder for boxes."""
+        return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
+
+    def _plain(self, arg: Any, seen: list[Value]) -> Any:
+        """``arg`` for the device; values of the recorder are added to ``seen``."""
+        if isinstance(arg, Box):
+            arg = self.read(arg)
+        if type(arg) is not Tensor:
+            return arg
+        if arg.backend is self:
+            seen.append(arg.data)
+            return arg.data.tensor
+        if arg.backend is not self.device and arg.backend.level != 0:
+            raise UnplannableError(f"a tensor on {arg.backend}")
+        return arg
+
+    def _constant(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        from burn.backend.cpu import HOST
+
+        on_device = []
+        for arg in args:
+            map_structure(
+                lambda x: (
+                    on_device.append(x)
+                    if type(x) is Tensor and x.backend is self.device
+                    else None
+                ),
+                arg,
+            )
+        return (self.device if on_device else HOST).call(primitive, args, static)
+
+
+def _slot(arg: Any) -> Any:
+    """``arg`` in a step: a slot for a value, the array of a constant."""
+    if type(arg) is not Tensor:
+        return arg
+    return Slot(arg.data.place) if type(arg.data) is Value else arg

@@ -1,0 +1,164 @@
+"""Plans that are ready to run: kernels with their constants, without dispatch."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.box import Box
+from burn.plan.nested import mapped
+from burn.plan.tree import Read, Segment, Slot, Step
+from burn.tensor import Tensor
+
+Values: TypeAlias = list[Any]
+
+
+class UnforeseenError(Exception):
+    """A call goes another way than every one that was recorded."""
+
+
+class NotFiniteError(Exception):
+    """A plan for finite numbers alone met others."""
+
+
+def is_finite(array: Any) -> bool:
+    """Whether there is no infinity and no NaN in ``array``: its sum has none, then."""
+    return array.dtype.kind != "f" or bool(np.isfinite(np.sum(array)))
+
+
+class Bound:
+    """A segment of a plan on a device, with the segments that may follow.
+
+    One that is right for ``finite`` numbers alone refuses boxes that hold others.
+    """
+
+    def __init__(
+        self, segment: Segment, device: ArrayBackend, finite: bool = False
+    ) -> None:
+        self._calls = tuple(
+            _bound(step, drops, device, finite)
+            for step, drops in zip(segment.steps, segment.drops, strict=True)
+        )
+        self._guard = segment.guard
+        self._children = {
+            value: Bound(child, device, finite)
+            for value, child in segment.children.items()
+        }
+        self._result, self._device = segment.result, device
+
+    def run(self, values: Values) -> Any:
+        """The result, from the inputs in the first places of ``values``.
+
+        Raises:
+            NotFiniteError: a box has numbers that it is not made for.
+            UnforeseenError: a value read, a shape or a box is as in no recording.
+        """
+        with ignoring_errors():
+            bound = self
+            while True:
+                for call in bound._calls:
+                    call(values)
+                if bound._guard is None:
+                    return _filled(bound._result, values, bound._device)
+                seen = values[bound._guard].tobytes()
+                if seen not in bound._children:
+                    raise UnforeseenError(f"{values[bound._guard]} was read")
+                bound = bound._children[seen]
+
+
+def _bound(
+    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend, finite: bool
+) -> Callable[[Values], None]:
+    if isinstance(step, Read):
+        return _reading(step.box, step.place, device, finite)
+    return _calling(step, drops, device)
+
+
+def _reading(
+    box: Box, place: int, device: ArrayBackend, finite: bool
+) -> Callable[[Values], None]:
+    checked: list[Any] = [None]
+
+    def read(values: Values) -> None:
+        held = box.held()
+        if held.backend is not device:
+            raise UnforeseenError(f"{box!r} is on {held.backend}")
+        if finite and checked[0] is not held.data:
+            if not is_finite(held.data):
+                raise NotFiniteError
+            checked[0] = held.data
+        values[place] = held.data
+
+    return read
+
+
+def _calling(
+    step: Step, drops: tuple[int, ...], device: ArrayBackend
+) -> Callable[[Values], None]:
+    kernel, static = step.primitive.kernel_for(device), step.static
+    template = [None if type(a) is Slot else _constant(a, device) for a in step.args]
+    direct = [(i, a.place) for i, a in enumerate(step.args) if type(a) is Slot]
+    nested = [i for i, arg in enumerate(template) if _has_slots(arg)]
+    results = tuple(zip(step.outputs, step.shapes, step.dtypes, strict=True))
+    several = step.primitive.outputs != 1
+
+    def call(values: Values) -> None:
+        args = template.copy()
+        for i, place in direct:
+            args[i] = values[place]
+        for i in nested:
+            args[i] = _arguments(template[i], values)
+        found = kernel(*args, **static)
+        for (place, shape, dtype), array in zip(
+            results, found if several else (found,), strict=True
+        ):
+            array = device.as_data(array)
+            if array.shape != shape or array.dtype != dtype:
+                raise UnforeseenError(f"{step.primitive.name} gives {array.shape}")
+            values[place] = array
+        for place in drops:
+            values[place] = None
+
+    return call
+
+
+def _constant(arg: Any, device: ArrayBackend) -> Any:
+    """``arg`` with the arrays of constant tensors; slots stay."""
+    if type(arg) is Tensor:
+        return device.import_tensor(arg)
+    if type(arg) is list or type(arg) is tuple:
+        return type(arg)(_constant(item, device) for item in arg)
+    if type(arg) is slice:
+        parts = (arg.start, arg.stop, arg.step)
+        return slice(*(p.item() if type(p) is Tensor else p for p in parts))
+    return arg
+
+
+def _has_slots(arg: Any) -> bool:
+    if type(arg) is list or type(arg) is tuple:
+        return any(map(_has_slots, arg))
+    if type(arg) is slice:
+        return _has_slots((arg.start, arg.stop, arg.step))
+    return type(arg) is Slot
+
+
+def _arguments(arg: Any, values: Values) -> Any:
+    """``arg`` with the arrays in its slots; a slice has numbers."""
+    kind = type(arg)
+    if kind is Slot:
+        return values[arg.place]
+    if kind is list or kind is tuple:
+        return kind([_arguments(item, values) for item in arg])
+    if kind is slice:
+        parts = (arg.start, arg.stop, arg.step)
+        return slice(*(values[p.place].item() if type(p) is Slot else p for p in parts))
+    return arg
+
+
+def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
+    """The result of the function: tensors in the places of slots."""
+    return mapped(
+        lambda leaf: Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf,
+        result,
+    )

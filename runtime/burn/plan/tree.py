@@ -1,0 +1,168 @@
+"""A plan: steps in order, and branches where a value was read on the host."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from burn.box import Box
+from burn.primitive import Primitive
+from burn.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a value in a plan, wherever it stands among arguments."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of a primitive: slots stand for tensors in ``args``.
+
+    ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` what they were
+    when they were recorded.
+    """
+
+    primitive: Primitive[..., Any]
+    args: tuple[Any, ...]
+    static: dict[str, Any]
+    outputs: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[Any, ...]
+
+    def same_as(self, other: "Step | Read") -> bool:
+        """Whether another recording of the function has this step in its place."""
+        return (
+            isinstance(other, Step)
+            and self.primitive is other.primitive
+            and self.outputs == other.outputs
+            and self.shapes == other.shapes
+            and _same(self.args, other.args)
+            and _same(self.static, other.static)
+        )
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a box holds goes to a place."""
+
+    box: Box
+    place: int
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        return (self.place,)
+
+    def same_as(self, other: "Step | Read") -> bool:
+        """Whether another recording reads this box in its place."""
+        return isinstance(other, Read) and (self.box, self.place) == (
+            other.box,
+            other.place,
+        )
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A value that the function read: what it did then depends on these bytes."""
+
+    place: int
+    value: bytes
+
+
+@dataclass
+class Segment:
+    """Steps up to the next read, or up to the result.
+
+    ``drops`` are the places that are needed no more after each step. With a ``guard``
+    the plan goes on with the child of the value; otherwise ``result`` has the result.
+    """
+
+    steps: list[Step | Read] = field(default_factory=list)
+    drops: list[tuple[int, ...]] = field(default_factory=list)
+    guard: int | None = None
+    children: "dict[bytes, Segment]" = field(default_factory=dict)
+    result: Any = None
+
+
+Event: TypeAlias = Step | Read | Guard
+
+
+class UnrepeatableError(Exception):
+    """Two recordings differ where nothing that was read explains it."""
+
+
+def grow(root: Segment, events: list[Event], result: Any) -> None:
+    """Add a recording to the tree; what it shares with others has to be the same.
+
+    Raises:
+        UnrepeatableError: it is not.
+    """
+    segment, position, known = root, 0, bool(root.steps or root.guard is not None)
+    for event in events:
+        if not isinstance(event, Guard):
+            if not known:
+                segment.steps.append(event)
+            elif position >= len(segment.steps) or not event.same_as(
+                segment.steps[position]
+            ):
+                raise UnrepeatableError(f"not what was done before: {event}")
+            position += 1
+            continue
+        if known and (segment.guard != event.place or position != len(segment.steps)):
+            raise UnrepeatableError("another value is read than before")
+        segment.guard = event.place
+        known = event.value in segment.children
+        segment = segment.children.setdefault(event.value, Segment())
+        position = 0
+    segment.result = result
+    find_drops(root)
+
+
+def slots_in(value: Any) -> Iterator[int]:
+    """The places of the slots in nested arguments."""
+    if type(value) is Slot:
+        yield value.place
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from slots_in(item)
+    elif isinstance(value, dict):
+        yield from slots_in(list(value.values()))
+    elif type(value) is slice:
+        yield from slots_in((value.start, value.stop, value.step))
+
+
+def find_drops(segment: Segment) -> set[int]:
+    """Set ``drops`` everywhere; the places that are read in ``segment`` or later."""
+    live = set(slots_in(segment.result))
+    for child in segment.children.values():
+        live |= find_drops(child)
+    if segment.guard is not None:
+        live.add(segment.guard)
+    drops = []
+    for step in reversed(segment.steps):
+        operands = set(slots_in(step.args)) if isinstance(step, Step) else set()
+        drops.append(tuple(sorted((operands | {*step.outputs}) - live)))
+        live = (live - {*step.outputs}) | operands
+    segment.drops = drops[::-1]
+    return live
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether nested arguments are equal, constants by their bytes."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if type(a) is slice:
+        return _same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    if type(a) is Tensor:
+        return a is b or (a.backend is b.backend and _same(a.numpy(), b.numpy()))
+    if hasattr(a, "tobytes"):
+        same: bool = a is b or (
+            a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        )
+        return same
+    return a is b or bool(a == b)

@@ -1,0 +1,65 @@
+"""Law 6: what is compiled computes what is not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import Tensor, dtypes
+from burn_ir import evaluate, operators
+from tests.laws import compare, models
+from tests.strategies import cases, examples
+from tests.strategies.registry import Key
+
+#: Operators that are not compared, with the reason.
+LEFT_OUT = {
+    **dict.fromkeys(
+        ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput"),
+        "its examples are of another kind",
+    ),
+}
+KEYS = [
+    pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
+    for key in sorted(cases())
+    if key in operators() and key[1] not in LEFT_OUT
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@settings(max_examples=6)
+@given(data=st.data(), stored=st.booleans())
+def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
+    version = operators()[key].versions[-1]
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored)
+    inputs = models.operands(example, stored)
+
+    def function(*inputs: Any) -> Any:
+        return evaluate(graph, list(inputs))
+
+    compiled = burn.compile(function)
+    given = [inputs, inputs, [models.mapped(halved, x) for x in inputs], inputs]
+    for operands in given:
+        try:
+            expected = function(*operands)
+        except (ValueError, TypeError, IndexError) as error:
+            with pytest.raises(type(error)):
+                compiled(*operands)
+            continue
+        found = compiled(*operands)
+        compare.assert_same(arrays_of(found), arrays_of(expected))
+
+
+def arrays_of(values: Any) -> Any:
+    return [models.mapped(lambda y: y.numpy(), value) for value in values]
+
+
+def halved(tensor: Tensor) -> Tensor:
+    """Other floats, and the same of everything else."""
+    if not dtypes.is_float(tensor.dtype):
+        return tensor
+    array = tensor.numpy()
+    half = np.asarray(array * np.asarray(0.5, array.dtype), array.dtype)
+    return Tensor(half, tensor.backend)

@@ -1,0 +1,58 @@
+"""Law 5 on the CPU: with oneDNN an operator computes what it does without it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import dtypes
+from burn.backend.onednn import engine
+from burn_ir import operators
+from tests.laws import models
+from tests.laws.devices import results
+from tests.runtime.onednn import needs_onednn
+from tests.strategies import cases, examples
+from tests.strategies.registry import Key
+
+pytestmark = needs_onednn
+
+#: Operators that are not compared, with the reason.
+LEFT_OUT = {
+    **dict.fromkeys(
+        ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike")
+        + ("RandomUniform", "RandomUniformLike"),
+        "draws at random",
+    ),
+    **dict.fromkeys(
+        ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput"),
+        "its examples are of another kind",
+    ),
+}
+KEYS = [
+    pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
+    for key in sorted(cases())
+    if key in operators() and key[1] not in LEFT_OUT
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_onednn_agrees_with_numpy(key: Key, data: st.DataObject) -> None:
+    example = data.draw(examples(key, operators()[key].versions[-1]))
+    graph = models.built(key, operators()[key].versions[-1], example, stored=False)
+    with engine.whatever_size():
+        found = results(graph, example, burn.Cpu())
+    with engine.numpy_only():
+        expected = results(graph, example, burn.Cpu())
+    for part, value in zip(found, expected, strict=True):
+        assert (part.dtype, part.shape) == (value.dtype, value.shape)
+        if value.dtype == dtypes.string:
+            assert part.tolist() == value.tolist()
+        elif dtypes.is_float(value.dtype):
+            part, value = part.astype(np.float64), value.astype(np.float64)
+            tol = max(1e-5, example.rtol)
+            scale = float(np.abs(value[np.isfinite(value)]).max(initial=1.0))
+            np.testing.assert_allclose(part, value, rtol=tol, atol=tol * scale)
+        else:
+            np.testing.assert_array_equal(part, value)

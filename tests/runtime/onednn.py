@@ -1,0 +1,63 @@
+"""Comparing oneDNN with NumPy, which computes the same calls."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn.backend.onednn import engine
+
+#: Without the extra ``cpu`` there is nothing to compare.
+needs_onednn = pytest.mark.skipif(
+    engine.engine().name != "onednn",
+    reason=f"no oneDNN: {engine.engine().notes}; pip install 'burn-import[cpu]'",
+)
+
+
+def both(function: Callable[..., Any], *arrays: Any, **static: Any) -> tuple[Any, Any]:
+    """The result by oneDNN, and by NumPy.
+
+    Raises:
+        AssertionError: oneDNN was not used, or what it left alone was changed.
+    """
+    given = [None if x is None else burn.from_numpy(x) for x in arrays]
+    before = [None if x is None else x.copy() for x in arrays]
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+    with engine.whatever_size():
+        function(*given, **static)
+        found = function(*given, **static)
+    used = session.primitives.made()
+    assert used, "oneDNN was not used"
+    assert not any(name.startswith("ref") for name in used), used
+    with engine.numpy_only():
+        expected = function(*given, **static)
+    for array, copy in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    return found.numpy(), expected.numpy()
+
+
+def assert_close(found: Any, expected: Any, rtol: float = 1e-5) -> None:
+    """Within ``rtol`` of the largest element, and of one shape and dtype."""
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    scale = float(np.abs(expected).max(initial=0.0))
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale)
+
+
+def compare(function: Callable[..., Any], *arrays: Any, **static: Any) -> None:
+    """Assert that oneDNN computes what NumPy does."""
+    assert_close(*both(function, *arrays, **static))
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    """Normally distributed float32 of ``shape``."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def laid_out(array: Any, order: Any) -> Any:
+    """A copy of ``array`` whose axes are in memory by ``order``, slowest first."""
+    back = np.argsort(order)
+    return np.ascontiguousarray(array.transpose(order)).transpose(back)

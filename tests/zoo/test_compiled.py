@@ -1,0 +1,53 @@
+"""Law 6 over models of other people: compiled they compute the same bits."""
+
+from pathlib import Path
+
+import pytest
+
+import burn
+from tests.modules import generate, import_file
+from tests.zoo.known import REFUSED
+from tests.zoo.recorded import Case, given, zoo_cases
+
+pytestmark = pytest.mark.models
+#: How many models of the folder ``arch`` are compared.
+COUNT = 159
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Return nothing; one test for each file."""
+    if "case" in metafunc.fixturenames:
+        zoo: Path = metafunc.config.getoption("--zoo")
+        if not (zoo / "manifest.json").is_file():
+            reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
+            found = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+        else:
+            found = [
+                pytest.param(case, id=case.name)
+                for case in zoo_cases(zoo)
+                if case.name.startswith("arch/") and case.name not in REFUSED
+            ]
+        metafunc.parametrize("case", found)
+
+
+def test_compiled_is_eager(case: Case, tmp_path: Path) -> None:
+    module, name = generate(case.path, tmp_path)
+    model = getattr(import_file(module), name).load()
+    compiled = burn.compile(model)
+    for golden in [*case.goldens, *case.goldens]:
+        inputs = [given(value) for value in golden.read()[0]]
+        expected = leaves(model(*inputs))
+        found = leaves(compiled(*inputs))
+        if case.random:
+            continue
+        assert [y.shape for y in found] == [y.shape for y in expected]
+        for got, wanted in zip(found, expected, strict=True):
+            assert got.numpy().tobytes() == wanted.numpy().tobytes()
+
+
+def leaves(value: object) -> list[burn.Tensor]:
+    """The tensors of a result, in order."""
+    if isinstance(value, burn.Tensor):
+        return [value]
+    items = value if isinstance(value, list | tuple) else []
+    return [leaf for item in items for leaf in leaves(item)]
