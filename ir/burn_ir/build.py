@@ -311,6 +311,55 @@ class _Builder:
         return settled(flow, run)
 
 
+class Growing:
+    """The types of a graph's values while somebody still writes its nodes.
+
+    Nodes are typed one by one, in an order in which they can run. The symbols of
+    extents are numbered by who calls (``burn_ir.dim.counting_unnamed``).
+    """
+
+    def __init__(self, opsets: Mapping[str, int], outer: Growing | None = None) -> None:
+        self._builder = outer._builder if outer else _Builder(opsets)
+        self._scope = _Scope(outer._scope if outer else None)
+
+    def inner(self) -> Growing:
+        """A body, whose nodes see the values of the graph around it."""
+        return Growing(self._builder.opsets, self)
+
+    def declare(self, name: str, known: Type) -> None:
+        """Take a value that no node makes: an input, or what a loop carries."""
+        self._scope.types[self._builder.define(self._scope, name)] = known
+
+    def store(self, name: str, array: Array) -> None:
+        """Take a stored array, which all graphs see."""
+        scope = self._scope
+        while scope.outer is not None:
+            scope = scope.outer
+        scope.names[name] = self._builder.store(name, array)
+
+    def add(self, node: RawNode) -> None:
+        """Type a node.
+
+        Raises:
+            InvalidModel: it contradicts its operator, or what it reads is not there.
+        """
+        before = len(self._builder.problems)
+        self._builder.add(self._scope, node)
+        if len(self._builder.problems) > before:
+            raise InvalidModel(self._builder.problems[before:])
+
+    def type(self, name: str) -> Type:
+        """What is known of a value.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        unique = self._builder.resolve(self._scope, name)
+        if unique is None:
+            raise KeyError(name)
+        return self._builder.type(self._scope, unique)
+
+
 def _filled_up(raw: RawNode) -> RawNode:
     """``raw`` with None for operands left out, where captured ones come after them."""
     if not any(isinstance(value, RawGraph) for value in raw.attrs.values()):

@@ -180,7 +180,7 @@ class Program:
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", value) for _, value in args]
-        made = _called(entry, builder, args)
+        made = called(entry, builder, args)
         self.bind(frame, results, made)
         self.alias(frame, entry, names, results)
 
@@ -318,7 +318,7 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     return path, tuple(classes[1:])
 
 
-def _called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
+def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
     """What the rule makes of a call.
 
     Raises:

@@ -45,7 +45,7 @@ def conv(
     )
 
 
-@rule("aten.convolution.default")
+@rule("aten.convolution.default", "aten._convolution.default")
 def convolution(
     g: Builder,
     input: Value,
@@ -57,6 +57,10 @@ def convolution(
     transposed: bool,
     output_padding: Pairs,
     groups: int,
+    benchmark: bool = False,
+    deterministic: bool = False,
+    cudnn_enabled: bool = True,
+    allow_tf32: bool = True,
 ) -> Value:
     if not transposed:
         return conv(g, input, weight, bias, stride, padding, dilation, groups)

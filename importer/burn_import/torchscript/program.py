@@ -1,0 +1,104 @@
+"""An archive to a graph: its ``forward`` is followed from its inputs to its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from burn_import.exported.builder import Value
+from burn_import.torchscript.archive import Archive
+from burn_import.torchscript.code import Code, Function
+from burn_import.torchscript.expressions import Raised
+from burn_import.torchscript.statements import Statements
+from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing
+from burn_import.torchscript.writer import Place
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.dim import counting_unnamed
+from burn_ir.raw import RawGraph
+from burn_ir.types import Type
+
+
+class Program:
+    """The program of an archive.
+
+    ``parameters`` are those of ``forward`` without the module.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.code = Code(archive.code)
+        self.forward: Function = self.code.method(archive.root.kind.path, "forward")
+        self.parameters = self.forward.node.args.args[1:]
+
+    def graph(self, given: Mapping[str, Any]) -> RawGraph:
+        """The graph for arguments by name: types of tensors, or what is fixed.
+
+        Raises:
+            UnsupportedModel: the code uses what is not supported; all of it is listed.
+            InvalidModel: it contradicts itself, or the types.
+        """
+        with counting_unnamed():
+            machine = Statements(self.archive, self.code)
+            inputs: dict[str, Type] = {}
+            args = {
+                name: _declared(machine, name, of, inputs) for name, of in given.items()
+            }
+            result = _followed(machine, self.forward, Module(self.archive.root), args)
+            for kind in (UnsupportedModel, InvalidModel):
+                if machine.problems.get(kind):
+                    found = [p for of in machine.problems.values() for p in of]
+                    raise kind(found)
+            outputs = _outputs(machine, result)
+        if not outputs:
+            raise UnsupportedModel("expected forward to return tensors, got none")
+        nodes = machine.writer.nodes
+        return RawGraph("main", inputs, outputs, tuple(nodes.nodes), nodes.constants)
+
+
+def _followed(
+    machine: Statements, function: Function, module: Module, args: dict[str, Thing]
+) -> Thing:
+    try:
+        return machine.enter(function, module, [], args)
+    except Raised as error:
+        raise UnsupportedModel(f"the program raises an error: {error}") from error
+    except RecursionError as error:
+        raise UnsupportedModel("expressions nested too deep") from error
+
+
+def _declared(
+    machine: Statements, name: str, of: Any, inputs: dict[str, Type]
+) -> Thing:
+    """An argument as a thing: tensors become inputs of the graph."""
+    if isinstance(of, Type):
+        value = machine.writer.input(name, of)
+        inputs[value.name] = of
+        return Held(value)
+    if isinstance(of, tuple | list):
+        parts = [
+            _declared(machine, f"{name}_{place}", item, inputs)
+            for place, item in enumerate(of)
+        ]
+        return type(of)(parts)
+    if isinstance(of, dict):
+        return {
+            key: _declared(machine, f"{name}_{key}", item, inputs)
+            for key, item in of.items()
+        }
+    return of
+
+
+def _outputs(machine: Statements, result: Thing) -> tuple[str, ...]:
+    """The names of the tensors in what ``forward`` returns, in its order."""
+    if result is None or result is UNKNOWN:
+        return ()
+    if isinstance(result, Held | Value | bool | int | float):
+        return (machine.tensor(result, Place("result")).value.name,)
+    items: Sequence[Thing] = ()
+    if isinstance(result, dict):
+        items = list(result.values())
+    elif isinstance(result, list | tuple):
+        items = result
+    else:
+        raise InvalidModel("expected forward to return tensors")
+    return tuple(name for item in items for name in _outputs(machine, item))

@@ -1,0 +1,141 @@
+"""What names stand for while the code of an archive is followed.
+
+Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
+known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from burn_import.exported.builder import Value
+from burn_import.pytorch.values import Instance
+from burn_ir import UnsupportedModel
+
+Thing: TypeAlias = Any
+
+
+@dataclass(eq=False)
+class Memory:
+    """The bytes that several tensors may be views of, by whoever sees them."""
+
+    holders: list[Held] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Held:
+    """A tensor: the value that it has at this point of the code.
+
+    ``origin`` is the name of the state of the model that it is, else "".
+    """
+
+    current: Value
+    memory: Memory = field(default_factory=Memory)
+    origin: str = ""
+    stale: str = ""
+
+    def __post_init__(self) -> None:
+        self.memory.holders.append(self)
+
+    @property
+    def value(self) -> Value:
+        """The value.
+
+        Raises:
+            UnsupportedModel: a view of its memory was changed in place.
+        """
+        if self.stale:
+            raise UnsupportedModel(
+                f"a tensor is read after {self.stale} changed a view of it in place"
+            )
+        return self.current
+
+    def change(self, value: Value, by: str) -> None:
+        """Change it in place; who shows exactly the same is changed as well."""
+        before = self.current.name
+        for holder in self.memory.holders:
+            if holder.current.name == before:
+                holder.current = value
+            else:
+                holder.stale = holder.stale or by
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A module of the archive, by its path from the outermost one."""
+
+    instance: Instance
+    path: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Names of functions: ``torch``, ``ops.prim``, ``__torch__.torch.nn``."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a module."""
+
+    module: Module
+    name: str
+
+
+@dataclass(frozen=True)
+class Without:
+    """What has no value to compute with.
+
+    ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
+    ``unknown``: the result of what is reported as not supported already.
+    """
+
+    kind: str
+
+
+DEVICE = Without("device")
+UNINITIALIZED = Without("uninitialized")
+UNKNOWN = Without("unknown")
+
+
+def described(thing: Thing) -> str:
+    """What a thing is, in words for a message."""
+    if isinstance(thing, Held):
+        return "a tensor"
+    if isinstance(thing, Value):
+        return "a number that is computed"
+    if isinstance(thing, Module | Method | Namespace):
+        return f"a {type(thing).__name__.lower()}"
+    if isinstance(thing, Without):
+        return f"something {thing.kind}" if thing is UNKNOWN else f"a {thing.kind}"
+    if thing is None or isinstance(thing, bool | int | float):
+        return repr(thing)
+    return f"a value of type {type(thing).__name__}"
+
+
+def tensors_in(thing: Thing) -> list[Held]:
+    """The tensors in a thing, in its order."""
+    if isinstance(thing, Held):
+        return [thing]
+    if isinstance(thing, list | tuple):
+        return [held for item in thing for held in tensors_in(item)]
+    if isinstance(thing, dict):
+        return [held for item in thing.values() for held in tensors_in(item)]
+    return []
+
+
+def is_computed(thing: Thing) -> bool:
+    """Whether a thing is, or has inside, what is known only when the model runs."""
+    if isinstance(thing, list | tuple):
+        return any(is_computed(item) for item in thing)
+    return isinstance(thing, Held | Value)
+
+
+def is_unknown(thing: Thing) -> bool:
+    """Whether a thing, or what is in it, is the result of something not supported."""
+    if isinstance(thing, list | tuple):
+        return any(is_unknown(item) for item in thing)
+    return thing is UNKNOWN
