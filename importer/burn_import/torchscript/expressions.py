@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn.record.errors import shown
+from burn_import.onnx.graphs import ROOT
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.code import Class, Code, Function
 from burn_import.torchscript.modules import Modules
@@ -33,10 +34,10 @@ _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
 
 @dataclass(eq=False)
 class Frame:
-    """The names of one call of a function, and the module that it belongs to."""
+    """The names of one call of a function, and the module that it runs in."""
 
     function: Function | None
-    module: Module | None
+    module: Module
     names: dict[str, Thing] = field(default_factory=dict)
 
     @property
@@ -46,9 +47,7 @@ class Frame:
 
     def place(self, name: str) -> Place:
         """Where a call in this function stands."""
-        if self.module is None:
-            return Place(name)
-        return Place(name, self.module.path, self.module.classes)
+        return Place(name, self.module.path or ROOT, self.module.classes)
 
 
 class Raised(Exception):  # noqa: N818  what the program says of its input
@@ -69,11 +68,11 @@ class Expressions(Operators):
     def enter(
         self,
         function: Function,
-        module: Module | None,
+        module: Module,
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
-        """What a function of the archive returns."""
+        """What a function of the archive returns, which runs in a module."""
 
     def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> Thing:
         """What an expression is; ``name`` is what its result is called.
@@ -190,7 +189,7 @@ class Expressions(Operators):
             for word in node.keywords
             if word.arg
         }
-        return self.follow(function, args, kwargs, frame.place(name or _leaf(function)))
+        return self.follow(function, args, kwargs, frame, name)
 
     def target(self, node: ast.Attribute, frame: Frame) -> Thing:
         """What is called: a method, or what has a name."""
@@ -200,7 +199,12 @@ class Expressions(Operators):
         return self.attribute(node, frame, "")
 
     def follow(
-        self, function: Thing, args: list[Thing], kwargs: dict[str, Thing], place: Place
+        self,
+        function: Thing,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        frame: Frame,
+        name: str,
     ) -> Thing:
         """What a call gives.
 
@@ -212,14 +216,17 @@ class Expressions(Operators):
         if isinstance(function, Method):
             kind = function.module.instance.kind.path
             method = self.code.method(kind, function.name)
-            return self.enter(method, function.module, args, kwargs)
+            given = [function.module, *args]
+            return self.enter(method, function.module, given, kwargs)
         if not isinstance(function, Namespace):
             raise UnsupportedModel("a call of what is no function")
+        place = frame.place(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if root == "torch" and "." not in rest:
             return self.call(rest, args, kwargs, place)
         if root == "__torch__":
-            return self.enter(self.function(function.path), None, args, kwargs)
+            own = self.function(function.path)
+            return self.enter(own, frame.module, args, kwargs)
         if function.path in _PRIMITIVES:
             return _PRIMITIVES[function.path](self, place, *args)
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")

@@ -43,6 +43,8 @@ class Operators:
 
     def __init__(self) -> None:
         self.writer = Writer()
+        #: What was changed in place, with the values before.
+        self.journal: list[tuple[Held, Value]] = []
 
     def call(
         self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
@@ -88,7 +90,7 @@ class Operators:
     ) -> Thing:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
-            tensors[0].change(results[0], f"torch.{name}")
+            self.journal += tensors[0].change(results[0], f"torch.{name}")
             return tensors[0]
         made = [
             None if x is None else self._held(name, entry, x, tensors) for x in results
@@ -108,7 +110,7 @@ class Operators:
         """The result of a function of numbers, as a number if it is known."""
         if target not in RULES:
             raise UnsupportedModel(f"{target} of what is computed is not supported")
-        is_test = target.rpartition(".")[2] in ("eq", "ne", "lt", "le", "gt", "ge")
+        is_test = target.rpartition(".")[2] in _TESTS
         is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
         dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
         result = Value("", BOOL if is_test else dtype, (), True)
@@ -190,6 +192,7 @@ class Operators:
         return Held(self.writer.typed(made))
 
 
+_TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"})
 _LISTS = frozenset({"split", "split_with_sizes", "chunk", "unbind", "meshgrid"})
 
 

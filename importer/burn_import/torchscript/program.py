@@ -59,7 +59,7 @@ def _followed(
     machine: Statements, function: Function, module: Module, args: dict[str, Thing]
 ) -> Thing:
     try:
-        return machine.enter(function, module, [], args)
+        return machine.enter(function, module, [module], args)
     except Raised as error:
         raise UnsupportedModel(f"the program raises an error: {error}") from error
     except RecursionError as error:

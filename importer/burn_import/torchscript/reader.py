@@ -12,9 +12,10 @@ from burn_import.onnx.files import map_file
 from burn_import.options import Extents
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.torchscript.archive import Archive
-from burn_import.torchscript.inputs import plans
+from burn_import.torchscript.inputs import Inputs, Key
 from burn_import.torchscript.program import Program
 from burn_ir import ModelError, RawGraph, RawModel
+from burn_ir.dim import Dim
 
 
 def read(
@@ -48,18 +49,27 @@ def read(
 
 
 def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
-    """The graph of the most general extents that the program allows."""
+    """The graph of the program, with all extents open that it allows to vary."""
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
-    tried: list[dict[str, Any]] = []
-    failed: ModelError | None = None
-    for given in plans(program.parameters, archive.inputs, shapes, defaults):
-        if given in tried:
-            continue
-        tried.append(given)
-        try:
-            return program.graph(given)
-        except ModelError as error:
-            failed = error
-    assert failed is not None
-    raise failed
+    inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
+    found = program.graph(inputs.types({}))
+
+    def allows(extents: Mapping[Key, Dim]) -> bool:
+        return _followed(program, inputs.types(extents)) is not None
+
+    groups = inputs.open(allows)
+    for opened in (groups, [keys for keys in groups if keys[0][0] == 0]):
+        if opened:
+            general = _followed(program, inputs.types(inputs.named(opened)))
+            if general is not None:
+                return general
+    return found
+
+
+def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
+    """The graph for these inputs; None if they do not fit the program."""
+    try:
+        return program.graph(given)
+    except ModelError:
+        return None

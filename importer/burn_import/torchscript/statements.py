@@ -11,8 +11,9 @@ from burn.record.errors import shown
 from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.code import Code, Function
-from burn_import.torchscript.control import branched, repeated
+from burn_import.torchscript.control import branched
 from burn_import.torchscript.expressions import Expressions, Frame, Raised
+from burn_import.torchscript.loops import repeated
 from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing, Without
 from burn_import.torchscript.writer import TooMuch
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
@@ -24,6 +25,8 @@ _DEEPEST = 60
 #: Statements that are followed, and problems that are listed.
 _MOST_STATEMENTS = 200_000
 _MOST_PROBLEMS = 100
+#: Longer loops stay loops where they can.
+_MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class Statements(Expressions):
     def enter(
         self,
         function: Function,
-        module: Module | None,
+        module: Module,
         args: list[Thing],
         kwargs: dict[str, Thing],
     ) -> Thing:
@@ -53,8 +56,7 @@ class Statements(Expressions):
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
         frame = Frame(function, module)
-        given: list[Thing] = args if module is None else [module, *args]
-        self.bind(function, frame, given, kwargs)
+        self.bind(function, frame, args, kwargs)
         self.depth += 1
         try:
             result = self.run(function.node.body, frame)
@@ -216,7 +218,11 @@ class Statements(Expressions):
                 raise UnsupportedModel("a loop that begins at a number that varies")
             repeated(self, node, frame, ends[0])
             return None
-        for number in range(*ends):
+        rounds = range(*ends)
+        if len(rounds) > _MOST_ROUNDS and len(ends) == 1:
+            repeated(self, node, frame, ends[0])
+            return None
+        for number in rounds:
             frame.names[node.target.id] = number
             result = self.run(node.body, frame)
             if result is not None:

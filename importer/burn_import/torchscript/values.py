@@ -51,14 +51,20 @@ class Held:
             )
         return self.current
 
-    def change(self, value: Value, by: str) -> None:
-        """Change it in place; who shows exactly the same is changed as well."""
-        before = self.current.name
+    def change(self, value: Value, by: str) -> list[tuple[Held, Value]]:
+        """Change it in place; who shows exactly the same is changed as well.
+
+        Returns what was changed, with the value before.
+        """
+        before = self.current
+        changed = []
         for holder in self.memory.holders:
-            if holder.current.name == before:
+            if holder.current.name == before.name:
                 holder.current = value
+                changed.append((holder, before))
             else:
                 holder.stale = holder.stale or by
+        return changed
 
 
 @dataclass(frozen=True, eq=False)

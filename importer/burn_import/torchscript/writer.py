@@ -108,6 +108,14 @@ class Writer:
             raise InvalidModel("expected a tensor")
         return Value(value.name, known.dtype, known.shape, value.is_number)
 
+    def has(self, value: Value) -> bool:
+        """Whether the nodes of this graph can read a value."""
+        try:
+            self.growing.type(value.name)
+        except KeyError:
+            return False
+        return True
+
     def known(self, value: Value) -> Any:
         """The one number that a value is, if that is known, else None."""
         known = self.growing.type(value.name).known
