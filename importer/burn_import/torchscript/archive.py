@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import burn_import.pytorch.torch_calls  # noqa: F401  its functions may be called
 from burn.record.errors import shown
 from burn_import.pytorch.archive import read_archive, typed_storage
@@ -11,10 +13,12 @@ from burn_import.pytorch.machine import Machine
 from burn_import.pytorch.tensors import Block, Storage
 from burn_import.pytorch.values import Instance, Value, named
 from burn_import.pytorch.zipped import Zip
+from burn_import.torchscript.budget import MOST_WORDS
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
-#: Bytes of code that are parsed; scripts of the largest known models take a tenth.
-MOST_CODE = 8 * 2**20
+_WORD = re.compile(r"\w+|[^\w\s]")
+#: Bytes of all files of code.
+_MOST_CODE = 8 * 2**20
 
 
 class Archive:
@@ -42,7 +46,9 @@ class Archive:
         self.constants = constants if isinstance(constants, tuple | list) else ()
         self.zip = Zip(data, limits)
         self.folder = self.zip.folder()
-        self.spent = 0
+        #: How many words and signs of code were read.
+        self.words = 0
+        self.files = self._code()
         self.inputs = self._inputs(context)
 
     def _inputs(self, context: Context) -> Value:
@@ -54,23 +60,27 @@ class Archive:
         given = found.get("forward") if isinstance(found, dict) else None
         return given if isinstance(given, list | tuple) else None
 
-    def code(self, name: str) -> str | None:
-        """The code in an entry below ``code/``, None if there is none.
-
-        Raises:
-            UnreadableFile: it is no text.
-            UnsupportedModel: together with what was read before it is too much.
-        """
-        path = f"{self.folder}/code/{name}"
-        if path not in self.zip.entries:
-            return None
-        self.spent += self.zip.entries[path].size
-        if self.spent > MOST_CODE:
-            raise UnsupportedModel(f"more than {MOST_CODE} bytes of code")
-        try:
-            return bytes(self.zip.read(path)).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UnreadableFile(f"{shown(path)}: expected text") from error
+    def _code(self) -> dict[str, str]:
+        """The files below ``code/``, whose words are counted."""
+        start = f"{self.folder}/code/"
+        found = [
+            entry
+            for name, entry in self.zip.entries.items()
+            if name.startswith(start) and name.endswith(".py")
+        ]
+        if sum(entry.size for entry in found) > _MOST_CODE:
+            raise UnsupportedModel(f"more than {_MOST_CODE} bytes of code")
+        files = {}
+        for entry in found:
+            try:
+                text = bytes(self.zip.read(entry.name)).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise UnreadableFile(f"{shown(entry.name)}: expected text") from error
+            self.words += sum(1 for _ in _WORD.finditer(text))
+            files[entry.name.removeprefix(start)] = text
+        if self.words > MOST_WORDS:
+            raise UnsupportedModel(f"more than {MOST_WORDS} words of code")
+        return files
 
     def constant(self, name: str) -> Value:
         """The constant that the code calls ``CONSTANTS.name``.

@@ -8,7 +8,7 @@ before the last part.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from burn.record.errors import shown
@@ -37,10 +37,10 @@ class Class:
 
 
 class Code:
-    """What the files of an archive define. ``text`` gives a file by its name."""
+    """What the files of an archive define; ``texts`` are the files by their names."""
 
-    def __init__(self, text: Callable[[str], str | None]) -> None:
-        self.text = text
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
         self.files: dict[str, dict[str, Function | Class]] = {}
 
     def find(self, path: str) -> Function | Class | None:
@@ -50,8 +50,7 @@ class Code:
             return None
         file = f"{module.replace('.', '/')}.py"
         if file not in self.files:
-            text = self.text(file)
-            self.files[file] = {} if text is None else dict(_defined(file, text))
+            self.files[file] = dict(_defined(file, self.texts.get(file, "")))
         return self.files[file].get(name)
 
     def method(self, kind: str, name: str) -> Function:

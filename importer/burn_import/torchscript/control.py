@@ -96,6 +96,7 @@ def side_of(
     """A block followed by itself; None if it raises an error."""
     names = dict(frame.names)
     before = [(x, x.copy()) for x in names.values() if isinstance(x, list | dict)]
+    machine.budget.step(sum(len(copy) for _, copy in before))
     attributes = dict(machine.modules.changed)
     outer, start = machine.writer, len(machine.journal)
     machine.writer = writer

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn.record.errors import shown
+from burn_import.exported.builder import Value
 from burn_import.onnx.graphs import ROOT
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.code import Class, Code, Function
@@ -24,7 +25,6 @@ from burn_import.torchscript.values import (
     Module,
     Namespace,
     Thing,
-    is_computed,
 )
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, UnsupportedModel
@@ -137,6 +137,7 @@ class Expressions(Operators):
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:
         """A list."""
+        self.budget.step(len(node.elts))
         return [self.evaluate(item, frame, name) for item in node.elts]
 
     def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> Thing:
@@ -165,7 +166,9 @@ class Expressions(Operators):
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
             return UNKNOWN
-        if not isinstance(owner, list | tuple | dict | str) or is_computed(key):
+        if not isinstance(owner, list | tuple | dict | str) or isinstance(
+            key, Held | Value
+        ):
             raise UnsupportedModel("an item that is known only when the model runs")
         try:
             return owner[_key(key) if isinstance(owner, dict) else key]

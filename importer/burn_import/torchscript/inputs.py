@@ -25,6 +25,8 @@ from burn_ir.types import Type
 #: An axis and its extent in the call that was traced.
 Key: TypeAlias = tuple[int, int]
 
+_MOST_INPUTS = 1000
+
 
 class Inputs:
     """The arguments of ``forward``: examples of a trace, and shapes that are given.
@@ -53,6 +55,7 @@ class Inputs:
         #: What the extents of the trace are by the shapes that are given.
         self.decided: dict[Key, Dim] = {}
         self.ranks: dict[Key, int] = {}
+        self.count = 0
         self.types({})
 
     def types(self, extents: Mapping[Key, Dim]) -> dict[str, Any]:
@@ -61,12 +64,16 @@ class Inputs:
         Extents that are not among them are those of the trace.
         """
         known = {**extents, **self.decided}
+        self.count = 0
         return {
             name: self._typed(name, self.examples.get(name), known)
             for name in self.names
         }
 
     def _typed(self, name: str, example: Value, extents: Mapping[Key, Dim]) -> Any:
+        self.count += 1
+        if self.count > _MOST_INPUTS:
+            raise UnsupportedModel(f"more than {_MOST_INPUTS} inputs")
         if isinstance(example, list | tuple):
             items = enumerate(example)
             made = [self._typed(f"{name}_{n}", item, extents) for n, item in items]

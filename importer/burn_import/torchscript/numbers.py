@@ -14,7 +14,7 @@ from typing import Any
 from burn_import.torchscript.values import Thing
 from burn_ir import InvalidModel, UnsupportedModel
 
-_MOST_ITEMS = 100_000
+_MOST_ITEMS = 10_000
 _LARGEST = 2**63
 
 
@@ -44,7 +44,7 @@ def _slice(
 
 
 def _append(items: list[Thing], item: Thing) -> list[Thing]:
-    items.append(item)
+    _extend(items, [item])
     return items
 
 
@@ -176,19 +176,20 @@ _OF_CONTAINERS: dict[str, Callable[..., Thing]] = {
 }
 
 
-def function_for(
-    name: str, args: list[Thing], are_known: bool
-) -> Callable[..., Thing] | None:
-    """The function that ``torch.name`` is for these arguments; None if it computes."""
+def function_of_anything(name: str, args: list[Thing]) -> Callable[..., Thing] | None:
+    """The function that ``torch.name`` is, whether what is given is known or not."""
     if name in _OF_ANYTHING:
         return _OF_ANYTHING[name]
-    if args and isinstance(args[0], list | dict | tuple | str):
-        found = _OF_CONTAINERS.get(name)
-        is_of_numbers = are_known and name in _OF_NUMBERS
-        if found is not None and not (name == "mul" and not isinstance(args[1], int)):
-            return found
-        return _OF_NUMBERS[name] if is_of_numbers else None
-    return _OF_NUMBERS.get(name) if are_known else None
+    if not args or not isinstance(args[0], list | dict | tuple | str):
+        return None
+    if name == "mul" and not isinstance(args[1], int):
+        return None
+    return _OF_CONTAINERS.get(name)
+
+
+def function_of_numbers(name: str) -> Callable[..., Thing] | None:
+    """The function that ``torch.name`` is of what is known; None if there is none."""
+    return _OF_NUMBERS.get(name)
 
 
 def bounded(value: Thing) -> Thing:
@@ -201,6 +202,6 @@ def bounded(value: Thing) -> Thing:
         raise InvalidModel("expected a real number")
     if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
         raise InvalidModel("a number has no place in 64 bits")
-    if isinstance(value, str) and len(value) > _MOST_ITEMS:
-        raise UnsupportedModel(f"a text of more than {_MOST_ITEMS} characters")
+    if isinstance(value, str | list | tuple) and len(value) > _MOST_ITEMS:
+        raise UnsupportedModel(f"a list or text of more than {_MOST_ITEMS} items")
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,13 @@ import numpy as np
 from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value, kind_of
 from burn_import.exported.rules import RULES
 from burn_import.exported.table import Entry
+from burn_import.torchscript.budget import Budget
 from burn_import.torchscript.dtypes import result_types, scalar_number, scalar_type
-from burn_import.torchscript.numbers import bounded, function_for
+from burn_import.torchscript.numbers import (
+    bounded,
+    function_of_anything,
+    function_of_numbers,
+)
 from burn_import.torchscript.signatures import overload
 from burn_import.torchscript.values import (
     DEVICE,
@@ -20,12 +25,9 @@ from burn_import.torchscript.values import (
     Held,
     Thing,
     Without,
-    is_computed,
-    is_unknown,
-    tensors_in,
 )
 from burn_import.torchscript.writer import Place, Writer
-from burn_ir import UnsupportedModel
+from burn_ir import ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
 
 #: What functions of numbers are where a number is known only when the model runs.
@@ -55,18 +57,49 @@ class Operators:
             UnsupportedModel: there is no rule for it.
             InvalidModel: the arguments do not fit.
         """
-        given = [*args, *kwargs.values()]
-        if any(map(is_unknown, given)):
-            return UNKNOWN
-        function = function_for(name, args, not any(map(is_computed, given)))
+        if args and isinstance(args[0], list | dict | tuple | str):
+            self.budget.step(len(args[0]))
+        function = function_of_anything(name, args)
         if function is not None:
             return _computed(function, args, kwargs)
+        given = [*args, *kwargs.values()]
+        parts = list(self.leaves(given))
+        if any(part is UNKNOWN for part in parts):
+            return UNKNOWN
+        if not any(isinstance(part, Held | Value) for part in parts):
+            function = function_of_numbers(name)
+            if function is not None:
+                return _computed(function, args, kwargs)
         if name in _SPECIAL:
             return _SPECIAL[name](self, place, *args, **kwargs)
-        is_number = not tensors_in(given) and name in _COMPUTED
+        is_number = (
+            not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
+        )
         if is_number and any(isinstance(x, Value) for x in args):
             return self.number(f"_operator.{_COMPUTED[name]}", args, place)
         return self.operator(name, args, kwargs, place)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the work that the program may cause."""
+        return self.writer.budget
+
+    def leaves(self, thing: Thing) -> Iterator[Thing]:
+        """What is in lists, tuples and dicts, however deep.
+
+        Raises:
+            TooMuch: it is more than any model needs, or without end.
+        """
+        stack = [thing]
+        while stack:
+            item = stack.pop()
+            self.budget.step()
+            if isinstance(item, list | tuple):
+                stack.extend(reversed(item))
+            elif isinstance(item, dict):
+                stack.extend(reversed(item.values()))
+            else:
+                yield item
 
     def operator(
         self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
@@ -78,7 +111,9 @@ class Operators:
         entry, bound = found
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
         results = self.writer.apply(entry, place, result_types(name, named), named)
-        tensors = tensors_in([*args, *kwargs.values()])
+        tensors = [
+            x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
+        ]
         return self.held(name, entry, results, tensors)
 
     def held(
@@ -201,9 +236,9 @@ def _computed(
 ) -> Thing:
     try:
         return bounded(function(*args, **kwargs))
+    except ModelError:
+        raise
     except FAULTS as error:
-        if isinstance(error, UnsupportedModel):
-            raise
         raise UnsupportedModel(told(error)) from error
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
+from burn_import.torchscript.budget import Budget
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.expressions import Raised
 from burn_import.torchscript.statements import Statements
-from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing
+from burn_import.torchscript.values import Held, Module, Thing, described
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.dim import counting_unnamed
@@ -26,7 +27,7 @@ class Program:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
-        self.code = Code(archive.code)
+        self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
 
@@ -39,6 +40,7 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
+            machine.writer.budget = Budget(self.archive.words)
             inputs: dict[str, Type] = {}
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
@@ -48,7 +50,8 @@ class Program:
                 if machine.problems.get(kind):
                     found = [p for of in machine.problems.values() for p in of]
                     raise kind(found)
-            outputs = _outputs(machine, result)
+            outputs = tuple(_output(machine, x) for x in machine.leaves(result))
+            outputs = tuple(name for name in outputs if name)
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
@@ -62,8 +65,6 @@ def _followed(
         return machine.enter(function, module, [module], args)
     except Raised as error:
         raise UnsupportedModel(f"the program raises an error: {error}") from error
-    except RecursionError as error:
-        raise UnsupportedModel("expressions nested too deep") from error
 
 
 def _declared(
@@ -88,17 +89,14 @@ def _declared(
     return of
 
 
-def _outputs(machine: Statements, result: Thing) -> tuple[str, ...]:
-    """The names of the tensors in what ``forward`` returns, in its order."""
-    if result is None or result is UNKNOWN:
-        return ()
-    if isinstance(result, Held | Value | bool | int | float):
-        return (machine.tensor(result, Place("result")).value.name,)
-    items: Sequence[Thing] = ()
-    if isinstance(result, dict):
-        items = list(result.values())
-    elif isinstance(result, list | tuple):
-        items = result
-    else:
-        raise InvalidModel("expected forward to return tensors")
-    return tuple(name for item in items for name in _outputs(machine, item))
+def _output(machine: Statements, thing: Thing) -> str:
+    """The name of a tensor or number that ``forward`` returns; "" for None.
+
+    Raises:
+        InvalidModel: it is something else.
+    """
+    if thing is None:
+        return ""
+    if isinstance(thing, Held | Value | bool | int | float):
+        return machine.tensor(thing, Place("result")).value.name
+    raise InvalidModel(f"expected forward to return tensors, got {described(thing)}")

@@ -10,20 +10,21 @@ from typing import Any
 from burn.record.errors import shown
 from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
+from burn_import.torchscript.budget import TooMuch
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.control import branched
 from burn_import.torchscript.expressions import Expressions, Frame, Raised
 from burn_import.torchscript.loops import repeated
 from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing, Without
-from burn_import.torchscript.writer import TooMuch
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
 from burn_ir.errors import Problem
 
 #: Calls within calls; modules of real models nest a third as deep.
 _DEEPEST = 60
-#: Statements that are followed, and problems that are listed.
-_MOST_STATEMENTS = 200_000
+#: What a call counts as, in statements.
+_CALL = 10
+#: Problems that are listed.
 _MOST_PROBLEMS = 100
 #: Longer loops stay loops where they can.
 _MOST_ROUNDS = 100
@@ -43,7 +44,6 @@ class Statements(Expressions):
         super().__init__(archive, code)
         self.problems: dict[type[ModelError], dict[Problem, None]] = {}
         self.depth = 0
-        self.followed = 0
 
     def enter(
         self,
@@ -55,6 +55,7 @@ class Statements(Expressions):
         """What a function of the archive returns."""
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
+        self.budget.step(_CALL)
         frame = Frame(function, module)
         self.bind(function, frame, args, kwargs)
         self.depth += 1
@@ -92,9 +93,7 @@ class Statements(Expressions):
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
         """What a block returns, None if it does not return."""
         for node in body:
-            self.followed += 1
-            if self.followed > _MOST_STATEMENTS:
-                raise TooMuch(f"a program of more than {_MOST_STATEMENTS} statements")
+            self.budget.step()
             result = self.statement(node, frame)
             if result is not None:
                 return result

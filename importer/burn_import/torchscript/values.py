@@ -122,26 +122,8 @@ def described(thing: Thing) -> str:
     return f"a value of type {type(thing).__name__}"
 
 
-def tensors_in(thing: Thing) -> list[Held]:
-    """The tensors in a thing, in its order."""
-    if isinstance(thing, Held):
-        return [thing]
-    if isinstance(thing, list | tuple):
-        return [held for item in thing for held in tensors_in(item)]
-    if isinstance(thing, dict):
-        return [held for item in thing.values() for held in tensors_in(item)]
-    return []
-
-
-def is_computed(thing: Thing) -> bool:
-    """Whether a thing is, or has inside, what is known only when the model runs."""
-    if isinstance(thing, list | tuple):
-        return any(is_computed(item) for item in thing)
-    return isinstance(thing, Held | Value)
-
-
 def is_unknown(thing: Thing) -> bool:
-    """Whether a thing, or what is in it, is the result of something not supported."""
-    if isinstance(thing, list | tuple):
-        return any(is_unknown(item) for item in thing)
-    return thing is UNKNOWN
+    """Whether a thing is the result of something that is not supported."""
+    return thing is UNKNOWN or (
+        isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
+    )

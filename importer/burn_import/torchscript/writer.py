@@ -9,16 +9,10 @@ from typing import Any
 from burn_import.exported.builder import OPSETS, Builder, Nodes, Value
 from burn_import.exported.program import called
 from burn_import.exported.table import Entry
-from burn_ir import InvalidModel, RawGraph, Type, UnsupportedModel
+from burn_import.torchscript.budget import Budget
+from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import Growing
 from burn_ir.types import Array
-
-#: Nodes of one program. Models have some thousands; doubling calls would have more.
-MOST_NODES = 20_000
-
-
-class TooMuch(UnsupportedModel):  # noqa: N818
-    """A program goes on beyond what any model needs: it is not followed further."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class Writer:
     def __init__(self, outer: Writer | None = None) -> None:
         self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
         self.growing: Growing = outer.growing.inner() if outer else Growing(OPSETS)
-        self.spent: list[int] = outer.spent if outer else [0]
+        self.budget: Budget = outer.budget if outer else Budget(0)
 
     def inner(self) -> Writer:
         """A writer of a body, which sees the values of this graph."""
@@ -90,9 +84,7 @@ class Writer:
     def finish(self, begin: int) -> None:
         """Type the nodes from place ``begin`` on."""
         added = self.nodes.nodes[begin:]
-        self.spent[0] += len(added)
-        if self.spent[0] > MOST_NODES:
-            raise TooMuch(f"a program of more than {MOST_NODES} nodes")
+        self.budget.node(len(added))
         for node in added:
             self.growing.add(node)
 
