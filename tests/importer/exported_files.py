@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.modules import Array
+from burn_import.exported.schema import SCALARS
+from burn_ir.types import Array
 
-CODES = {"float32": 7, "int64": 5, "bool": 12, "float64": 8, "float16": 6}
+CODES = {name: code for code, name in SCALARS.items()}
 
 
 def symbol(name: str) -> dict[str, Any]:

@@ -5,11 +5,15 @@ schema of the operator has for them; defaults of the function are those of the s
 """
 
 import burn_import.exported.rules.activation
+import burn_import.exported.rules.analytic
+import burn_import.exported.rules.arithmetic
+import burn_import.exported.rules.cast
 import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
 import burn_import.exported.rules.creation
-import burn_import.exported.rules.elementwise
+import burn_import.exported.rules.functions
 import burn_import.exported.rules.indexing
+import burn_import.exported.rules.logic
 import burn_import.exported.rules.matmul
 import burn_import.exported.rules.norm
 import burn_import.exported.rules.numbers

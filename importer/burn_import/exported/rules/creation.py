@@ -88,7 +88,12 @@ def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -
     return g.op("ConstantOfShape", shape, value=value)
 
 
-@rule("aten.zeros_like.default")
+@rule("aten.fill.Scalar", "aten.fill.Tensor")
+def fill(g: Builder, self: Value, value: Operand) -> Value:
+    return full_like(g, self, value)
+
+
+@rule("aten.zeros_like.default", "aten.zero.default")
 def zeros_like(g: Builder, self: Value, dtype: Any = None) -> Value:
     return full_like(g, self, 0)
 

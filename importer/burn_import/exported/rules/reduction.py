@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from burn_import.exported.builder import BOOL, Builder, Value
-from burn_import.exported.rules.elementwise import truth
+from burn_import.exported.rules.logic import truth
 from burn_import.exported.table import Rule, rule
 
 Axes = int | Sequence[int] | None
