@@ -156,6 +156,15 @@ class Builder:
         parts = [whole.op("Unsqueeze", whole.cast(x), [0]) for x in values]
         return whole.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
 
+    def extent(self, x: Value, axis: int) -> int | Value:
+        """The extent of an axis: a number if it is fixed, else one that is computed."""
+        known = x.dims[axis] if x.dims is not None else None
+        if isinstance(known, int):
+            return known
+        whole, place = self.at(INT64), x.axis(axis)
+        made = whole.op("Shape", x, start=place, end=place + 1)
+        return replace(whole.op("Squeeze", made, [0]), dims=(), is_number=True)
+
     def floats(self, *operands: Operand) -> list[Value]:
         """The operands in the dtype of the result."""
         return [self.cast(x) for x in operands]

@@ -38,17 +38,15 @@ class Extent:
     axis: int = 0
 
 
+#: The input of which only the extents are read.
+SIZED = "sized"
 #: The extent that varies.
 N = Extent()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call of an operator.
-
-    ``expected`` is called with the tensors that go in. ``exact`` are results that a
-    program types with numbers alone although they vary.
-    """
+    """One call of an operator; ``expected`` gets the tensors that go in."""
 
     target: str
     expected: Callable[..., Any]
@@ -86,10 +84,15 @@ def case(
     *,
     label: str = "",
     tolerance: float = 1e-5,
+    sized: Given | None = None,
     **args: Any,
 ) -> Case:
-    """Return a case; tensors among the arguments are what goes in, in their order."""
-    given = dict(tensors(args))
+    """Return a case; tensors among the arguments are what goes in, in their order.
+
+    ``sized`` goes in before them, for its extents alone.
+    """
+    given = {} if sized is None else {SIZED: sized}
+    given |= dict(tensors(args))
     full = target if target.startswith(("aten.", "_operator.")) else f"aten.{target}"
     return Case(full, expected, args, label, tolerance, given)
 

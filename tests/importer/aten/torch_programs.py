@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, Extent, Given
+from tests.importer.aten.case import SIZED, Case, Extent, Given
 
 
 def tensor(array: Array) -> Any:
@@ -36,7 +36,7 @@ def called(case: Case) -> Callable[..., Any]:
     op = getattr(getattr(getattr(torch.ops, family), name), overload)
 
     def run(*given: Any) -> Any:
-        left = iter(given)
+        left = iter(given[1:] if SIZED in case.given else given)
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
         return op(*list(args.values())[:count], **dict(list(args.items())[count:]))

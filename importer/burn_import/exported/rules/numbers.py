@@ -23,8 +23,3 @@ def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
 @rule("torch.sym_float")
 def sym_float(g: Builder, a: Operand) -> Value:
     return g.cast(a)
-
-
-@rule("aten.scalar_tensor.default")
-def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
-    return g.cast(s)
