@@ -135,7 +135,7 @@ JOINS = (
     ),
     case(
         "cat.default",
-        lambda x, y: np.concatenate([x, y], -1),
+        lambda x, y: np.concatenate([x, y], -1).astype(F32),
         label="mixed",
         tensors=[X, i64("n", 3, 2)],
         dim=-1,

@@ -75,8 +75,8 @@ def exported(
     path: Path,
     varying: bool,
     decomposed: bool,
-) -> Path:
-    """Return the file that PyTorch saved a program in."""
+) -> bool:
+    """Return whether the extent still varies in the program that PyTorch saved."""
     import torch
 
     model = module(function)
@@ -94,7 +94,7 @@ def exported(
         if decomposed:
             program = program.run_decompositions()
         torch.export.save(program, path)
-    return path
+    return bool(program.range_constraints)
 
 
 #: The extent that varies, when a program is exported.
