@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +63,24 @@ def program(
     nodes: Sequence[Any],
     values: Mapping[str, Any],
     outputs: Sequence[str],
+    buffers: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return the JSON of a program; weights are called ``p_`` and their path."""
-    stored = {f"p_{path.replace('.', '_')}": path for path in weights}
+    """Return the JSON of a program; weights are called ``p_`` and their path.
+
+    Those in ``buffers`` are called ``b_`` and their path.
+    """
+    stored = {stored_name(path, path in buffers): path for path in weights}
     types = {
         name: meta(str(weights[p].dtype), weights[p].shape)
         for name, p in stored.items()
     }
     given = [{"user_input": {"arg": ref(name)}} for name in inputs]
     specs = [
-        {"parameter": {"arg": {"name": name}, "parameter_name": path}}
+        (
+            {"buffer": {"arg": {"name": name}, "buffer_name": path, "persistent": True}}
+            if path in buffers
+            else {"parameter": {"arg": {"name": name}, "parameter_name": path}}
+        )
         for name, path in stored.items()
     ]
     graph = {
@@ -91,6 +99,11 @@ def program(
         "schema_version": {"major": 8, "minor": 20},
         "torch_version": "2.13.0",
     }
+
+
+def stored_name(path: str, is_buffer: bool = False) -> str:
+    """Return what a program calls the tensor at ``path``."""
+    return f"{'b' if is_buffer else 'p'}_{path.replace('.', '_')}"
 
 
 def linear_program() -> tuple[dict[str, Any], dict[str, Array]]:

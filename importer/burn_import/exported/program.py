@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field as member
 from typing import Any
 
 from burn.record.errors import shown
 from burn_import.exported.builder import BOOL, FLOAT64, INT64, Builder, Nodes, Value
 from burn_import.exported.checked import GRAPH, check
 from burn_import.exported.extents import named_symbols
+from burn_import.exported.frame import Frame
 from burn_import.exported.rules import RULES
 from burn_import.exported.schema import (
     Argument,
@@ -38,18 +38,6 @@ from burn_ir.types import Type
 _PREFIX = "torch.ops."
 
 
-@dataclass
-class Frame:
-    """The values of one graph by name, as they are at this point of it."""
-
-    meta: Mapping[str, Any]
-    out: Nodes
-    values: dict[str, Value] = member(default_factory=dict)
-    #: What each value may be a view of; both ways count as seen through the other.
-    views: dict[str, str] = member(default_factory=dict)
-    viewed: set[str] = member(default_factory=set)
-
-
 class Program:
     """The program in the JSON of an archive.
 
@@ -60,6 +48,8 @@ class Program:
         self.module = content["graph_module"]
         self.stored = stored
         self.symbols = Symbols()
+        #: What is stored, by path: its name in the program, and in the graph.
+        self.held: dict[str, tuple[str, str]] = {}
         self.problems: dict[type[ModelError], list[Problem]] = {}
 
     def graph(self) -> RawGraph:
@@ -74,11 +64,19 @@ class Program:
         inputs = self.inputs(frame, signature["input_specs"])
         self.run(content, frame)
         outputs = self.outputs(frame, signature["output_specs"])
+        changed = self.changed(frame)
+        states = {name: frame.out.constants.pop(name) for name in changed}
+        inputs.update((name, Type.of(states[name]).forget()) for name in states)
         for kind in (InvalidModel, UnsupportedModel):
             if self.problems.get(kind):
                 raise kind([p for found in self.problems.values() for p in found])
         return RawGraph(
-            "main", inputs, outputs, tuple(frame.out.nodes), frame.out.constants
+            "main",
+            inputs,
+            (*outputs, *changed.values()),
+            tuple(frame.out.nodes),
+            frame.out.constants,
+            states=states,
         )
 
     def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
@@ -122,8 +120,10 @@ class Program:
         unique = frame.out.fresh(path)
         frame.out.constants[unique] = array
         frame.values[name] = Value(unique, array.dtype, array.shape)
+        self.held[path] = (name, unique)
 
     def outputs(self, frame: Frame, specs: Sequence[Any]) -> tuple[str, ...]:
+        """The names of what a user gets; what is stored learns its new value."""
         found = []
         for spec in specs:
             kind, body = union(spec)
@@ -131,17 +131,33 @@ class Program:
                 arg = argument(body.get("arg"))
                 if isinstance(arg, TensorRef):
                     found.append(self.output(frame, arg.name))
-            elif kind not in ("token", "buffer_mutation"):
+            elif kind in _MUTATED:
+                result = field(field(body, "arg", dict), "name", str)
+                path = field(body, _MUTATED[kind], str)
+                if path not in self.held:
+                    raise InvalidModel(f"expected a tensor {shown(path)}, found none")
+                frame.values[self.held[path][0]] = frame.value(result)
+            elif kind not in ("token", "user_input_mutation"):
                 raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
         return tuple(found)
 
     def output(self, frame: Frame, name: str) -> str:
-        value = frame.values.get(name)
-        if value is None:
-            if not self.problems:
-                raise InvalidModel(f"expected a value called {shown(name)}, found none")
-            return name
-        return value.name
+        """What the output ``name`` is called; what is wrong with it is noted."""
+        try:
+            return frame.value(name).name
+        except UnsupportedModel as error:
+            self.note(UnsupportedModel, error, "", "")
+        except InvalidModel as error:
+            if not self.problems:  # else it may be missing because of those
+                self.note(InvalidModel, error, "", "")
+        return name
+
+    def changed(self, frame: Frame) -> dict[str, str]:
+        """What is stored and replaced by a call: its name, and that of what by."""
+        pairs = {
+            unique: self.output(frame, name) for name, unique in self.held.values()
+        }
+        return {unique: after for unique, after in pairs.items() if after != unique}
 
     def run(self, content: Any, frame: Frame) -> None:
         """Write the nodes of all calls; what is wrong with one is noted."""
@@ -161,7 +177,7 @@ class Program:
         kind = kind if kind in (InvalidModel, UnsupportedModel) else InvalidModel
         found = self.problems.setdefault(kind, [])
         if isinstance(error, ModelError) and any(p.node for p in error.problems):
-            found += error.problems  # of a graph inside
+            found += [p for p in error.problems if p not in found]  # of a graph inside
         else:
             found.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
 
@@ -182,7 +198,7 @@ class Program:
             args = [("", value) for _, value in args]
         made = _called(entry, builder, args)
         self.bind(frame, results, made)
-        self.alias(frame, entry, names, results)
+        self.alias(frame, entry, names, results, (name, target))
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
         """Give the names of the results to what a rule made."""
@@ -205,24 +221,16 @@ class Program:
         entry: Entry,
         args: Sequence[tuple[str, Argument]],
         results: Sequence[Argument],
+        where: tuple[str, str],
     ) -> None:
-        """Note which values share memory, and what a change in place changes.
-
-        Raises:
-            UnsupportedModel: it would change another value too.
-        """
+        """Note which values share memory, and what a change in place changes."""
         first = next((a for _, a in args if isinstance(a, TensorRef)), None)
         refs = list(_refs(results))
         if entry.mutates is not None and first is not None and refs:
-            if first.name in frame.views or first.name in frame.viewed:
-                raise UnsupportedModel(
-                    f"a change in place of {shown(first.name)}, which shares memory "
-                    "with another value; export after run_decompositions()"
-                )
-            frame.values[first.name] = frame.values[refs[0].name]
+            frame.change(first.name, refs[0].name, *where)
         elif entry.views and first is not None:
-            frame.viewed.add(first.name)
-            frame.views.update((ref.name, first.name) for ref in refs)
+            for ref in refs:
+                frame.view(ref.name, first.name)
 
     def typed(self, frame: Frame, name: str) -> Value:
         """A value as the program types it."""
@@ -243,9 +251,7 @@ class Program:
     def resolved(self, frame: Frame, arg: Argument) -> Any:
         """An argument with values in place of names."""
         if isinstance(arg, TensorRef | SymbolRef):
-            if arg.name not in frame.values:
-                raise InvalidModel(f"expected a value called {shown(arg.name)}")
-            return frame.values[arg.name]
+            return frame.value(arg.name)
         if isinstance(arg, list):
             return [self.resolved(frame, item) for item in arg]
         if isinstance(arg, ScalarType):
@@ -267,9 +273,9 @@ class Program:
         outputs = []
         for of in content["outputs"]:
             ref = argument(of)
-            value = inner.values.get(ref.name) if isinstance(ref, TensorRef) else None
-            if value is None:
+            if not isinstance(ref, TensorRef):
                 raise UnsupportedModel("expected a graph inside to return tensors")
+            value = inner.value(ref.name)
             builder = Builder(inner.out, "result", [value])
             outputs.append(builder.op("Identity", value).name)
         return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
@@ -280,6 +286,11 @@ _STORED = {
     "parameter": "parameter_name",
     "buffer": "buffer_name",
     "tensor_constant": "tensor_constant_name",
+}
+#: Kinds of outputs that are stored for the next call, and the field with their path.
+_MUTATED = {
+    "buffer_mutation": "buffer_name",
+    "parameter_mutation": "parameter_name",
 }
 _NUMBERS = {
     "sym_int_values": INT64,
