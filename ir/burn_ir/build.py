@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from burn_ir.blame import FAULTS, told
 from burn_ir.blocked import unblocked
 from burn_ir.derivatives import with_functions
-from burn_ir.dim import Dim, counting_unnamed
+from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.exporters import as_meant
 from burn_ir.graph import Constants, Graph, Node
@@ -23,6 +23,7 @@ from burn_ir.op import operators
 from burn_ir.order import sort_nodes
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
+from burn_ir.states import changed_states
 from burn_ir.survey import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 
@@ -116,21 +117,8 @@ class _Builder:
             self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
         graph = replace(graph, defaults=defaults, states=states, doc=raw.doc)
-        self.check_states(graph)
+        self.problems += changed_states(graph)
         return graph
-
-    def check_states(self, graph: Graph) -> None:
-        """Note the states that are of another type after a call than before it."""
-        before = graph.inputs[len(graph.given) :]
-        after = graph.outputs[len(graph.results) :]
-        for state, *names in zip(graph.states, before, after, strict=True):
-            if names[1] not in {*graph.types, *graph.constants}:
-                continue  # one of the values that have problems
-            old, new = graph.types[names[0]], graph.types.get(names[1])
-            new = new or Type.of(graph.constants[names[1]])
-            if old.dtype != new.dtype or _differ(old.shape, new.shape):
-                message = f"expected state {state!r} to stay {old.name}, got {new.name}"
-                self.problems.append(Problem(message))
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
@@ -345,15 +333,6 @@ def _with_inputs(
         inputs=(*graph.inputs, *captured),
         types={**graph.types, **{name: types[name] for name in captured}},
     )
-
-
-def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
-    """Whether two shapes cannot be the same."""
-    if a is None or b is None:
-        return False
-    pairs = zip(a, b, strict=False)
-    fixed = [(x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int)]
-    return len(a) != len(b) or any(x != y for x, y in fixed)
 
 
 def _first(raw: RawNode) -> str:

@@ -101,6 +101,23 @@ def program(
     }
 
 
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def tree(kind: str, context: Any, *children: Any) -> dict[str, Any]:
+    """Return a container of a tree; its context as JSON unless it is a text."""
+    text = context if isinstance(context, str) else json.dumps(context)
+    return {"type": kind, "context": text, "children_spec": list(children)}
+
+
+def with_trees(content: dict[str, Any], **trees: Any) -> dict[str, Any]:
+    """Return a program with ``in_spec`` and ``out_spec``."""
+    texts = {name: json.dumps([1, of]) for name, of in trees.items()}
+    calls = [{"fqn": "", "signature": {"inputs": [], "outputs": [], **texts}}]
+    content["graph_module"]["module_call_graph"] = calls
+    return content
+
+
 def stored_name(path: str, is_buffer: bool = False) -> str:
     """Return what a program calls the tensor at ``path``."""
     return f"{'b' if is_buffer else 'p'}_{path.replace('.', '_')}"

@@ -1,4 +1,4 @@
-"""A program to a graph: names to values, calls to nodes by the rules."""
+"""The calls of a program to nodes, by the rules: names to values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burn.record.errors import shown
-from burn_import.exported.builder import BOOL, FLOAT64, INT64, Builder, Nodes, Value
+from burn_import.exported.builder import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Builder,
+    Value,
+)
 from burn_import.exported.checked import GRAPH, check
-from burn_import.exported.extents import named_symbols
 from burn_import.exported.frame import Frame
 from burn_import.exported.rules import RULES
 from burn_import.exported.schema import (
@@ -20,144 +25,26 @@ from burn_import.exported.schema import (
     SymbolRef,
     TensorRef,
     argument,
-    field,
     scalar_name,
     scopes,
-    union,
 )
 from burn_import.exported.symbols import Symbols
 from burn_import.exported.table import Entry
-from burn_import.exported.weights import Stored
 from burn_import.pytorch.elements import ELEMENTS
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
 from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
-from burn_ir.types import Type
 
 _PREFIX = "torch.ops."
 
 
-class Program:
-    """The program in the JSON of an archive.
+class Calls:
+    """The nodes for the calls of a program, by the rules; problems are collected."""
 
-    ``stored`` gives its tensors.
-    """
-
-    def __init__(self, content: Any, stored: Stored) -> None:
-        self.module = content["graph_module"]
-        self.stored = stored
+    def __init__(self) -> None:
         self.symbols = Symbols()
-        #: What is stored, by path: its name in the program, and in the graph.
-        self.held: dict[str, tuple[str, str]] = {}
         self.problems: dict[type[ModelError], list[Problem]] = {}
-
-    def graph(self) -> RawGraph:
-        """The main graph, with everything that a graph inside uses.
-
-        Raises:
-            ModelError: calls are not supported, or contradict the schema; all of them.
-        """
-        content = self.module["graph"]
-        frame = Frame(content, Nodes())
-        signature = self.module["signature"]
-        inputs = self.inputs(frame, signature["input_specs"])
-        self.run(content, frame)
-        outputs = self.outputs(frame, signature["output_specs"])
-        changed = self.changed(frame)
-        states = {name: frame.out.constants.pop(name) for name in changed}
-        inputs.update((name, Type.of(states[name]).forget()) for name in states)
-        for kind in (InvalidModel, UnsupportedModel):
-            if self.problems.get(kind):
-                raise kind([p for found in self.problems.values() for p in found])
-        return RawGraph(
-            "main",
-            inputs,
-            (*outputs, *changed.values()),
-            tuple(frame.out.nodes),
-            frame.out.constants,
-            states=states,
-        )
-
-    def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
-        """The types of what a user gives; weights become constants."""
-        given: list[str] = []
-        for spec in specs:
-            kind, body = union(spec)
-            if kind == "user_input":
-                arg = argument(body.get("arg"))
-                if isinstance(arg, TensorRef):
-                    given.append(arg.name)
-                elif isinstance(arg, SymbolRef):
-                    raise UnsupportedModel(
-                        f"input {shown(arg.name)}: expected a tensor"
-                    )
-            elif kind in _STORED:
-                self.store(frame, kind, body)
-            elif kind not in ("constant_input", "token"):
-                raise UnsupportedModel(f"inputs of kind {shown(kind)} are not read")
-        tensors = frame.meta["tensor_values"]
-        sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
-        named_symbols(self.symbols, sizes)
-        found = {}
-        for name in given:
-            value = self.typed(frame, name)
-            unique = frame.out.fresh(name)
-            frame.values[name] = Value(unique, value.dtype, value.dims)
-            found[unique] = Type(value.dtype, value.dims)
-        return found
-
-    def store(self, frame: Frame, kind: str, body: Any) -> None:
-        name = field(field(body, "arg", dict), "name", str)
-        path = field(body, _STORED[kind], str)
-        array = self.stored.tensor(path).array()
-        known = self.typed(frame, name)
-        if (array.dtype, array.shape) != (known.dtype, known.dims):
-            raise InvalidModel(
-                f"tensor {shown(path)}: expected {known.dtype}{list(known.dims or ())},"
-                f" got {array.dtype}{list(array.shape)}"
-            )
-        unique = frame.out.fresh(path)
-        frame.out.constants[unique] = array
-        frame.values[name] = Value(unique, array.dtype, array.shape)
-        self.held[path] = (name, unique)
-
-    def outputs(self, frame: Frame, specs: Sequence[Any]) -> tuple[str, ...]:
-        """The names of what a user gets; what is stored learns its new value."""
-        found = []
-        for spec in specs:
-            kind, body = union(spec)
-            if kind == "user_output":
-                arg = argument(body.get("arg"))
-                if isinstance(arg, TensorRef):
-                    found.append(self.output(frame, arg.name))
-            elif kind in _MUTATED:
-                result = field(field(body, "arg", dict), "name", str)
-                path = field(body, _MUTATED[kind], str)
-                if path not in self.held:
-                    raise InvalidModel(f"expected a tensor {shown(path)}, found none")
-                frame.values[self.held[path][0]] = frame.value(result)
-            elif kind not in ("token", "user_input_mutation"):
-                raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
-        return tuple(found)
-
-    def output(self, frame: Frame, name: str) -> str:
-        """What the output ``name`` is called; what is wrong with it is noted."""
-        try:
-            return frame.value(name).name
-        except UnsupportedModel as error:
-            self.note(UnsupportedModel, error, "", "")
-        except InvalidModel as error:
-            if not self.problems:  # else it may be missing because of those
-                self.note(InvalidModel, error, "", "")
-        return name
-
-    def changed(self, frame: Frame) -> dict[str, str]:
-        """What is stored and replaced by a call: its name, and that of what by."""
-        pairs = {
-            unique: self.output(frame, name) for name, unique in self.held.values()
-        }
-        return {unique: after for unique, after in pairs.items() if after != unique}
 
     def run(self, content: Any, frame: Frame) -> None:
         """Write the nodes of all calls; what is wrong with one is noted."""
@@ -184,19 +71,19 @@ class Program:
     def call(self, frame: Frame, node: Any, target: str, name: str) -> None:
         """Write one call of an operator."""
         results = [argument(of) for of in node["outputs"]]
+        types = [self.typed(frame, ref.name) for ref in _refs(results)]
+        # Should this call fail, those that read it are not wrong for that.
+        frame.values.update((value.name, value) for value in types)
         if target not in RULES:
-            for ref in _refs(results):
-                frame.values[ref.name] = self.typed(frame, ref.name)
             raise UnsupportedModel("this operator is not supported")
         entry = RULES[target]
-        types = [self.typed(frame, ref.name) for ref in _refs(results)]
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)
         names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", value) for _, value in args]
-        made = _called(entry, builder, args)
+        made = called(entry, builder, args)
         self.bind(frame, results, made)
         self.alias(frame, entry, names, results, (name, target))
 
@@ -281,17 +168,6 @@ class Program:
         return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
 
 
-#: Kinds of inputs that are stored, and the field with their path.
-_STORED = {
-    "parameter": "parameter_name",
-    "buffer": "buffer_name",
-    "tensor_constant": "tensor_constant_name",
-}
-#: Kinds of outputs that are stored for the next call, and the field with their path.
-_MUTATED = {
-    "buffer_mutation": "buffer_name",
-    "parameter_mutation": "parameter_name",
-}
 _NUMBERS = {
     "sym_int_values": INT64,
     "sym_float_values": FLOAT64,
@@ -329,7 +205,7 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     return path, tuple(classes[1:])
 
 
-def _called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
+def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
     """What the rule makes of a call.
 
     Raises:
