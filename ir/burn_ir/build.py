@@ -23,6 +23,7 @@ from burn_ir.op import operators
 from burn_ir.order import sort_nodes
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
+from burn_ir.states import changed_states
 from burn_ir.survey import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 
@@ -104,6 +105,7 @@ class _Builder:
 
     def main(self, raw: RawGraph) -> Graph:
         scope = _Scope()
+        states = tuple(self.store(name, array) for name, array in raw.states.items())
         for name, declared in raw.inputs.items():
             scope.types[self.define(scope, name)] = declared
         defaults = {
@@ -111,10 +113,12 @@ class _Builder:
             for name, array in raw.defaults.items()
         }
         inputs = tuple(scope.names[name] for name in raw.inputs)
-        if not raw.outputs:
+        if len(raw.outputs) == len(raw.states):
             self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
-        return replace(graph, defaults=defaults, doc=raw.doc)
+        graph = replace(graph, defaults=defaults, states=states, doc=raw.doc)
+        self.problems += changed_states(graph)
+        return graph
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""

@@ -48,9 +48,13 @@ class StoredArrays:
         self.weights = part.layer_weights()
         self.places: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
+        for constant in part.held:
+            self.place(constant)
 
     def access(self, constant: str) -> str:
         """The attribute path that the code reads ``constant`` by."""
+        if constant in self.part.reached:
+            return self.part.reached[constant]
         if constant in self.weights:
             path = self.weights[constant]
         else:
@@ -118,14 +122,14 @@ def tensor_text(graph: Graph, constant: str) -> str:
 def is_trained(graph: Graph, constant: str) -> bool:
     """Whether a stored array is a weight, to be trained, rather than a buffer.
 
-    Files do not tell the two apart. What is no floating number cannot be trained. What
-    stands in the file as a small ``Constant`` was written by hand; PyTorch's exporters
-    write no weight so, other ones do. Of the rest, what PyTorch's models commonly
-    register as a buffer is told by its name, and without a name by its contents: angles
-    of rotary embedding, slopes, and masks.
+    Files do not tell the two apart. What is no floating number, or is replaced by a
+    call, cannot be trained. What stands in the file as a small ``Constant`` was written
+    by hand; PyTorch's exporters write no weight so, other ones do. Of the rest, what
+    PyTorch's models commonly register as a buffer is told by its name, and without a
+    name by its contents: angles of rotary embedding, slopes, and masks.
     """
     array, constants = graph.constants[constant], graph.constants
-    if not is_float(array.dtype):
+    if not is_float(array.dtype) or constant in graph.states:
         return False
     name = original(graph, constant)
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")

@@ -72,12 +72,14 @@ class ModuleCall:
     """``targets = self.path(*args)``: a layer or a module of ours.
 
     Where ``results`` is given, tuples stand for several of the targets, by position.
+    One that changes a state is ``kept``, whether or not somebody reads the targets.
     """
 
     path: tuple[str, ...]
     args: tuple[Any, ...]
     targets: list[Symbol]
     results: tuple[int | tuple[int, ...], ...] | None = None
+    kept: bool = False
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn_import.exported.builder import Builder, Value
-from burn_import.exported.rules.elementwise import unary
+from burn_import.exported.rules.functions import unary
 from burn_import.exported.table import rule
 
 for _name, _op in {

@@ -23,13 +23,3 @@ def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
 @rule("torch.sym_float")
 def sym_float(g: Builder, a: Operand) -> Value:
     return g.cast(a)
-
-
-@rule("_operator.floordiv")
-def floordiv(g: Builder, a: Operand, b: Operand) -> Value:
-    return g.op("Div", g.cast(a), g.cast(b))
-
-
-@rule("aten.scalar_tensor.default")
-def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
-    return g.cast(s)
