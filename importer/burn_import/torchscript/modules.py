@@ -33,6 +33,8 @@ class Modules:
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
         self.containers: dict[int, Thing] = {}
+        #: Tensors of the model's state, by what they are called in the graph.
+        self.states: dict[str, Held] = {}
 
     def get(self, module: Module, name: str) -> Thing:
         """An attribute of a module, ``NotImplemented`` if the archive has none."""
@@ -92,8 +94,13 @@ class Modules:
                 raise UnsupportedModel("quantised tensors are not computed with")
             name = self.names.get(key, ".".join(path))
             value = self.operators.writer.stored(name, tensor.array())
-            self.held[key] = Held(value, origin=self.names.get(key, ""))
+            self.held[key] = self.states[value.name] = Held(value)
         return self.held[key]
+
+    def replaced(self) -> dict[str, str]:
+        """Stored tensors that a call changes: their names, and those of what by."""
+        found = {name: held.value.name for name, held in self.states.items()}
+        return {name: after for name, after in found.items() if after != name}
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:

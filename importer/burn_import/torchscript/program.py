@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burn_import.exported.builder import Value
@@ -50,12 +50,21 @@ class Program:
                 if machine.problems.get(kind):
                     found = [p for of in machine.problems.values() for p in of]
                     raise kind(found)
-            outputs = tuple(_output(machine, x) for x in machine.leaves(result))
-            outputs = tuple(name for name in outputs if name)
+            outputs = tuple(_outputs(machine, result))
+            changed = machine.modules.replaced()
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
-        return RawGraph("main", inputs, outputs, tuple(nodes.nodes), nodes.constants)
+        states = {name: nodes.constants.pop(name) for name in changed}
+        inputs.update((name, Type.of(states[name]).forget()) for name in states)
+        return RawGraph(
+            "main",
+            inputs,
+            (*outputs, *changed.values()),
+            tuple(nodes.nodes),
+            nodes.constants,
+            states=states,
+        )
 
 
 def _followed(
@@ -89,14 +98,33 @@ def _declared(
     return of
 
 
-def _output(machine: Statements, thing: Thing) -> str:
-    """The name of a tensor or number that ``forward`` returns; "" for None.
+def _outputs(
+    machine: Statements, thing: Thing, path: tuple[Any, ...] = ()
+) -> Iterator[str]:
+    """The names of the tensors and numbers that ``forward`` returns, in its order.
+
+    What stands in a dict is called by its key.
 
     Raises:
-        InvalidModel: it is something else.
+        InvalidModel: it returns something else.
     """
-    if thing is None:
-        return ""
-    if isinstance(thing, Held | Value | bool | int | float):
-        return machine.tensor(thing, Place("result")).value.name
-    raise InvalidModel(f"expected forward to return tensors, got {described(thing)}")
+    machine.budget.step()
+    if isinstance(thing, dict | list | tuple) and len(path) < _DEEPEST:
+        items = thing.items() if isinstance(thing, dict) else enumerate(thing)
+        for key, item in items:
+            yield from _outputs(machine, item, (*path, key))
+    elif isinstance(thing, Held | Value | bool | int | float):
+        name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
+        made = machine.tensor(thing, Place(name or "result")).value
+        yield machine.writer.same(made, name) if name else made.name
+    elif thing is not None:
+        got = described(thing)
+        raise InvalidModel(f"expected forward to return tensors, got {got}")
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, str)
+
+
+#: Containers in containers; nobody nests them deeper.
+_DEEPEST = 64

@@ -27,12 +27,11 @@ class Memory:
 class Held:
     """A tensor: the value that it has at this point of the code.
 
-    ``origin`` is the name of the state of the model that it is, else "".
+    ``stale`` says what changed a view of it in place, "" if nothing did.
     """
 
     current: Value
     memory: Memory = field(default_factory=Memory)
-    origin: str = ""
     stale: str = ""
 
     def __post_init__(self) -> None:

@@ -100,6 +100,13 @@ class Writer:
             raise InvalidModel("expected a tensor")
         return Value(value.name, known.dtype, known.shape, value.is_number)
 
+    def same(self, value: Value, name: str) -> str:
+        """The name of a node that gives a value again: ``name``, if it is free."""
+        begin = len(self.nodes.nodes)
+        made = self.builder(Place(name), [value]).op("Identity", value)
+        self.finish(begin)
+        return made.name
+
     def has(self, value: Value) -> bool:
         """Whether the nodes of this graph can read a value."""
         try:
