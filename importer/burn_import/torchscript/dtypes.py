@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from burn.dtypes import DType
 from burn_import.exported.builder import (
     BOOL,
     FLOAT32,
+    FLOAT64,
     INT64,
     Value,
     kind_of,
@@ -47,6 +48,7 @@ def scalar_number(dtype: DType) -> int:
     return _SCALARS.index(np.dtype(dtype).name)
 
 
+INT32 = np.dtype("int32")
 _BOOLS = frozenset(
     {
         *("eq", "ne", "lt", "le", "gt", "ge", "any", "all", "isnan", "isinf"),
@@ -55,7 +57,10 @@ _BOOLS = frozenset(
     }
 )
 _INDICES = frozenset(
-    {"argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"}
+    {
+        *("argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"),
+        *("searchsorted", "tril_indices", "triu_indices", "randperm"),
+    }
 )
 #: Functions of numbers that are no whole ones: whole operands become float32.
 _FLOATS = frozenset(
@@ -89,7 +94,13 @@ _PROMOTING = frozenset(
 )
 #: What stands beside the operands that are promoted.
 _BESIDE = frozenset({"condition", "dim", "keepdim", "alpha", "rounding_mode", "value"})
-_FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn", "eye", "linspace"})
+_FILLED = frozenset(
+    {
+        *("zeros", "ones", "empty", "rand", "randn", "eye", "linspace", "logspace"),
+        *("hann_window", "hamming_window", "blackman_window", "bartlett_window"),
+        *("kaiser_window", "scalar_tensor"),
+    }
+)
 
 
 def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
@@ -107,12 +118,14 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     if operator in _BOOLS:
         return BOOL
     if operator in _INDICES:
-        return INT64
+        return INT32 if args.get("out_int32") is True else INT64
+    if operator == "float_power":
+        return FLOAT64
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
         return _first({"other": args["other"]}).dtype
     if operator in _FILLED:
         return FLOAT32
-    if operator in ("arange", "full", "scalar_tensor", "tensor"):
+    if operator in ("arange", "full", "tensor"):
         return _created(operator, args)
     dtype = _operands(operator, args)
     if operator in _SUMS and kind_of(dtype) < kind_of(FLOAT32):
@@ -127,8 +140,6 @@ def _created(operator: str, args: Mapping[str, Any]) -> DType:
         numbers = [args[key] for key in ("start", "end", "step") if key in args]
         dtype = promoted(numbers)
         return FLOAT32 if kind_of(dtype) > kind_of(INT64) else INT64
-    if operator == "scalar_tensor":
-        return FLOAT32
     value = args.get("fill_value", args.get("data"))
     while isinstance(value, list | tuple) and value:
         value = value[0]
@@ -213,7 +224,7 @@ def _split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 def _chunk(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     axis, extent = _axis(x, args)
-    count = int(args["chunks"])
+    count = _count(args["chunks"])
     if not isinstance(extent, int):
         return _with(x, axis, [None] * count)
     return _even(x, axis, extent, -(-extent // max(count, 1)))
@@ -227,8 +238,43 @@ def _unbind(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [(*dims[:axis], *dims[axis + 1 :])] * extent
 
 
-_PARTS = {
+def _tensor_split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    axis, extent = _axis(x, args)
+    sections, indices = args.get("sections"), args.get("indices")
+    if not isinstance(extent, int) or isinstance(sections, Value):
+        count = len(indices) + 1 if indices is not None else sections
+        return _with(x, axis, [None] * _count(count))
+    if indices is None:
+        whole, more = divmod(extent, max(_count(sections), 1))
+        sizes = [whole + (n < more) for n in range(_count(sections))]
+        return _with(x, axis, sizes)
+    ends = [min(e + extent if e < 0 else e, extent) for e in indices]
+    pairs = zip([0, *ends], [*ends, extent], strict=True)
+    return _with(x, axis, [max(end - start, 0) for start, end in pairs])
+
+
+def _count(count: Any) -> int:
+    if not isinstance(count, int) or not 0 < count <= MOST_PARTS:
+        raise UnsupportedModel(f"a tensor is taken into {count} parts")
+    return count
+
+
+def _split_along(axis: int) -> Callable[..., list[tuple[Any, ...]]]:
+    def parts(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        place = 0 if axis == 1 and x.rank == 1 else axis
+        return _tensor_split(x, {**args, "dim": place})
+
+    return parts
+
+
+_PARTS: Mapping[str, Callable[..., list[tuple[Any, ...]]]] = {
     "split": _split,
+    "tensor_split": _tensor_split,
+    "hsplit": _split_along(1),
+    "vsplit": _split_along(0),
+    "dsplit": _split_along(2),
+    "unsafe_split": _split,
+    "unsafe_chunk": _chunk,
     "split_with_sizes": _split,
     "chunk": _chunk,
     "unbind": _unbind,

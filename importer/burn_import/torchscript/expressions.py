@@ -25,6 +25,7 @@ from burn_import.torchscript.values import (
     Module,
     Namespace,
     Thing,
+    is_unknown,
 )
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, UnsupportedModel
@@ -230,6 +231,8 @@ class Expressions(Operators):
         if root == "__torch__":
             own = self.function(function.path)
             return self.enter(own, frame.module, args, kwargs)
+        if function.path in _PRIMITIVES and any(map(is_unknown, args)):
+            return UNKNOWN
         if function.path in _PRIMITIVES:
             return _PRIMITIVES[function.path](self, place, *args)
         raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")

@@ -228,7 +228,13 @@ class Operators:
 
 
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"})
-_LISTS = frozenset({"split", "split_with_sizes", "chunk", "unbind", "meshgrid"})
+_LISTS = frozenset(
+    {
+        *("split", "split_with_sizes", "chunk", "unbind", "meshgrid", "tensor_split"),
+        *("hsplit", "vsplit", "dsplit", "broadcast_tensors", "unsafe_split"),
+        "unsafe_chunk",
+    }
+)
 
 
 def _computed(

@@ -36,6 +36,19 @@ _SCHEMAS: Mapping[str, str] = {
     "copy_.default": "self src non_blocking",
     "max.default": "self",
     "min.default": "self",
+    "max.other": "self:tensor other:tensor",
+    "min.other": "self:tensor other:tensor",
+    "sort.default": "self dim descending",
+    "sort.stable": "self",
+    "argsort.default": "self dim descending",
+    "argsort.stable": "self",
+    "tensor_split.sections": "self sections:number dim",
+    "tensor_split.indices": "self indices:list dim",
+    "repeat_interleave.self_int": "self repeats:number dim",
+    **{
+        f"{name}.int": "self sections:number" for name in ("hsplit", "vsplit", "dsplit")
+    },
+    **{f"{name}.array": "self indices:list" for name in ("hsplit", "vsplit", "dsplit")},
     "clone.default": "self",
     "contiguous.default": "self",
     "reshape.default": "self shape",
@@ -121,7 +134,12 @@ def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
     return tuple(found)
 
 
-_KINDS: Mapping[str, Any] = {"number": int, "device": Without, "tensor": Value}
+_KINDS: Mapping[str, Any] = {
+    "number": int,
+    "device": Without,
+    "tensor": Value,
+    "list": Sequence[Any],
+}
 
 
 def _bound(
