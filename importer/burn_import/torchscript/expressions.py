@@ -344,6 +344,8 @@ _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
     "ops.prim.RaiseException": _raise,
     "ops.prim.dtype": _dtype,
     "ops.prim.device": _answer(DEVICE),
+    "ops.prim.type": _answer("cpu"),
+    "ops.prim.index": _answer(0),
     "ops.prim.layout": _answer(0),
     "ops.prim.data": lambda machine, place, x: x,
     "ops.prim.max": _most("max"),
@@ -353,7 +355,9 @@ _PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
         f"ops.prim.is_{name}": _answer(False)
         for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
     },
-    "ops.prim.requires_grad": _answer(False),
+    # Layers of PyTorch have a faster way beside the one with ordinary operators, which
+    # they go where a gradient may be asked for.
+    "ops.prim.requires_grad": _answer(True),
     "torch.jit.is_scripting": _answer(True),
 }
 _EXPRESSIONS: Mapping[type, Callable[..., Thing]] = {

@@ -3,7 +3,8 @@
 ``torch.jit.trace`` leaves what it was called with in the archive: dtypes, and the
 extents of one call. Which of these extents the program needs is found out by following
 it with others: an extent varies if the program allows more than twice as much of it.
-``--shape`` says otherwise, and what the archive does not have.
+``--shape`` says otherwise, and what the archive does not have. Inputs without an
+example are float32, unless the program can only do with whole numbers or bools.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from burn.dtypes import DType
 from burn_import.exported.builder import FLOAT32
 from burn_import.exported.extents import AXES
 from burn_import.options import Extents
@@ -55,6 +57,8 @@ class Inputs:
         #: What the extents of the trace are by the shapes that are given.
         self.decided: dict[Key, Dim] = {}
         self.ranks: dict[Key, int] = {}
+        #: The dtypes of the inputs that there is no example of.
+        self.dtypes: dict[str, DType] = {}
         self.count = 0
         self.types({})
 
@@ -94,7 +98,7 @@ class Inputs:
         """The type of an input whose shape the caller gave."""
         dims = tuple(symbol(d) if isinstance(d, str) else d for d in self.shapes[name])
         if not isinstance(example, Tensor):
-            return Type(FLOAT32, dims)
+            return Type(self.dtypes.setdefault(name, FLOAT32), dims)
         if len(dims) == len(example.shape):
             keys = enumerate(example.shape)
             self.decided.update(zip(keys, dims, strict=True))

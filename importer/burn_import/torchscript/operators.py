@@ -70,6 +70,8 @@ class Operators:
             function = function_of_numbers(name)
             if function is not None:
                 return _computed(function, args, kwargs)
+        if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
+            return self.lists_differ(place, *args) is (name == "ne")
         if name in _SPECIAL:
             return _SPECIAL[name](self, place, *args, **kwargs)
         is_number = (
@@ -158,6 +160,21 @@ class Operators:
         """A number, as Python's if it is known before the model runs."""
         known = self.writer.known(number)
         return number if known is None else known
+
+    def lists_differ(self, place: Place, a: list[Thing], b: list[Thing]) -> bool:
+        """Whether two lists of numbers differ.
+
+        Raises:
+            UnsupportedModel: that is known only when the model runs.
+        """
+        if len(a) != len(b):
+            return True
+        found = [self.call("ne", [x, y], {}, place) for x, y in zip(a, b, strict=True)]
+        if any(x is True for x in found):
+            return True
+        if any(x is not False for x in found):
+            raise UnsupportedModel("lists that are compared when the model runs")
+        return False
 
     def size(self, place: Place, x: Held, dim: int | None = None) -> Thing:
         """An extent of a tensor, or all of them."""
@@ -324,6 +341,6 @@ _SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "is_floating_point": _is_floating,
     "device": lambda operators, place, name: DEVICE,
     "is_autocast_enabled": lambda operators, place: False,
-    "is_grad_enabled": lambda operators, place: False,
+    "is_grad_enabled": lambda operators, place: True,
     "__not__": _not,
 }

@@ -22,7 +22,9 @@ from burn_ir.types import Type
 class Program:
     """The program of an archive.
 
-    ``parameters`` are those of ``forward`` without the module.
+    ``parameters`` are those of ``forward`` without the module. ``written`` is how many
+    nodes the last graph had, or would have had but for what was wrong; ``contradicts``
+    says whether operands did not fit their operators.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -30,6 +32,8 @@ class Program:
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
+        self.written = 0
+        self.contradicts = False
 
     def graph(self, given: Mapping[str, Any]) -> RawGraph:
         """The graph for arguments by name: types of tensors, or what is fixed.
@@ -45,11 +49,7 @@ class Program:
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
             }
-            result = _followed(machine, self.forward, Module(self.archive.root), args)
-            for kind in (UnsupportedModel, InvalidModel):
-                if machine.problems.get(kind):
-                    found = [p for of in machine.problems.values() for p in of]
-                    raise kind(found)
+            result = self.followed(machine, args)
             outputs = tuple(_outputs(machine, result))
             changed = machine.modules.replaced()
         if not outputs:
@@ -66,14 +66,27 @@ class Program:
             states=states,
         )
 
+    def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
+        """What ``forward`` returns.
 
-def _followed(
-    machine: Statements, function: Function, module: Module, args: dict[str, Thing]
-) -> Thing:
-    try:
-        return machine.enter(function, module, [module], args)
-    except Raised as error:
-        raise UnsupportedModel(f"the program raises an error: {error}") from error
+        Raises:
+            ModelError: what is wrong with it; all of it.
+        """
+        module = Module(self.archive.root)
+        reason, result = "", None
+        try:
+            result = machine.enter(self.forward, module, [module], args)
+        except Raised as error:
+            reason = f"the program raises an error: {error}"
+        finally:
+            self.written = len(machine.writer.nodes.nodes)
+            self.contradicts = InvalidModel in machine.problems
+        for kind in (UnsupportedModel, InvalidModel):
+            if machine.problems.get(kind):
+                raise kind([p for of in machine.problems.values() for p in of])
+        if reason:
+            raise UnsupportedModel(reason)
+        return result
 
 
 def _declared(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from burn_import.exported.builder import OPSETS
+from burn_import.exported.builder import BOOL, INT64, OPSETS
 from burn_import.onnx.files import map_file
 from burn_import.options import Extents
 from burn_import.pytorch.limits import LIMITS, Limits
@@ -53,7 +53,7 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
-    found = program.graph(inputs.types({}))
+    found = _first(program, inputs)
 
     def allows(extents: Mapping[Key, Dim]) -> bool:
         return _followed(program, inputs.types(extents)) is not None
@@ -65,6 +65,27 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
             if general is not None:
                 return general
     return found
+
+
+def _first(program: Program, inputs: Inputs) -> RawGraph:
+    """The graph with the extents of the trace, and dtypes of inputs found out."""
+    try:
+        return program.graph(inputs.types({}))
+    except ModelError as error:
+        failed = error
+    # What is not supported is so whatever the dtypes are.
+    for name, known in list(inputs.dtypes.items()) if program.contradicts else ():
+        for dtype in (INT64, BOOL):
+            reached = program.written
+            inputs.dtypes[name] = dtype
+            try:
+                return program.graph(inputs.types({}))
+            except ModelError as error:
+                if program.written > reached:
+                    failed = error
+                    break
+                inputs.dtypes[name], program.written = known, reached
+    raise failed
 
 
 def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
