@@ -226,6 +226,29 @@ def linalg_det(g: Builder, A: Value) -> tuple[Value, None, None]:  # noqa: N803
     return g.op("Det", A), None, None
 
 
+@rule("aten.linalg_slogdet.default", "aten._linalg_slogdet.default")
+def slogdet(g: Builder, A: Value) -> tuple[Value, Value, None, None]:  # noqa: N803
+    volume = g.op("Det", A)
+    size = g.op("Log", g.op("Abs", volume))
+    return g.op("Sign", volume), size, None, None
+
+
+@rule("aten._linalg_solve_ex.default", "aten.linalg_solve_ex.default")
+def solve_ex(
+    g: Builder,
+    A: Value,  # noqa: N803
+    B: Value,  # noqa: N803
+    left: bool = True,
+    check_errors: bool = False,
+) -> tuple[Value, None, None, None]:
+    return solve(g, A, B, left), None, None, None
+
+
+@rule("aten.linalg_vecdot.default")
+def vecdot(g: Builder, x: Value, y: Value, dim: int = -1) -> Value:
+    return g.op("ReduceSum", g.op("Mul", x, y), [dim], keepdims=0)
+
+
 @rule("aten.linalg_inv.default", "aten.inverse.default")
 def inverse(
     g: Builder, self: Value | None = None, A: Value | None = None  # noqa: N803

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -85,10 +86,37 @@ def fused_rms_norm(
 
 def channels(x: Value) -> int:
     """How many channels there are; weights are made for as many."""
-    found = x.dims[1] if x.dims is not None and x.rank > 1 else None
-    if not isinstance(found, int):
-        raise UnsupportedModel(f"expected a known number of channels, got {found}")
+    found = known_channels(x)
+    if found is None:
+        raise UnsupportedModel("expected a known number of channels")
     return found
+
+
+def known_channels(x: Value) -> int | None:
+    """How many channels there are, if that does not vary."""
+    found = x.dims[1] if x.dims is not None and x.rank > 1 else None
+    return found if isinstance(found, int) else None
+
+
+def by_statistics(
+    g: Builder,
+    x: Value,
+    mean: Value,
+    var: Value,
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> Value:
+    """``x`` normalised step by step: there is no layer of so many channels."""
+    axes = list(range(1, x.rank - 1))
+
+    def column(of: Value) -> Value:
+        return g.op("Unsqueeze", of, axes) if axes else of
+
+    deviation = g.op("Sqrt", g.op("Add", column(var), float(eps)))
+    made = g.op("Div", g.op("Sub", x, column(mean)), deviation)
+    made = made if weight is None else g.op("Mul", made, column(weight))
+    return made if bias is None else g.op("Add", made, column(bias))
 
 
 @rule("aten.batch_norm.default")
@@ -136,6 +164,10 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Value, None, None]:
+    if known_channels(input) is None:
+        statistics = (running_mean, running_var)
+        made = by_statistics(g, input, *statistics, weight, bias, eps)
+        return made, None, None
     operands = (input, weight, bias, running_mean, running_var)
     return batch_norm(g, *operands, False, momentum, eps), None, None
 
@@ -150,13 +182,43 @@ def batch_statistics(
     momentum: float,
     eps: float,
 ) -> tuple[Value, Value, Value]:
-    made = batch_norm(g, input, weight, bias, None, None, True, momentum, eps)
     axes = [axis for axis in range(input.rank) if axis != 1]
     mean = g.op("ReduceMean", input, axes, keepdims=0)
-    options = {"axes": tuple(axes), "correction": 0}
+    options: dict[str, Any] = {"axes": tuple(axes), "correction": 0}
     spread = g.op("Var", input, domain="burn", **options)
-    scale = g.op("Sqrt", g.op("Add", spread, float(eps)))
-    return made, mean, g.op("Reciprocal", scale)
+    scale = g.op("Reciprocal", g.op("Sqrt", g.op("Add", spread, float(eps))))
+    if known_channels(input) is None:
+        made = by_statistics(g, input, mean, spread, weight, bias, eps)
+    else:
+        made = batch_norm(g, input, weight, bias, None, None, True, momentum, eps)
+    return made, mean, scale
+
+
+@rule("aten._native_batch_norm_legit_functional.default")
+def training_step(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, ...]:
+    """By the statistics of the batch, and what is kept of them."""
+    if not training:
+        kept = (running_mean, running_var)
+        made = batch_norm(g, input, weight, bias, *kept, False, momentum, eps)
+        return made, *kept, *kept
+    made, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
+    axes = tuple(axis for axis in range(input.rank) if axis != 1)
+    spread = g.op("Var", input, domain="burn", axes=axes)
+    averages = []
+    for old, new in ((running_mean, mean), (running_var, spread)):
+        before = g.op("Mul", old, 1 - float(momentum))
+        averages.append(g.op("Add", before, g.op("Mul", new, float(momentum))))
+    return made, mean, scale, *averages
 
 
 @rule("aten.instance_norm.default")
