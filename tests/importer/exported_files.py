@@ -14,6 +14,10 @@ from tests.modules import Array
 CODES = {"float32": 7, "int64": 5, "bool": 12, "float64": 8, "float16": 6}
 
 
+#: Where an author wrote the call: a path that is nobody's business.
+TRACE = 'File "/made/up/secret.py", line 12, in forward\n    return secret(x)'
+
+
 def symbol(name: str) -> dict[str, Any]:
     """Return an extent that is a symbol."""
     text = f"Symbol('{name}', positive=True, integer=True)"
@@ -52,7 +56,7 @@ def call(
         "target": f"torch.ops.{target}",
         "inputs": [{"name": k, "arg": v, "kind": 1} for k, v in args.items()],
         "outputs": [ref(result)],
-        "metadata": {"nn_module_stack": modules},
+        "metadata": {"nn_module_stack": modules, "stack_trace": TRACE},
         "name": result,
     }
 
