@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from burn.record.errors import shown
@@ -37,6 +38,8 @@ from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
 _PREFIX = "torch.ops."
+#: Branches in branches; the source of more would be indented off the page.
+_DEEPEST = 24
 
 
 class Calls:
@@ -83,8 +86,10 @@ class Calls:
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", value) for _, value in args]
+        start = len(frame.out.nodes)
         made = called(entry, builder, args)
         self.bind(frame, results, made)
+        self.rename(frame, results, start)
         self.alias(frame, entry, names, results, (name, target))
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
@@ -101,6 +106,22 @@ class Calls:
             frame.values[ref.name] = Value(
                 value.name, known.dtype, known.dims, known.is_number
             )
+
+    def rename(self, frame: Frame, results: Sequence[Argument], start: int) -> None:
+        """Call what the nodes from ``start`` on make by the names of the results."""
+        made = {out for node in frame.out.nodes[start:] for out in node.outputs}
+        names: dict[str | None, str] = {}
+        for ref in _refs(results):
+            value = frame.values[ref.name]
+            free = ref.name in made or ref.name not in frame.out.taken
+            if value.name in made and value.name != ref.name and free:
+                names |= {value.name: ref.name, ref.name: value.name}
+                frame.out.taken.setdefault(ref.name, 1)
+                frame.values[ref.name] = replace(value, name=ref.name)
+        for place, node in enumerate(frame.out.nodes[start:] if names else (), start):
+            inputs = tuple(names.get(name, name) for name in node.inputs)
+            outputs = tuple(names.get(name, name) for name in node.outputs)
+            frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
 
     def alias(
         self,
@@ -152,7 +173,9 @@ class Calls:
     ) -> RawGraph:
         """A graph inside, which reads ``operands`` from the graph around it."""
         check(content, GRAPH, "a graph inside")
-        inner = Frame(content, frame.out.inner())
+        if frame.depth >= _DEEPEST:
+            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+        inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
         refs = [ref for ref in names if isinstance(ref, TensorRef | SymbolRef)]
         inner.values.update(zip((ref.name for ref in refs), operands, strict=True))
