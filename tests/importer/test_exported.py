@@ -38,6 +38,22 @@ def test_a_program_computes_what_it_says(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_what_is_not_trained_yet_is_a_weight(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    weights["head.bias"] = np.zeros(3, np.float32)
+    weights["scale"] = np.ones(3, np.float32)
+    rows = meta("float32", ["s7", 4, 3])
+    nodes = [
+        content["graph_module"]["graph"]["nodes"][0],
+        call("aten.mul.Tensor", "mul", self=ref("linear"), other=ref("p_scale")),
+    ]
+    values = {"linear": rows, "mul": rows}
+    inputs = {"x": meta("float32", ["s7", 4, 5])}
+    content = program(inputs, weights, nodes, values, ["mul"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert model.state_dict().keys() == weights.keys()
+
+
 def test_everything_that_is_not_supported_is_named(tmp_path: Path) -> None:
     content, weights = linear_program()
     nodes = content["graph_module"]["graph"]["nodes"]

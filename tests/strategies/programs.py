@@ -64,3 +64,16 @@ def mirrored(draw: Draw, version: int) -> Example:
     return Example(
         {"axes": axes if len(shape) > 2 else axes[:1]}, [floats(draw, shape)]
     )
+
+
+@case("Im2Col", domain="burn")
+def columns(draw: Draw, version: int) -> Example:
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(2))
+    attrs = {
+        "kernel_shape": kernel,
+        "pads": tuple(draw(st.integers(0, 2)) for _ in range(4)),
+        "strides": tuple(draw(st.integers(1, 2)) for _ in range(2)),
+        "dilations": tuple(draw(st.integers(1, 2)) for _ in range(2)),
+    }
+    shape = (2, 3, *extents(draw, 2, 2, least=5, most=7))
+    return Example(attrs, [floats(draw, shape)])

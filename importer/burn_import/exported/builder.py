@@ -127,9 +127,9 @@ class Builder:
 
     def constant(self, x: Any, dtype: DType | str = "int64") -> Value:
         """A stored number, or list of numbers."""
-        array = np.asarray(x).astype(
-            np.dtype(dtype) if isinstance(dtype, str) else dtype
-        )
+        wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
+        with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
+            array = np.asarray(x).astype(wanted)
         output = self.out.fresh(f"{self.name}_operand")
         self.out.nodes.append(
             RawNode("Constant", "", {"value": array}, (), (output,), self.name)

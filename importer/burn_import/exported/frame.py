@@ -23,6 +23,8 @@ class Frame:
 
     meta: Mapping[str, Any]
     out: Nodes
+    #: How many graphs are around this one.
+    depth: int = 0
     values: dict[str, Value] = field(default_factory=dict)
     #: The first name of the tensor that has several.
     same: dict[str, str] = field(default_factory=dict)

@@ -38,6 +38,8 @@ from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
 _PREFIX = "torch.ops."
+#: Branches in branches; the source of more would be indented off the page.
+_DEEPEST = 24
 
 
 class Calls:
@@ -171,7 +173,9 @@ class Calls:
     ) -> RawGraph:
         """A graph inside, which reads ``operands`` from the graph around it."""
         check(content, GRAPH, "a graph inside")
-        inner = Frame(content, frame.out.inner())
+        if frame.depth >= _DEEPEST:
+            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+        inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
         refs = [ref for ref in names if isinstance(ref, TensorRef | SymbolRef)]
         inner.values.update(zip((ref.name for ref in refs), operands, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from burn import dtypes, ops
@@ -12,6 +13,7 @@ from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import changed
 from burn_ir.ops.reduction import without
+from burn_ir.ops.window import Geometry, geometry
 from burn_ir.types import broadcast
 
 
@@ -146,3 +148,32 @@ class Flip(Op, onnx="Flip", versions=(1,), domain="burn"):
 
     def lower(self, x: Value) -> Value:
         return ops.flip(x, self.axes[0] if len(self.axes) == 1 else self.axes)
+
+
+@dataclass(frozen=True)
+class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
+    """The windows over images [N, C, *size] as columns [N, C prod(kernel), L]."""
+
+    kernel_shape: tuple[int, ...]
+    dilations: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def geometry(self) -> Geometry:
+        """The windows."""
+        rest = (self.strides, self.dilations, self.pads)
+        return geometry(self.kernel_shape, *rest, "NOTSET")
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return x.with_shape(None)
+        if x.rank != len(self.kernel_shape) + 2:
+            raise InvalidOperand(
+                f"expected rank {len(self.kernel_shape) + 2}, got {x.name}"
+            )
+        count = prod(self.geometry().count(x.shape[2:]))
+        return x.with_shape((x.shape[0], x.shape[1] * prod(self.kernel_shape), count))
+
+    def lower(self, x: Value) -> Value:
+        options = self.geometry().options(tuple(x.shape[2:]))
+        return ops.unfold(x, self.kernel_shape, **options)

@@ -179,3 +179,8 @@ def addcdiv(
 ) -> Value:
     made = g.op("Div", times(g, g.cast(tensor1), value), g.cast(tensor2))
     return g.op("Add", g.cast(self), made)
+
+
+@rule("aten.ldexp.Tensor")
+def ldexp(g: Builder, self: Value, other: Value) -> Value:
+    return g.op("Mul", g.cast(self), g.op("Pow", g.cast(2), g.cast(other)))

@@ -173,7 +173,7 @@ def nan_to_num(
 ) -> Value:
     if kind_of(self.dtype) < kind_of(FLOAT32):
         return self
-    bounds = finite(g)
+    bounds = float(info(g).max)
     high = bounds if posinf is None else posinf
     low = -bounds if neginf is None else neginf
     x = g.op("Where", g.op("IsNaN", self), g.cast(nan or 0.0), self)
@@ -181,10 +181,10 @@ def nan_to_num(
     return g.op("Where", g.op("IsInf", self, detect_positive=0), g.cast(low), x)
 
 
-def finite(g: Builder) -> float:
-    """The largest finite number of the result's dtype."""
+def info(g: Builder) -> Any:
+    """What the result's dtype, a floating one, can hold."""
     of: Any = np.finfo if g.dtype.kind == "f" else finfo
-    return float(of(g.dtype).max)
+    return of(g.dtype)
 
 
 def entropy(g: Builder, self: Any) -> Value:

@@ -216,14 +216,22 @@ def rot90(g: Builder, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> 
     return flip(g, turned(g, self, perm), (a if k % 4 == 1 else b,))
 
 
-@rule("aten.fft_fftshift.default")
-def fftshift(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
-    axes = list(dim) if dim else list(range(self.rank))
-    extents = [g.extent(self, axis) for axis in axes]
-    known = [extent for extent in extents if isinstance(extent, int)]
-    if len(known) != len(extents):
-        raise UnsupportedModel("expected known extents to shift by half of them")
-    return roll(g, self, [extent // 2 for extent in known], axes)
+def halved(back: int) -> Rule:
+    """The rule of a shift by half of the extents."""
+
+    def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
+        axes = list(dim) if dim else list(range(self.rank))
+        extents = [g.extent(self, axis) for axis in axes]
+        known = [extent for extent in extents if isinstance(extent, int)]
+        if len(known) != len(extents):
+            raise UnsupportedModel("expected known extents to shift by half of them")
+        return roll(g, self, [(extent + back) // 2 for extent in known], axes)
+
+    return apply
+
+
+rule("aten.fft_fftshift.default")(halved(0))
+rule("aten.fft_ifftshift.default")(halved(1))
 
 
 @rule("aten.meshgrid.indexing", "aten.meshgrid.default")

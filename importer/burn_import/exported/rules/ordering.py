@@ -281,3 +281,29 @@ def trapezoid(g: Builder, y: Value, dx: Operand = 1, dim: int = -1) -> Value:
     earlier = g.op("Slice", y, [0], [-1], [dim])
     total = g.op("ReduceSum", g.op("Add", later, earlier), [dim], keepdims=0)
     return g.op("Mul", total, g.op("Mul", g.cast(dx), 0.5))
+
+
+@rule("aten.unique_consecutive.default")
+def unique_consecutive(
+    g: Builder,
+    self: Value,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Value, Value, Value]:
+    """Elements that differ from the one before, where each of all is, and how many."""
+    if dim is not None:
+        raise UnsupportedModel("unique_consecutive along an axis")
+    whole, flat = g.at(INT64), g.op("Reshape", self, [-1])
+    later = g.op("Slice", flat, [1], [2**63 - 1], [0])
+    earlier = g.op("Slice", flat, [0], [-1], [0])
+    of = g.at(BOOL)
+    changes = of.op("Not", of.op("Equal", later, earlier))
+    starts = of.op("Concat", of.constant([True], "bool"), changes, axis=0)
+    place = whole.op("Sub", whole.op("CumSum", whole.cast(starts), g.constant(0)), 1)
+    first = whole.op("Reshape", whole.op("NonZero", starts), [-1])
+    ends = whole.op("Slice", first, [1], [2**63 - 1], [0])
+    every = whole.op("Reshape", whole.op("Size", self), [1])
+    counts = whole.op("Sub", whole.op("Concat", ends, every, axis=0), first)
+    inverse = whole.op("Reshape", place, whole.op("Shape", self))
+    return g.op("Compress", flat, starts, axis=0), inverse, counts

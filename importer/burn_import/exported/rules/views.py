@@ -104,7 +104,13 @@ def t(g: Builder, self: Value) -> Value:
     return turned(g, self, range(self.rank)[::-1])
 
 
-@rule("aten.mT.default", "aten.mH.default", "aten.adjoint.default", views=True)
+@rule(
+    "aten.mT.default",
+    "aten.mH.default",
+    "aten.matrix_H.default",
+    "aten.adjoint.default",
+    views=True,
+)
 def matrix_t(g: Builder, self: Value) -> Value:
     return transpose(g, self, -2, -1)
 
@@ -143,7 +149,7 @@ def squeeze(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
     return g.op("Squeeze", self, ones) if ones else self
 
 
-@rule("aten.squeeze.default", views=True)
+@rule("aten.squeeze.default", "aten.squeeze_copy.default", views=True)
 def squeeze_all(g: Builder, self: Value) -> Value:
     return squeeze(g, self, range(self.rank))
 
