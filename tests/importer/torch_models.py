@@ -86,7 +86,9 @@ class Dense(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Conv2d(4 * n, 4, 3, padding=1) for n in (1, 2, 3))
+        self.layers = nn.ModuleList(
+            nn.Conv2d(4 * n, 4, 3, padding=1) for n in (1, 2, 3)
+        )
         self.norm = nn.GroupNorm(4, 16)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -189,6 +191,7 @@ class Encoder(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = self.encoder(x)
         y, weights = self.attention(x, x, x)
+        assert weights is not None
         return y, weights
 
 

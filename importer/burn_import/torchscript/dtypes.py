@@ -36,7 +36,7 @@ def scalar_type(number: Any) -> DType:
     Raises:
         UnsupportedModel: there is none, or NumPy cannot hold it.
     """
-    known = isinstance(number, int) and 0 <= number < len(_SCALARS)
+    known = type(number) is int and 0 <= number < len(_SCALARS)
     element = ELEMENTS.get(_SCALARS[number]) if known else None
     if element is None or element.dtype is None:
         raise UnsupportedModel(f"expected a dtype that is supported, got {number!r}")
@@ -178,6 +178,8 @@ def result_types(name: str, args: Mapping[str, Any]) -> list[Value]:
         UnsupportedModel: nothing in the arguments says the dtype, or how many there
             are.
     """
+    if name == "where" and "self" not in args:  # the places of what is not zero
+        return [Value("", INT64)] * args["condition"].rank
     first = Value("", result_dtype(name, args))
     if name in _PARTS:
         x = _first(args)
@@ -241,9 +243,10 @@ def _unbind(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 def _tensor_split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     axis, extent = _axis(x, args)
     sections, indices = args.get("sections"), args.get("indices")
-    if not isinstance(extent, int) or isinstance(sections, Value):
-        count = len(indices) + 1 if indices is not None else sections
-        return _with(x, axis, [None] * _count(count))
+    if not isinstance(extent, int):
+        if indices is None:
+            raise UnsupportedModel(f"parts of an extent that varies ({extent})")
+        return _with(x, axis, [None] * (len(indices) + 1))
     if indices is None:
         whole, more = divmod(extent, max(_count(sections), 1))
         sizes = [whole + (n < more) for n in range(_count(sections))]

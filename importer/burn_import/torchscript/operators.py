@@ -132,11 +132,14 @@ class Operators:
         made = [
             None if x is None else self._held(name, entry, x, tensors) for x in results
         ]
-        return made[0] if len(made) == 1 and name not in _LISTS else made
+        is_list = name in _LISTS or (name == "where" and len(tensors) == 1)
+        return made[0] if len(made) == 1 and not is_list else made
 
     def _held(
         self, name: str, entry: Entry, value: Value, tensors: Sequence[Held]
     ) -> Held:
+        if name.startswith("unsafe_"):  # nobody reads the whole any more
+            return Held(value)
         for source in tensors:
             is_same = value.name == source.current.name and name != "clone"
             if is_same or (entry.views and source is tensors[0]):

@@ -28,6 +28,10 @@ _SCHEMAS: Mapping[str, str] = {
     " use_input_stats momentum eps cudnn_enabled",
     "layer_norm.default": "input normalized_shape weight bias eps cudnn_enable",
     "group_norm.default": "input num_groups weight bias eps cudnn_enabled",
+    "_convolution.default": "input weight bias stride padding dilation transposed"
+    " output_padding groups benchmark deterministic cudnn_enabled allow_tf32",
+    "_softmax.default": "self dim half_to_float",
+    "_log_softmax.default": "self dim half_to_float",
     "to.dtype": "self dtype:number non_blocking copy memory_format",
     "to.device": "self device:device dtype non_blocking copy memory_format",
     "to.dtype_layout": "self",
@@ -59,6 +63,7 @@ _SCHEMAS: Mapping[str, str] = {
 _SAME: Mapping[str, str] = {
     "to.other": "type_as.default",
     "split.sizes": "split_with_sizes.default",
+    "_convolution_mode.default": "conv2d.padding",
     "concat.default": "cat.default",
     "true_divide.Tensor": "div.Tensor",
     "concatenate.default": "cat.default",
@@ -132,6 +137,11 @@ def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
         hint = _KINDS[kind] if kind else hints.get(key, Any)
         found.append((key, hint, not kind and optional.get(key, True)))
     return tuple(found)
+
+
+def parameter_names(target: str) -> list[str]:
+    """What the arguments by position are called, of ``add.Tensor``."""
+    return [name for name, _, _ in _parameters(target)]
 
 
 _KINDS: Mapping[str, Any] = {
