@@ -13,6 +13,7 @@ from burn_import.exported.rules import RULES
 from burn_import.exported.table import Entry
 from burn_import.torchscript.budget import Budget
 from burn_import.torchscript.dtypes import result_types, scalar_number, scalar_type
+from burn_import.torchscript.memory import copies, stays_in_order, undoing
 from burn_import.torchscript.numbers import (
     bounded,
     function_of_anything,
@@ -116,7 +117,7 @@ class Operators:
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]
-        return self.held(name, entry, results, tensors)
+        return self.held(name, entry, results, tensors, (named, place))
 
     def held(
         self,
@@ -124,26 +125,37 @@ class Operators:
         entry: Entry,
         results: Sequence[Value | None],
         tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
     ) -> Thing:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
             self.journal += tensors[0].change(results[0], f"torch.{name}")
             return tensors[0]
         made = [
-            None if x is None else self._held(name, entry, x, tensors) for x in results
+            None if x is None else self._held(name, entry, x, tensors, how)
+            for x in results
         ]
         is_list = name in _LISTS or (name == "where" and len(tensors) == 1)
         return made[0] if len(made) == 1 and not is_list else made
 
     def _held(
-        self, name: str, entry: Entry, value: Value, tensors: Sequence[Held]
+        self,
+        name: str,
+        entry: Entry,
+        value: Value,
+        tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
     ) -> Held:
-        if name.startswith("unsafe_"):  # nobody reads the whole any more
-            return Held(value)
         for source in tensors:
-            is_same = value.name == source.current.name and name != "clone"
-            if is_same or (entry.views and source is tensors[0]):
-                return Held(value, source.memory)
+            if copies(name, source):
+                return Held(value)
+            if value.name == source.current.name and name != "clone":
+                return Held(value, source.memory, source, _unchanged, source.in_order)
+            if entry.views and source is tensors[0]:
+                args, place = how
+                undo = undoing(self, name, args, source, place)
+                ordered = stays_in_order(name, args, source)
+                return Held(value, source.memory, source, undo, ordered)
         return Held(value)
 
     def number(self, target: str, args: Sequence[Thing], place: Place) -> Thing:
@@ -255,6 +267,11 @@ _LISTS = frozenset(
         "unsafe_chunk",
     }
 )
+
+
+def _unchanged(before: Value, changed: Value) -> Value:
+    """What a tensor is whose other name was changed."""
+    return changed
 
 
 def _computed(

@@ -6,6 +6,7 @@ known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -27,11 +28,17 @@ class Memory:
 class Held:
     """A tensor: the value that it has at this point of the code.
 
-    ``stale`` says what changed a view of it in place, "" if nothing did.
+    ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
+    before and a changed view; None where it is not known how. ``in_order`` says whether
+    the elements lie in memory as they are counted. ``stale`` says what changed it in
+    place without telling how, "" if nothing did.
     """
 
     current: Value
     memory: Memory = field(default_factory=Memory)
+    base: Held | None = None
+    undo: Callable[[Value, Value], Value] | None = None
+    in_order: bool = True
     stale: str = ""
 
     def __post_init__(self) -> None:
@@ -42,7 +49,7 @@ class Held:
         """The value.
 
         Raises:
-            UnsupportedModel: a view of its memory was changed in place.
+            UnsupportedModel: what shares its memory was changed in place.
         """
         if self.stale:
             raise UnsupportedModel(
@@ -51,16 +58,21 @@ class Held:
         return self.current
 
     def change(self, value: Value, by: str) -> list[tuple[Held, Value]]:
-        """Change it in place; who shows exactly the same is changed as well.
+        """Change it in place, and with it what it is a view of.
 
-        Returns what was changed, with the value before.
+        Returns what was changed, with the value before. What else shares the memory is
+        stale from now on.
         """
-        before = self.current
+        after, held = {self.current.name: value}, self
+        while held.base is not None and held.undo is not None:
+            value = held.undo(held.base.value, value)
+            held = held.base
+            after[held.current.name] = value
         changed = []
         for holder in self.memory.holders:
-            if holder.current.name == before.name:
-                holder.current = value
-                changed.append((holder, before))
+            if holder.current.name in after:
+                changed.append((holder, holder.current))
+                holder.current = after[holder.current.name]
             else:
                 holder.stale = holder.stale or by
         return changed
