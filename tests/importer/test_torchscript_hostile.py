@@ -56,8 +56,8 @@ STATEMENTS = {
         "l = [1]\nfor i in range(99):\n  _0 = torch.extend(l, l)\nreturn l",
         "more than",
     ),
-    "list in itself": ("l = [x]\n_0 = torch.append(l, l)\nreturn l", "does more"),
-    "dict in itself": ('d = {"a": x}\nd["b"] = d\nreturn d', "does more"),
+    "list in itself": ("l = [x]\n_0 = torch.append(l, l)\nreturn l", "got a value of"),
+    "dict in itself": ('d = {"a": x}\nd["b"] = d\nreturn d', "got a value of"),
     "tree of lists": (
         "l = [x]\nfor i in range(99):\n  l = [l, l]\nreturn torch.cat(l)",
         "does more",

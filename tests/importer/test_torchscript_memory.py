@@ -11,13 +11,6 @@ from burn_import import load
 from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
 from tests.importer.script_files import example, net
-from tests.modules import Array
-
-
-def index(x: Array, *places: Any) -> Array:
-    """Return a view of an array."""
-    return x[places]
-
 
 #: Views in the code, and the same in NumPy.
 VIEWS: dict[str, Any] = {
