@@ -2,8 +2,3 @@
 
 EXPORT = "Export the model to ONNX with torch.onnx.export and import that."
 REMEDY = f"{EXPORT} The weights alone become a record with -o NAME.safetensors."
-
-#: By the kind that ``describe_foreign`` tells.
-REMEDIES = {
-    "TorchScript archive (zip)": f"its program is not imported yet. {REMEDY}",
-}

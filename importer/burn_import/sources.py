@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from burn.record import HEAD_SIZE, describe_foreign
-from burn_import.foreign import REMEDIES
-from burn_ir import RawModel, UnsupportedModel
+from burn_import.options import Extents
+from burn_ir import RawModel
 
 EXPORTED = "PyTorch exported program (.pt2, zip)"
+SCRIPT = "TorchScript archive (zip)"
 WEIGHTS = frozenset(
     {
         "PyTorch checkpoint (pickle, before 1.6)",
@@ -19,10 +21,12 @@ WEIGHTS = frozenset(
 )
 
 
-def read(path: str | Path) -> RawModel:
-    """The model in an ONNX file, an exported program (``.pt2``), or of some weights.
+def read(path: str | Path, shapes: Mapping[str, Extents] | None = None) -> RawModel:
+    """The model in an ONNX file or a program of PyTorch, or of some weights.
 
-    Weights are those of an architecture that there is a recipe for.
+    Programs are those of ``torch.export`` (``.pt2``) and TorchScript; weights are those
+    of an architecture that there is a recipe for. ``shapes`` are extents of inputs by
+    name for files that do not have them.
 
     Raises:
         UnreadableFile: it is no model that can be read.
@@ -31,14 +35,14 @@ def read(path: str | Path) -> RawModel:
     """
     path = Path(path)
     kind = kind_of(path)
-    if kind in REMEDIES:
-        raise UnsupportedModel(
-            f"{path.name}: this is a {kind}, whatever its name says; {REMEDIES[kind]}"
-        )
     if kind == EXPORTED:
         from burn_import.exported import read as read_exported
 
         return read_exported(path)
+    if kind == SCRIPT:
+        from burn_import.torchscript import read as read_script
+
+        return read_script(path, shapes)
     if kind in WEIGHTS or path.name.endswith(".index.json"):
         from burn_import.recipes import read as read_recipe
 

@@ -23,6 +23,7 @@ from burn_ir.op import operators
 from burn_ir.order import sort_nodes
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
+from burn_ir.states import changed_states
 from burn_ir.survey import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 
@@ -104,6 +105,7 @@ class _Builder:
 
     def main(self, raw: RawGraph) -> Graph:
         scope = _Scope()
+        states = tuple(self.store(name, array) for name, array in raw.states.items())
         for name, declared in raw.inputs.items():
             scope.types[self.define(scope, name)] = declared
         defaults = {
@@ -111,10 +113,12 @@ class _Builder:
             for name, array in raw.defaults.items()
         }
         inputs = tuple(scope.names[name] for name in raw.inputs)
-        if not raw.outputs:
+        if len(raw.outputs) == len(raw.states):
             self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
-        return replace(graph, defaults=defaults, doc=raw.doc)
+        graph = replace(graph, defaults=defaults, states=states, doc=raw.doc)
+        self.problems += changed_states(graph)
+        return graph
 
     def fill(self, raw: RawGraph, scope: _Scope, inputs: tuple[str, ...]) -> Graph:
         """The graph of ``raw`` whose inputs are already in ``scope``."""
@@ -309,6 +313,55 @@ class _Builder:
             return graph
 
         return settled(flow, run)
+
+
+class Growing:
+    """The types of a graph's values while somebody still writes its nodes.
+
+    Nodes are typed one by one, in an order in which they can run. The symbols of
+    extents are numbered by who calls (``burn_ir.dim.counting_unnamed``).
+    """
+
+    def __init__(self, opsets: Mapping[str, int], outer: Growing | None = None) -> None:
+        self._builder: _Builder = outer._builder if outer else _Builder(opsets)
+        self._scope: _Scope = _Scope(outer._scope if outer else None)
+
+    def inner(self) -> Growing:
+        """A body, whose nodes see the values of the graph around it."""
+        return Growing(self._builder.opsets, self)
+
+    def declare(self, name: str, known: Type) -> None:
+        """Take a value that no node makes: an input, or what a loop carries."""
+        self._scope.types[self._builder.define(self._scope, name)] = known
+
+    def store(self, name: str, array: Array) -> None:
+        """Take a stored array, which all graphs see."""
+        scope = self._scope
+        while scope.outer is not None:
+            scope = scope.outer
+        scope.names[name] = self._builder.store(name, array)
+
+    def add(self, node: RawNode) -> None:
+        """Type a node.
+
+        Raises:
+            InvalidModel: it contradicts its operator, or what it reads is not there.
+        """
+        before = len(self._builder.problems)
+        self._builder.add(self._scope, node)
+        if len(self._builder.problems) > before:
+            raise InvalidModel(self._builder.problems[before:])
+
+    def type(self, name: str) -> Type:
+        """What is known of a value.
+
+        Raises:
+            KeyError: there is none of this name.
+        """
+        unique = self._builder.resolve(self._scope, name)
+        if unique is None:
+            raise KeyError(name)
+        return self._builder.type(self._scope, unique)
 
 
 def _filled_up(raw: RawNode) -> RawNode:

@@ -18,16 +18,19 @@ def evaluate(
 ) -> list[Value]:
     """The graph's outputs for ``inputs`` in the order of ``graph.inputs``.
 
-    A default stands in for an input that is None or missing at the end. ``watch`` sees
-    every node with its results, in order.
+    A default stands in for an input that is None or missing at the end, and what a
+    state is before the first call for the state. ``watch`` sees every node with its
+    results, in order.
     """
     values = dict(zip(graph.inputs, inputs, strict=False))
+    states = zip(graph.inputs[len(graph.given) :], graph.states, strict=True)
+    defaults = {**graph.defaults, **dict(states)}
 
     def read(name: str | None) -> Value:
         if name is None:
             return None
         value = values.get(name)
-        stored = graph.defaults.get(name, name)
+        stored = defaults.get(name, name)
         if value is None and stored in graph.constants:
             value = Tensor(graph.constants[stored], HOST)
         return value  # None is a value, too: that of an optional

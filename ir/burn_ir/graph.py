@@ -81,6 +81,10 @@ class Graph:
     Every value is a graph input, a node's output or a constant. Graphs in attributes
     (bodies) are closed: what they use from outside is among their inputs.
     ``defaults`` names the constant that stands in for an input left out by the caller.
+
+    ``states`` names the stored arrays that a call replaces. The last inputs are what
+    they hold before it, and as many last outputs what they hold afterwards: no pass has
+    to know of them, since inputs are not constants and outputs are needed.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Graph:
     types: Mapping[str, Type]
     constants: Constants
     defaults: Mapping[str, str] = field(default_factory=dict)
+    states: tuple[str, ...] = ()
     doc: str = ""
     #: Which version of each operator set the file was written for, by domain.
     opsets: Mapping[str, int] = field(default_factory=dict)
@@ -103,6 +108,16 @@ class Graph:
         if name in self.types:
             return self.types[name]
         return Type.of(self.constants[name])
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The inputs that a caller gives: those that are no states."""
+        return self.inputs[: len(self.inputs) - len(self.states)]
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The outputs that a caller gets: those that are no states."""
+        return self.outputs[: len(self.outputs) - len(self.states)]
 
     def producers(self) -> dict[str, Node]:
         """The node that makes each value that a node makes."""

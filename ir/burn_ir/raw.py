@@ -33,7 +33,9 @@ class RawGraph:
 
     ``inputs`` have types as declared: extents are integers, symbols, or fresh symbols
     where the file says nothing. ``defaults`` are the inputs that a stored value stands
-    in for (their arrays are not among ``constants``).
+    in for (their arrays are not among ``constants``). ``states`` are the last
+    inputs, with arrays that are theirs before the first call: these are kept under the
+    names of the inputs, and a call replaces them by as many last outputs.
     """
 
     name: str
@@ -43,6 +45,7 @@ class RawGraph:
     constants: Mapping[str, Array]
     defaults: Mapping[str, Array] = field(default_factory=dict)
     doc: str = ""
+    states: Mapping[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,20 @@
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.modules import Array
+from burn_import.exported.schema import SCALARS
+from burn_ir.types import Array
 
-CODES = {"float32": 7, "int64": 5, "bool": 12, "float64": 8, "float16": 6}
+CODES = {name: code for code, name in SCALARS.items()}
+
+
+#: Where an author wrote the call: a path that is nobody's business.
+TRACE = 'File "/made/up/secret.py", line 12, in forward\n    return secret(x)'
 
 
 def symbol(name: str) -> dict[str, Any]:
@@ -52,7 +57,7 @@ def call(
         "target": f"torch.ops.{target}",
         "inputs": [{"name": k, "arg": v, "kind": 1} for k, v in args.items()],
         "outputs": [ref(result)],
-        "metadata": {"nn_module_stack": modules},
+        "metadata": {"nn_module_stack": modules, "stack_trace": TRACE},
         "name": result,
     }
 
@@ -63,16 +68,24 @@ def program(
     nodes: Sequence[Any],
     values: Mapping[str, Any],
     outputs: Sequence[str],
+    buffers: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return the JSON of a program; weights are called ``p_`` and their path."""
-    stored = {f"p_{path.replace('.', '_')}": path for path in weights}
+    """Return the JSON of a program; weights are called ``p_`` and their path.
+
+    Those in ``buffers`` are called ``b_`` and their path.
+    """
+    stored = {stored_name(path, path in buffers): path for path in weights}
     types = {
         name: meta(str(weights[p].dtype), weights[p].shape)
         for name, p in stored.items()
     }
     given = [{"user_input": {"arg": ref(name)}} for name in inputs]
     specs = [
-        {"parameter": {"arg": {"name": name}, "parameter_name": path}}
+        (
+            {"buffer": {"arg": {"name": name}, "buffer_name": path, "persistent": True}}
+            if path in buffers
+            else {"parameter": {"arg": {"name": name}, "parameter_name": path}}
+        )
         for name, path in stored.items()
     ]
     graph = {
@@ -91,6 +104,28 @@ def program(
         "schema_version": {"major": 8, "minor": 20},
         "torch_version": "2.13.0",
     }
+
+
+LEAF: dict[str, Any] = {"type": None, "context": None, "children_spec": []}
+
+
+def tree(kind: str, context: Any, *children: Any) -> dict[str, Any]:
+    """Return a container of a tree; its context as JSON unless it is a text."""
+    text = context if isinstance(context, str) else json.dumps(context)
+    return {"type": kind, "context": text, "children_spec": list(children)}
+
+
+def with_trees(content: dict[str, Any], **trees: Any) -> dict[str, Any]:
+    """Return a program with ``in_spec`` and ``out_spec``."""
+    texts = {name: json.dumps([1, of]) for name, of in trees.items()}
+    calls = [{"fqn": "", "signature": {"inputs": [], "outputs": [], **texts}}]
+    content["graph_module"]["module_call_graph"] = calls
+    return content
+
+
+def stored_name(path: str, is_buffer: bool = False) -> str:
+    """Return what a program calls the tensor at ``path``."""
+    return f"{'b' if is_buffer else 'p'}_{path.replace('.', '_')}"
 
 
 def linear_program() -> tuple[dict[str, Any], dict[str, Array]]:

@@ -38,6 +38,22 @@ def test_a_program_computes_what_it_says(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_what_is_not_trained_yet_is_a_weight(tmp_path: Path) -> None:
+    content, weights = linear_program()
+    weights["head.bias"] = np.zeros(3, np.float32)
+    weights["scale"] = np.ones(3, np.float32)
+    rows = meta("float32", ["s7", 4, 3])
+    nodes = [
+        content["graph_module"]["graph"]["nodes"][0],
+        call("aten.mul.Tensor", "mul", self=ref("linear"), other=ref("p_scale")),
+    ]
+    values = {"linear": rows, "mul": rows}
+    inputs = {"x": meta("float32", ["s7", 4, 5])}
+    content = program(inputs, weights, nodes, values, ["mul"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert model.state_dict().keys() == weights.keys()
+
+
 def test_everything_that_is_not_supported_is_named(tmp_path: Path) -> None:
     content, weights = linear_program()
     nodes = content["graph_module"]["graph"]["nodes"]
@@ -78,6 +94,80 @@ def test_a_change_in_place_is_seen_by_what_follows(tmp_path: Path) -> None:
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     found = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(found, (np.exp(x) + 1) * x, rtol=1e-5)
+
+
+def counted(*nodes: Any, result: str = "y") -> tuple[Any, dict[str, Any]]:
+    """Return a program that counts its calls in a buffer, by ``nodes``."""
+    weights = {"steps.count": np.array([5.0, 7.0], np.float32)}
+    two = meta("float32", [2])
+    names = {node["outputs"][0]["as_tensor"]["name"] for node in nodes}
+    values = dict.fromkeys(names, two)
+    made = program({"x": two}, weights, nodes, values, [result], weights.keys())
+    return made, weights
+
+
+COUNT = ref("b_steps_count")
+
+
+def test_a_buffer_that_is_changed_in_place_is_kept(tmp_path: Path) -> None:
+    content, weights = counted(
+        call("aten.add_.Tensor", "add_", self=COUNT, other={"as_int": 1}),
+        call("aten.mul_.Tensor", "mul_", self=ref("add_"), other={"as_int": 2}),
+        call("aten.mul.Tensor", "y", self=COUNT, other=ref("x")),
+    )
+    path = saved(tmp_path, content, weights)
+    x = np.array([1.0, -2.0], np.float32)
+    for _ in range(2):  # each starts with what is stored
+        held = weights["steps.count"]
+        model: Any = load(path)
+        for _ in range(3):
+            held = (held + 1) * 2
+            np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), held * x)
+            kept = model.state_dict()["steps.count"].numpy()
+            np.testing.assert_array_equal(kept, held)
+
+
+def test_a_buffer_that_the_signature_says_to_change_is_kept(tmp_path: Path) -> None:
+    content, weights = counted(
+        call("aten.add.Tensor", "add", self=COUNT, other={"as_int": 1}),
+        call("aten.mul.Tensor", "y", self=COUNT, other=ref("x")),
+    )
+    body = {"arg": {"name": "add"}, "buffer_name": "steps.count"}
+    specs = content["graph_module"]["signature"]["output_specs"]
+    specs.insert(0, {"buffer_mutation": body})
+    x = np.array([1.0, -2.0], np.float32)
+    model: Any = load(saved(tmp_path, content, weights))
+    for held in ([5.0, 7.0], [6.0, 8.0]):
+        np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), held * x)
+    body["buffer_name"] = "steps.time"
+    with pytest.raises(InvalidModel, match=r"expected a tensor 'steps\.time'"):
+        load(saved(tmp_path, content, weights))
+
+
+def test_a_buffer_that_is_changed_by_a_view_of_it_is_refused(tmp_path: Path) -> None:
+    content, weights = counted(
+        call("aten.t.default", "t", self=COUNT),
+        call("aten.add_.Tensor", "add_", self=ref("t"), other={"as_int": 1}),
+        call("aten.mul.Tensor", "y", self=ref("t"), other=ref("x")),
+    )
+    with pytest.raises(UnsupportedModel, match="'add_' .*in place of 't'"):
+        read(saved(tmp_path, content, weights))
+
+
+def test_a_change_in_place_of_what_was_viewed_before_is_done(tmp_path: Path) -> None:
+    two = {name: meta("float32", [3, 2]) for name in ("t", "exp", "relu_", "y")}
+    x = meta("float32", [2, 3])
+    nodes = [
+        call("aten.exp.default", "exp", self=ref("x")),
+        call("aten.t.default", "t", self=ref("exp")),
+        call("aten.relu_.default", "relu_", self=ref("t")),
+        call("aten.t.default", "y", self=ref("t")),
+    ]
+    content = program({"x": x}, {}, nodes, two | {"exp": x, "y": x}, ["y"])
+    model: Any = load(saved(tmp_path, content, {}))
+    array = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    found = model(burn.tensor(array)).numpy()
+    np.testing.assert_allclose(found, np.exp(array), rtol=1e-6)
 
 
 def test_a_change_in_place_of_what_is_viewed_is_refused(tmp_path: Path) -> None:

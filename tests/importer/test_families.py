@@ -47,7 +47,8 @@ def body(i: int, function: str = "Relu") -> str:
 
 
 def test_a_module_that_some_have(tmp_path: Path) -> None:
-    lines, layers = "v0 = Tanh (x)\n", {}
+    lines = "v0 = Tanh (x)\n"
+    layers: Layers = {}
     for i in range(3):
         layers |= {f"blocks.{i}.fc1": (4, 6 + i), f"blocks.{i}.fc2": (6 + i, 4)}
         lines += body(i)
@@ -86,7 +87,8 @@ def test_what_attends_to_itself_and_to_others_is_one(tmp_path: Path) -> None:
 
 
 def test_numbers_of_a_body_are_given(tmp_path: Path) -> None:
-    lines, layers = "v0 = Tanh (x)\n", {}
+    lines = "v0 = Tanh (x)\n"
+    layers: Layers = {}
     for i, heads in enumerate((2, 4)):
         wide = (8, 24)[i]
         layers |= {f"blocks.{i}.fc1": (4, wide), f"blocks.{i}.fc2": (wide, 4)}
@@ -127,7 +129,8 @@ def test_a_layer_that_others_read_runs_around_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("changed", ["function", "reader"])
 def test_what_computes_something_else_stays(tmp_path: Path, changed: str) -> None:
-    lines, layers = "v0 = Tanh (x)\n", {}
+    lines = "v0 = Tanh (x)\n"
+    layers: Layers = {}
     for i in range(2):
         layers |= {f"blocks.{i}.fc1": (4, 4), f"blocks.{i}.fc2": (4, 4)}
         odd = i == 1

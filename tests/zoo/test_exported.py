@@ -17,9 +17,7 @@ from burn_ir import UnreadableFile
 from tests.modules import generate, import_file
 
 #: What does not give what is recorded, and why.
-FAILING: dict[str, str] = {
-    "pytorch/buffer_mutation": "the second call starts from the stored buffers again",
-}
+FAILING: dict[str, str] = {}
 
 
 def entries(zoo: Path) -> list[Any]:

@@ -25,7 +25,16 @@ from burn_import.source.walk import (
     operands as operands_of,
     symbols_in,
 )
-from burn_import.structure.parts import Call, Fork, Item, Part, Path, calls_of
+from burn_import.structure.parts import (
+    Call,
+    Fork,
+    Item,
+    Part,
+    Path,
+    State,
+    calls_of,
+    changes_state,
+)
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.graph import Graph, Node
@@ -41,6 +50,19 @@ class FunctionTrace:
     body: Block
     #: What each layer call of the body is, by its path.
     layers: dict[Path, Layer] = field(default_factory=dict)
+    #: What the last results of the body replace once all are known.
+    states: list[Symbol] = field(default_factory=list)
+
+    @property
+    def returned(self) -> list[Any]:
+        """The results that the function gives back."""
+        results = self.body.results
+        return results[: len(results) - len(self.states)]
+
+    @property
+    def replacements(self) -> list[Any]:
+        """What the states are afterwards."""
+        return self.body.results[len(self.returned) :]
 
 
 def trace_part(part: Part) -> FunctionTrace:
@@ -48,8 +70,10 @@ def trace_part(part: Part) -> FunctionTrace:
     run = Run(part.graph, part.layer_paths)
     run.called = {call.path for item in part.items for call in calls_of(item)}
     parameters = [run.parameter(name) for name in part.inputs]
-    body = run.block(part.items, part.outputs, part.inputs)
-    return FunctionTrace(parameters, body, run.layers)
+    states = [run.state(state) for state in part.states]
+    results = [*part.outputs, *(state.after for state in part.states)]
+    body = run.block(part.items, results)
+    return FunctionTrace(parameters, body, run.layers, states)
 
 
 def drop_unread(trace: FunctionTrace) -> None:
@@ -79,6 +103,14 @@ class Run:
         symbol: Symbol = tensor.data
         return symbol
 
+    def state(self, state: State) -> Symbol:
+        """What a state is before it is replaced."""
+        known = self.graph.type(state.before)
+        tensor = self.tracer.symbol(known, state.before, state.constant)
+        self.values[state.before] = tensor
+        symbol: Symbol = tensor.data
+        return symbol
+
     def define(self, name: str, graph: Graph) -> Tensor:
         """A symbol for a value that some statement or caller gives."""
         known = graph.type(name)
@@ -92,9 +124,7 @@ class Run:
             found = (d for d in known.shape if isinstance(d, Poly))
             self.extents.update(dict.fromkeys(found))
 
-    def block(
-        self, items: Sequence[Item], outputs: Sequence[str], inputs: Sequence[str] = ()
-    ) -> Block:
+    def block(self, items: Sequence[Item], outputs: Sequence[str]) -> Block:
         block = Block()
         self.tracer.blocks.append(block)
         for item in items:
@@ -120,7 +150,8 @@ class Run:
     def call(self, call: Call) -> None:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
-        self.tracer.append(ModuleCall(call.path, args, targets))
+        kept = changes_state(call.part)
+        self.tracer.append(ModuleCall(call.path, args, targets, kept=kept))
 
     def fork(self, fork: Fork) -> None:
         """An ``If`` whose branches are calls of modules."""

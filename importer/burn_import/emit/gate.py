@@ -159,7 +159,7 @@ class _Gate:
         known = isinstance(call, ast.Call) and (
             _spelt(call.func) == "super().__init__"
             or isinstance(call.func, ast.Attribute)
-            and call.func.attr == "append"
+            and (call.func.attr == "append" or _sets_state(call.func))
         )
         return "" if documented or known else "a value that nobody uses"
 
@@ -197,6 +197,11 @@ class _Gate:
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
+
+
+def _sets_state(function: ast.Attribute) -> bool:
+    """Whether ``function`` is how something that the module holds is replaced."""
+    return function.attr == "set" and root(function) == "self"
 
 
 def _inner_functions(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -74,15 +74,15 @@ def _module(
     record: str,
 ) -> str:
     graph = tree.root.graph
-    several = len(graph.outputs) > 1
+    several = len(graph.results) > 1
     inputs = parameter_names(tree.root, nouns.values)
     outputs = nouns.outputs
     count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
     return render(
         "module.py.j2",
         title=_title(tree.root.class_name, inputs, outputs),
-        inputs=describe(graph, inputs, graph.inputs),
-        outputs=describe(graph, outputs, graph.outputs),
+        inputs=describe(graph, inputs, graph.given),
+        outputs=describe(graph, outputs, graph.results),
         weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
         record=comment(record),
         record_literal=literal(record),
@@ -90,7 +90,7 @@ def _module(
         output_tuple=tuple_name(tree.root.class_name) if several else "",
         output_fields=[
             (name, python_type(graph.type(value)))
-            for name, value in zip(outputs, graph.outputs, strict=True)
+            for name, value in zip(outputs, graph.results, strict=True)
         ],
         classes=texts,
     )

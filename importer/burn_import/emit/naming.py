@@ -73,8 +73,8 @@ class Nouns:
         self.tree = tree
         #: What the results of the model are called.
         self.outputs = output_names(graph, self.values)
-        for name, noun in zip(graph.outputs, self.outputs, strict=True):
-            if not (name in graph.inputs or is_leftover(noun) or is_stream(noun)):
+        for name, noun in zip(graph.results, self.outputs, strict=True):
+            if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
         self.instances: dict[int, list[Part]] = {}
         for part in tree.parts:
@@ -247,10 +247,10 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
 
     Where the file has what an exporter made up, several of one noun are counted.
     """
-    own = [chosen(name) and snake(name, "output") for name in graph.outputs]
-    inputs = {snake(name, "input") for name in graph.inputs}
+    own = [chosen(name) and snake(name, "output") for name in graph.results]
+    inputs = {snake(name, "input") for name in graph.given}
     found = []
-    for name, known in zip(graph.outputs, own, strict=True):
+    for name, known in zip(graph.results, own, strict=True):
         noun = nouns.get(name, "")
         found.append(plain(known) if known else "" if noun in inputs else noun)
     groups: dict[str, list[str]] = {}
@@ -269,10 +269,10 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
 
 def _numbered(graph: Graph, place: int) -> str:
     """An operator's name that the file has, but its place for a counter."""
-    word = snake(graph.outputs[place].rpartition("/")[2], "output")
+    word = snake(graph.results[place].rpartition("/")[2], "output")
     if not re.search(r"\d", word):
         return word
-    return "output" if len(graph.outputs) == 1 else f"output_{place}"
+    return "output" if len(graph.results) == 1 else f"output_{place}"
 
 
 def _counted(group: list[str]) -> bool:

@@ -27,6 +27,7 @@ from burn_import.emit.vocabulary import (
 )
 from burn_import.source.names import snake
 from burn_import.structure import Part, Tree
+from burn_import.structure.states import states_of
 from burn_ir.graph import Graph, Node
 
 #: What is chosen in place of a score that is to be hidden is at most this.
@@ -53,11 +54,11 @@ class _Finder:
         self.constants = graph.constants
         self.paths = {k: v for part in tree.parts for k, v in part.layer_paths.items()}
         self.nodes = list(_every_node(graph))
-        self.inputs = {name: snake(name, "input") for name in graph.inputs}
+        self.inputs = {name: snake(name, "input") for name in graph.given}
         #: The input that a value is, in another form.
-        self.origin = {name: name for name in graph.inputs}
+        self.origin = {name: name for name in graph.given}
         #: The one input that a mask is made of, "" if there are others.
-        self.sources = {name: name for name in graph.inputs}
+        self.sources = {name: name for name in graph.given}
         self.makers = {name: n for n in self.nodes for name in n.outputs if name}
         self.made: dict[str, str] = {}
         self.wanted: dict[str, str] = {}
@@ -260,7 +261,7 @@ class _Finder:
 
     def nouns(self) -> dict[str, str]:
         """The noun of each value: the author's own, else what was found."""
-        found = dict(self.inputs)
+        found = {**self.states(), **self.inputs}
         ends = set(self.graph.outputs)
         for name in dict.fromkeys([*self.written, *self.made, *self.wanted]):
             if name in found:
@@ -274,6 +275,14 @@ class _Finder:
             if noun:
                 found[name] = noun
         return found
+
+    def states(self) -> dict[str, str]:
+        """What a state is, before and after a call: what its key ends in."""
+        return {
+            name: snake(state.constant.rpartition(".")[2], "state")
+            for state in states_of(self.graph)
+            for name in (state.after, state.before)
+        }
 
     def derived(self, name: str) -> str:
         """The name of the input that a value is in another form, or masks by."""

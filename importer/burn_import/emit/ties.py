@@ -52,7 +52,11 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
             continue
         known = first.setdefault((name, array.shape), entry)
         if known is not entry and _equal(graph, known, entry):
-            ties.append(Tie(entry.key, known.key))
+            if known in backs and entry.layer == "Embedding":
+                first[name, array.shape] = entry  # to which the projection is tied
+                ties = [_moved(tie, known, entry) for tie in ties]
+            else:
+                ties.append(Tie(entry.key, known.key))
         elif entry.layer == "Linear" and array.ndim == 2:
             backs.append(entry)
     tables = [e for e in first.values() if e.layer == "Embedding"]
@@ -61,6 +65,11 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
         if table is not None:
             ties.append(Tie(back.key, table.key))
     return ties
+
+
+def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
+    """``tie``, to the other entry if it is one to ``known``."""
+    return Tie(tie.key, entry.key) if tie.first == known.key else tie
 
 
 def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:

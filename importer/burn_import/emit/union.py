@@ -78,6 +78,8 @@ def unite(bodies: Sequence[Body]) -> Union:
     results = list(zip(*(body.trace.body.results for body in bodies), strict=False))
     if len({len(body.trace.body.results) for body in bodies}) > 1:
         raise DifferError
+    if any(body.trace.states for body in bodies):
+        raise DifferError  # what is replaced is each one's own
     for number, values in enumerate(results):
         run.operand(values, ("result", number))
     run.check_extents()

@@ -89,6 +89,7 @@ class Writer:
         #: What each name is a name of, in the whole function.
         self.kinds: dict[str, str] = {}
         self.tail: Expression | None = None
+        self.early = {value.data for value in self.results_first()}
         #: Names that results of branches must have.
         self.forced: dict[Symbol, str] = {}
         #: Names that values would rather have, if they are free by then.
@@ -101,22 +102,46 @@ class Writer:
         for symbol in self.trace.parameters:
             self.read_extents(symbol, 2)
         self.block(self.trace.body, 2)
-        self.finish(self.trace.body, 2)
+        if self.trace.states:
+            self.replace_states(2)
+        self.finish(2)
         return self.lines
+
+    def replace_states(self, indent: int) -> None:
+        """Lines that set the states, once nothing is to be read of what they were."""
+        read = [value for value in self.results_first() if value.data.constant]
+        for value in read:
+            if value.data in self.trace.states and value.data not in self.render.names:
+                text = self.result(value).text
+                leaf = text.removesuffix(".value").rpartition(".")[2]
+                name = self.free(leaf, value.data)
+                self.claim(value.data, name)
+                self.line(f"{name} = {text}", indent)
+        for state, value in zip(
+            self.trace.states, self.trace.replacements, strict=True
+        ):
+            place = self.render.attribute(state.constant)
+            self.line(f"self.{place}.set({self.result(value).text})", indent)
+
+    def results_first(self) -> list[Tensor]:
+        """The results that must be known before the first state is replaced."""
+        several = len(self.trace.states) > 1
+        later = self.trace.replacements if several else []
+        return [*self.trace.returned, *later] if self.trace.states else []
 
     def passes_on(self, statement: Apply | ModuleCall) -> bool:
         """Whether the function returns what ``statement`` gives: several values."""
         results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
-        several = len(results) > 1 and not self.wrap
+        several = len(results) > 1 and not (self.wrap or self.trace.states)
         several = several and getattr(statement, "results", None) is None
         return several and once and statement.targets == results
 
-    def finish(self, block: Block, indent: int) -> None:
+    def finish(self, indent: int) -> None:
         if self.tail is not None:
             self.line(f"return {self.tail.text}", indent)
             return
-        results = [self.result(value) for value in block.results]
+        results = [self.result(value) for value in self.trace.returned]
         text = ", ".join(result.text for result in results)
         if self.wrap:
             text = f"{self.wrap}({text})"
@@ -185,6 +210,8 @@ class Writer:
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1
+        if target in self.early:
+            return False
         if once and self.ends_with(target):
             return target not in self.extents.reads
         if expression.text == "[]":
@@ -313,7 +340,7 @@ def _named_results(
     """The names of results that say something."""
     return {
         value.data: name
-        for value, name in zip(trace.body.results, outputs, strict=False)
+        for value, name in zip(trace.returned, outputs, strict=False)
         if not re.search(r"_\d+$|^\d|output", name) or wrapped
     }
 

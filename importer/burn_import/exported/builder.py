@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -15,7 +15,7 @@ from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
 #: Operator sets that the nodes are of.
-OPSETS = {"": 23, "burn": 1, "com.microsoft": 1}
+OPSETS = {"": 28, "burn": 1, "com.microsoft": 1}
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -82,6 +82,10 @@ class Builder:
         """The dtype of the first result."""
         return self.results[0].dtype
 
+    def at(self, dtype: DType) -> Builder:
+        """The same call for a step on the way, whose result is of ``dtype``."""
+        return replace(self, results=[Value(self.name, dtype)])
+
     def op(self, op_type: str, *operands: Any, domain: str = "", **attrs: Any) -> Value:
         """The result of an operator; its name is the call's if it is the last one."""
         return self.many(op_type, 1, *operands, domain=domain, **attrs)[0]
@@ -90,7 +94,10 @@ class Builder:
         self, op_type: str, count: int, *operands: Any, domain: str = "", **attrs: Any
     ) -> tuple[Value, ...]:
         """The results of an operator that has ``count`` of them."""
-        names = tuple(None if x is None else self.value(x).name for x in operands)
+        beside = next((x.dtype for x in operands if isinstance(x, Value)), self.dtype)
+        names = tuple(
+            None if x is None else self.value(x, beside).name for x in operands
+        )
         outputs = tuple(self.out.fresh(self.name) for _ in range(count))
         kept = {name: value for name, value in attrs.items() if value is not None}
         self.out.nodes.append(
@@ -108,14 +115,21 @@ class Builder:
         return tuple(Value(output, self.dtype) for output in outputs)
 
     def value(self, x: Any, dtype: DType | None = None) -> Value:
-        """``x``, or a constant of ``dtype`` (that of the result) for a number."""
-        return x if isinstance(x, Value) else self.constant(x, dtype or self.dtype)
+        """``x``; a constant of ``dtype`` (that of the result) for a number.
+
+        Lists are whole numbers: axes, extents.
+        """
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, list | tuple):
+            return self.ints(x)
+        return self.constant(x, dtype or self.dtype)
 
     def constant(self, x: Any, dtype: DType | str = "int64") -> Value:
         """A stored number, or list of numbers."""
-        array = np.asarray(x).astype(
-            np.dtype(dtype) if isinstance(dtype, str) else dtype
-        )
+        wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
+        with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
+            array = np.asarray(x).astype(wanted)
         output = self.out.fresh(f"{self.name}_operand")
         self.out.nodes.append(
             RawNode("Constant", "", {"value": array}, (), (output,), self.name)
@@ -129,8 +143,8 @@ class Builder:
             return self.constant(x, wanted)
         if x.dtype == wanted:
             return x
-        made = self.op("Cast", x, to=onnx_type(wanted))
-        return Value(made.name, wanted, x.dims)
+        made = self.at(wanted).op("Cast", x, to=onnx_type(wanted))
+        return replace(made, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
         """A vector of int64 of numbers, some of which may be computed."""
@@ -138,13 +152,18 @@ class Builder:
             values = [values]
         if not any(isinstance(x, Value) for x in values):
             return self.constant(list(values))
-        if all(isinstance(x, int) or x.rank == 0 for x in values):
-            parts = [
-                self.op("Unsqueeze", self.cast(x, INT64), self.constant([0]))
-                for x in values
-            ]
-            return self.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
-        raise AssertionError("sizes are numbers")
+        whole = self.at(INT64)
+        parts = [whole.op("Unsqueeze", whole.cast(x), [0]) for x in values]
+        return whole.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def extent(self, x: Value, axis: int) -> int | Value:
+        """The extent of an axis: a number if it is fixed, else one that is computed."""
+        known = x.dims[axis] if x.dims is not None else None
+        if isinstance(known, int):
+            return known
+        whole, place = self.at(INT64), x.axis(axis)
+        made = whole.op("Shape", x, start=place, end=place + 1)
+        return replace(whole.op("Squeeze", made, [0]), dims=(), is_number=True)
 
     def floats(self, *operands: Operand) -> list[Value]:
         """The operands in the dtype of the result."""

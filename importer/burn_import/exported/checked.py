@@ -38,8 +38,15 @@ GRAPH = {
     "sym_bool_values?": {"": object},
 }
 SIGNATURE = {"input_specs": [{"": {"": object}}], "output_specs": [{"": {"": object}}]}
+#: How what is given and returned is nested, of the program itself and of its modules.
+CALL = {"fqn": str, "signature?": {"in_spec?": str, "out_spec?": str}}
 PROGRAM = {
-    "graph_module": {"graph": GRAPH, "signature": SIGNATURE},
+    "graph_module": {
+        "graph": GRAPH,
+        "signature": SIGNATURE,
+        "module_call_graph?": [CALL],
+        "treespec_namedtuple_fields?": {"": {"field_names": [str]}},
+    },
     "schema_version": {"major": int},
     "torch_version?": str,
 }

@@ -1,16 +1,22 @@
-"""A program to a graph: names to values, calls to nodes by the rules."""
+"""The calls of a program to nodes, by the rules: names to values."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field as member
+from dataclasses import replace
 from typing import Any
 
 from burn.record.errors import shown
-from burn_import.exported.builder import BOOL, FLOAT64, INT64, Builder, Nodes, Value
+from burn_import.exported.builder import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Builder,
+    Value,
+)
 from burn_import.exported.checked import GRAPH, check
-from burn_import.exported.extents import named_symbols
+from burn_import.exported.frame import Frame
 from burn_import.exported.rules import RULES
 from burn_import.exported.schema import (
     Argument,
@@ -20,128 +26,28 @@ from burn_import.exported.schema import (
     SymbolRef,
     TensorRef,
     argument,
-    field,
     scalar_name,
     scopes,
-    union,
 )
 from burn_import.exported.symbols import Symbols
 from burn_import.exported.table import Entry
-from burn_import.exported.weights import Stored
 from burn_import.pytorch.elements import ELEMENTS
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
 from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
-from burn_ir.types import Type
 
 _PREFIX = "torch.ops."
+#: Branches in branches; the source of more would be indented off the page.
+_DEEPEST = 24
 
 
-@dataclass
-class Frame:
-    """The values of one graph by name, as they are at this point of it."""
+class Calls:
+    """The nodes for the calls of a program, by the rules; problems are collected."""
 
-    meta: Mapping[str, Any]
-    out: Nodes
-    values: dict[str, Value] = member(default_factory=dict)
-    #: What each value may be a view of; both ways count as seen through the other.
-    views: dict[str, str] = member(default_factory=dict)
-    viewed: set[str] = member(default_factory=set)
-
-
-class Program:
-    """The program in the JSON of an archive.
-
-    ``stored`` gives its tensors.
-    """
-
-    def __init__(self, content: Any, stored: Stored) -> None:
-        self.module = content["graph_module"]
-        self.stored = stored
+    def __init__(self) -> None:
         self.symbols = Symbols()
         self.problems: dict[type[ModelError], list[Problem]] = {}
-
-    def graph(self) -> RawGraph:
-        """The main graph, with everything that a graph inside uses.
-
-        Raises:
-            ModelError: calls are not supported, or contradict the schema; all of them.
-        """
-        content = self.module["graph"]
-        frame = Frame(content, Nodes())
-        signature = self.module["signature"]
-        inputs = self.inputs(frame, signature["input_specs"])
-        self.run(content, frame)
-        outputs = self.outputs(frame, signature["output_specs"])
-        for kind in (InvalidModel, UnsupportedModel):
-            if self.problems.get(kind):
-                raise kind([p for found in self.problems.values() for p in found])
-        return RawGraph(
-            "main", inputs, outputs, tuple(frame.out.nodes), frame.out.constants
-        )
-
-    def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
-        """The types of what a user gives; weights become constants."""
-        given: list[str] = []
-        for spec in specs:
-            kind, body = union(spec)
-            if kind == "user_input":
-                arg = argument(body.get("arg"))
-                if isinstance(arg, TensorRef):
-                    given.append(arg.name)
-                elif isinstance(arg, SymbolRef):
-                    raise UnsupportedModel(
-                        f"input {shown(arg.name)}: expected a tensor"
-                    )
-            elif kind in _STORED:
-                self.store(frame, kind, body)
-            elif kind not in ("constant_input", "token"):
-                raise UnsupportedModel(f"inputs of kind {shown(kind)} are not read")
-        tensors = frame.meta["tensor_values"]
-        sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
-        named_symbols(self.symbols, sizes)
-        found = {}
-        for name in given:
-            value = self.typed(frame, name)
-            unique = frame.out.fresh(name)
-            frame.values[name] = Value(unique, value.dtype, value.dims)
-            found[unique] = Type(value.dtype, value.dims)
-        return found
-
-    def store(self, frame: Frame, kind: str, body: Any) -> None:
-        name = field(field(body, "arg", dict), "name", str)
-        path = field(body, _STORED[kind], str)
-        array = self.stored.tensor(path).array()
-        known = self.typed(frame, name)
-        if (array.dtype, array.shape) != (known.dtype, known.dims):
-            raise InvalidModel(
-                f"tensor {shown(path)}: expected {known.dtype}{list(known.dims or ())},"
-                f" got {array.dtype}{list(array.shape)}"
-            )
-        unique = frame.out.fresh(path)
-        frame.out.constants[unique] = array
-        frame.values[name] = Value(unique, array.dtype, array.shape)
-
-    def outputs(self, frame: Frame, specs: Sequence[Any]) -> tuple[str, ...]:
-        found = []
-        for spec in specs:
-            kind, body = union(spec)
-            if kind == "user_output":
-                arg = argument(body.get("arg"))
-                if isinstance(arg, TensorRef):
-                    found.append(self.output(frame, arg.name))
-            elif kind not in ("token", "buffer_mutation"):
-                raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
-        return tuple(found)
-
-    def output(self, frame: Frame, name: str) -> str:
-        value = frame.values.get(name)
-        if value is None:
-            if not self.problems:
-                raise InvalidModel(f"expected a value called {shown(name)}, found none")
-            return name
-        return value.name
 
     def run(self, content: Any, frame: Frame) -> None:
         """Write the nodes of all calls; what is wrong with one is noted."""
@@ -161,28 +67,30 @@ class Program:
         kind = kind if kind in (InvalidModel, UnsupportedModel) else InvalidModel
         found = self.problems.setdefault(kind, [])
         if isinstance(error, ModelError) and any(p.node for p in error.problems):
-            found += error.problems  # of a graph inside
+            found += [p for p in error.problems if p not in found]  # of a graph inside
         else:
             found.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
 
     def call(self, frame: Frame, node: Any, target: str, name: str) -> None:
         """Write one call of an operator."""
         results = [argument(of) for of in node["outputs"]]
+        types = [self.typed(frame, ref.name) for ref in _refs(results)]
+        # Should this call fail, those that read it are not wrong for that.
+        frame.values.update((value.name, value) for value in types)
         if target not in RULES:
-            for ref in _refs(results):
-                frame.values[ref.name] = self.typed(frame, ref.name)
             raise UnsupportedModel("this operator is not supported")
         entry = RULES[target]
-        types = [self.typed(frame, ref.name) for ref in _refs(results)]
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)
         names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", value) for _, value in args]
-        made = _called(entry, builder, args)
+        start = len(frame.out.nodes)
+        made = called(entry, builder, args)
         self.bind(frame, results, made)
-        self.alias(frame, entry, names, results)
+        self.rename(frame, results, start)
+        self.alias(frame, entry, names, results, (name, target))
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
         """Give the names of the results to what a rule made."""
@@ -199,30 +107,38 @@ class Program:
                 value.name, known.dtype, known.dims, known.is_number
             )
 
+    def rename(self, frame: Frame, results: Sequence[Argument], start: int) -> None:
+        """Call what the nodes from ``start`` on make by the names of the results."""
+        made = {out for node in frame.out.nodes[start:] for out in node.outputs}
+        names: dict[str | None, str] = {}
+        for ref in _refs(results):
+            value = frame.values[ref.name]
+            free = ref.name in made or ref.name not in frame.out.taken
+            if value.name in made and value.name != ref.name and free:
+                names |= {value.name: ref.name, ref.name: value.name}
+                frame.out.taken.setdefault(ref.name, 1)
+                frame.values[ref.name] = replace(value, name=ref.name)
+        for place, node in enumerate(frame.out.nodes[start:] if names else (), start):
+            inputs = tuple(names.get(name, name) for name in node.inputs)
+            outputs = tuple(names.get(name, name) for name in node.outputs)
+            frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
+
     def alias(
         self,
         frame: Frame,
         entry: Entry,
         args: Sequence[tuple[str, Argument]],
         results: Sequence[Argument],
+        where: tuple[str, str],
     ) -> None:
-        """Note which values share memory, and what a change in place changes.
-
-        Raises:
-            UnsupportedModel: it would change another value too.
-        """
+        """Note which values share memory, and what a change in place changes."""
         first = next((a for _, a in args if isinstance(a, TensorRef)), None)
         refs = list(_refs(results))
         if entry.mutates is not None and first is not None and refs:
-            if first.name in frame.views or first.name in frame.viewed:
-                raise UnsupportedModel(
-                    f"a change in place of {shown(first.name)}, which shares memory "
-                    "with another value; export after run_decompositions()"
-                )
-            frame.values[first.name] = frame.values[refs[0].name]
+            frame.change(first.name, refs[0].name, *where)
         elif entry.views and first is not None:
-            frame.viewed.add(first.name)
-            frame.views.update((ref.name, first.name) for ref in refs)
+            for ref in refs:
+                frame.view(ref.name, first.name)
 
     def typed(self, frame: Frame, name: str) -> Value:
         """A value as the program types it."""
@@ -243,9 +159,7 @@ class Program:
     def resolved(self, frame: Frame, arg: Argument) -> Any:
         """An argument with values in place of names."""
         if isinstance(arg, TensorRef | SymbolRef):
-            if arg.name not in frame.values:
-                raise InvalidModel(f"expected a value called {shown(arg.name)}")
-            return frame.values[arg.name]
+            return frame.value(arg.name)
         if isinstance(arg, list):
             return [self.resolved(frame, item) for item in arg]
         if isinstance(arg, ScalarType):
@@ -259,7 +173,9 @@ class Program:
     ) -> RawGraph:
         """A graph inside, which reads ``operands`` from the graph around it."""
         check(content, GRAPH, "a graph inside")
-        inner = Frame(content, frame.out.inner())
+        if frame.depth >= _DEEPEST:
+            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+        inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
         refs = [ref for ref in names if isinstance(ref, TensorRef | SymbolRef)]
         inner.values.update(zip((ref.name for ref in refs), operands, strict=True))
@@ -267,20 +183,14 @@ class Program:
         outputs = []
         for of in content["outputs"]:
             ref = argument(of)
-            value = inner.values.get(ref.name) if isinstance(ref, TensorRef) else None
-            if value is None:
+            if not isinstance(ref, TensorRef):
                 raise UnsupportedModel("expected a graph inside to return tensors")
+            value = inner.value(ref.name)
             builder = Builder(inner.out, "result", [value])
             outputs.append(builder.op("Identity", value).name)
         return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
 
 
-#: Kinds of inputs that are stored, and the field with their path.
-_STORED = {
-    "parameter": "parameter_name",
-    "buffer": "buffer_name",
-    "tensor_constant": "tensor_constant_name",
-}
 _NUMBERS = {
     "sym_int_values": INT64,
     "sym_float_values": FLOAT64,
@@ -318,7 +228,7 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     return path, tuple(classes[1:])
 
 
-def _called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
+def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
     """What the rule makes of a call.
 
     Raises:

@@ -8,8 +8,8 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.exported.checked import PROGRAM, check
-from burn_import.exported.program import Program
 from burn_import.exported.schema import MAJOR
+from burn_import.exported.signature import Program
 from burn_import.exported.weights import Stored, json_in
 from burn_import.onnx.files import map_file
 from burn_import.pytorch.limits import LIMITS, Limits

@@ -135,7 +135,7 @@ def _symbol(of: Any) -> Argument:
 
 
 def _number(value: Any) -> Argument:
-    return float(_SPECIAL[value]) if isinstance(value, str) else value
+    return float(_SPECIAL[value]) if isinstance(value, str) else _fitting(value)
 
 
 #: Arguments that are objects themselves.
@@ -179,7 +179,18 @@ def _plain(kind: str, value: Any) -> Argument:
     expected: Any = _PLAIN[kind]
     if not isinstance(value, expected) or (kind == "as_int" and value is True):
         raise InvalidModel(f"{kind}: got {shown(value)}")
-    return None if kind == "as_none" else value
+    return None if kind == "as_none" else _fitting(value)
+
+
+def _fitting(value: Any) -> Any:
+    """``value``, which is no number that int64 has no place for.
+
+    Raises:
+        InvalidModel: it is.
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidModel(f"expected a number of 64 bits, got {shown(value)}")
+    return value
 
 
 #: How JSON has the numbers that it has no literals for.
@@ -196,7 +207,7 @@ def _item(kind: str, item: Any) -> Argument:
         return _symbol(item)
     if form == "union":
         return argument(item)
-    return item
+    return _fitting(item)
 
 
 def scalar_name(number: Any) -> str:

@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from functools import reduce
-from operator import add, mul
+import re
+from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 from burn.record.errors import shown
+from burn_import.onnx.dims import identifier
 from burn_ir import InvalidModel
-from burn_ir.dim import Dim, Poly, floor_div, symbol, unnamed
+from burn_ir.blame import FAULTS
+from burn_ir.dim import Dim, Poly, floor_div, symbol
 
 _LONGEST = 2000
-#: What numbers the expressions of SymPy are made of.
-_CALLS: dict[str, Callable[..., Any]] = {
-    "Add": lambda *terms: reduce(add, terms),
-    "Mul": lambda *factors: reduce(mul, factors),
-    "FloorDiv": floor_div,
-    "Integer": int,
+#: A product is a sum of so many products at most: each factor multiplies their number.
+_MOST_TERMS = 256
+_LARGEST = 2**63 - 1
+#: What the expressions of SymPy are made of: names, numbers, quoted names, signs.
+_TEXT = re.compile(r"(?:[A-Za-z_]\w*+|\d++(?![A-Za-z_])|'[\w.]*+'|[(),=*+ -])*+", re.A)
+
+
+def _product(*factors: Dim) -> Dim:
+    if prod(len(f.terms) for f in factors if isinstance(f, Poly)) > _MOST_TERMS:
+        raise ValueError("a product of long sums")
+    result: Dim = 1
+    for factor in factors:
+        result = result * factor
+    return result
+
+
+def _sum(*terms: Dim) -> Dim:
+    result: Dim = 0
+    for term in terms:
+        result = result + term
+    return result
+
+
+def _remainder(a: Dim, b: Dim) -> Dim:
+    return a - floor_div(a, b) * b
+
+
+#: What numbers the expressions are made of.
+_CALLS: dict[str, Callable[..., Dim]] = {
+    "Add": _sum,
     "CleanDiv": floor_div,
+    "FloorDiv": floor_div,
+    "Integer": lambda number: number,
+    "Mod": _remainder,
+    "Mul": _product,
+    "PythonMod": _remainder,
 }
 
 
@@ -28,69 +59,111 @@ class Symbols:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
+        self.known: dict[str, Dim] = {}
 
-    def call(self, raw: str, name: str) -> None:
-        """Give the symbol ``raw`` a name, unless it has one."""
+    def call(self, raw: str, name: str) -> str:
+        """The name of the symbol ``raw``: ``name``, with a number if that is taken."""
         if raw not in self.names:
             taken, unique, number = set(self.names.values()), name, 1
             while unique in taken:
                 number += 1
                 unique = f"{name}{number}"
             self.names[raw] = unique
+        return self.names[raw]
 
     def extent(self, size: Any) -> Dim:
         """The extent that a ``SymInt`` of the schema stands for.
 
-        Expressions of other functions become a fresh symbol: any extent.
+        Expressions of other functions are a symbol of their own: any extent.
 
         Raises:
             InvalidModel: it is neither a number nor an expression.
         """
-        if isinstance(size, dict) and isinstance(size.get("as_int"), int):
-            return int(size["as_int"])
-        text = size.get("as_expr", {}) if isinstance(size, dict) else None
-        text = text.get("expr_str") if isinstance(text, dict) else None
-        if not isinstance(text, str) or len(text) > _LONGEST:
-            raise InvalidModel(f"expected an extent, got {shown(size)}")
-        try:
-            tree = ast.parse(text, mode="eval").body
-            found = self.value(tree)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise InvalidModel(f"expected an expression, got {shown(text)}") from error
-        return found if isinstance(found, int | Poly) else unnamed()
+        number = size.get("as_int") if isinstance(size, dict) else None
+        if number is not None:
+            if type(number) is not int or not 0 <= number <= _LARGEST:
+                raise InvalidModel(f"expected an extent, got {shown(number)}")
+            return int(number)
+        text = _text(size)
+        if text not in self.known:
+            try:
+                found = self.value(_tree(text))
+            except FAULTS as error:
+                message = f"expected an expression, got {shown(text)}"
+                raise InvalidModel(message) from error
+            if found is None:
+                found = symbol(self.call(text, "extent"))
+            self.known[text] = found
+        return self.known[text]
 
-    def value(self, tree: ast.expr) -> Dim:
-        """What an expression is."""
-        if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
-            return int(tree.value)
-        if isinstance(tree, ast.Name):
-            return symbol(self.names.get(tree.id, tree.id))
+    def value(self, tree: ast.expr) -> Dim | None:
+        """What an expression is; None if that cannot be told."""
+        if isinstance(tree, ast.Constant) and type(tree.value) is int:
+            return tree.value
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+            number = self.value(tree.operand)
+            return None if number is None else -number
+        name = _symbol(tree)
+        if name is not None:
+            return symbol(self.call(name, identifier(name, "extent")))
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
-            name = tree.func.id
-            if (
-                name == "Symbol"
-                and tree.args
-                and isinstance(tree.args[0], ast.Constant)
-            ):
-                raw = str(tree.args[0].value)
-                return symbol(self.names.get(raw, raw))
-            if name in _CALLS:
-                made: Dim = _CALLS[name](*(self.value(arg) for arg in tree.args))
-                return made
-        return unnamed()
+            arguments = [self.value(arg) for arg in tree.args]
+            known = [arg for arg in arguments if arg is not None]
+            if tree.func.id in _CALLS and len(known) == len(arguments):
+                return _CALLS[tree.func.id](*known)
+        return None
 
 
-def raw_symbols(size: Any) -> list[str]:
-    """The symbols of an extent that is one alone: ``["s53"]``, else nothing."""
-    text = size.get("as_expr", {}).get("expr_str", "") if isinstance(size, dict) else ""
+def _text(size: Any) -> str:
+    """The expression of an extent."""
+    found = size.get("as_expr") if isinstance(size, dict) else None
+    text = found.get("expr_str") if isinstance(found, dict) else None
+    if not isinstance(text, str) or len(text) > _LONGEST or not _TEXT.fullmatch(text):
+        raise InvalidModel(f"expected an extent, got {shown(size)}")
+    return text
+
+
+def _tree(text: str) -> ast.expr:
     try:
-        tree = ast.parse(text, mode="eval").body if len(text) <= _LONGEST else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError("no expression") from error
+
+
+def _symbol(tree: ast.expr) -> str | None:
+    """The symbol that an expression is, ``s53`` or ``Symbol('s53')``; None if none."""
     if isinstance(tree, ast.Name):
-        return [tree.id]
-    is_symbol = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)
-    if is_symbol and tree.func.id == "Symbol" and tree.args:  # type: ignore[union-attr]
-        first = tree.args[0]  # type: ignore[union-attr]
-        return [str(first.value)] if isinstance(first, ast.Constant) else []
-    return []
+        return tree.id
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        return None
+    first = tree.args[0] if tree.func.id == "Symbol" and tree.args else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        return first.value
+    return None
+
+
+def symbols_in(size: Any) -> Iterator[tuple[str, bool]]:
+    """The symbols of an extent; each with whether the extent is it alone.
+
+    Raises:
+        InvalidModel: it is no extent.
+    """
+    if isinstance(size, dict) and size.get("as_int") is not None:
+        return
+    text = _text(size)
+    try:
+        tree = _tree(text)
+        found = list(_symbols(tree))
+    except FAULTS as error:
+        raise InvalidModel(f"expected an expression, got {shown(text)}") from error
+    for name in found:
+        yield name, _symbol(tree) is not None
+
+
+def _symbols(tree: ast.expr) -> Iterator[str]:
+    name = _symbol(tree)
+    if name is not None:
+        yield name
+    elif isinstance(tree, ast.Call):
+        for argument in tree.args:
+            yield from _symbols(argument)

@@ -11,7 +11,7 @@ from burn_import.exported.schema import scalar_name
 from burn_import.pytorch.elements import ELEMENTS
 from burn_import.pytorch.tensors import Block, Storage, Tensor, tensor_in
 from burn_import.pytorch.zipped import Zip
-from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
 
 KINDS = ("weights", "constants")
 
@@ -52,20 +52,22 @@ class Stored:
             InvalidModel: there is none, or it contradicts its bytes.
             UnsupportedModel: it is no plain tensor.
         """
+        try:
+            return self._tensor(name)
+        except ModelError as error:
+            raise type(error)(f"tensor {shown(name)}: {error}") from error
+
+    def _tensor(self, name: str) -> Tensor:
         if name not in self.entries:
-            raise InvalidModel(f"the archive holds no tensor {shown(name)}")
+            raise InvalidModel("the archive does not hold it")
         folder, entry = self.entries[name]
         if entry.get("use_pickle"):
-            raise UnsupportedModel(
-                f"tensor {shown(name)} is pickled, which is not read"
-            )
+            raise UnsupportedModel("it is pickled, which is not read")
         meta = entry["tensor_meta"]
         element = ELEMENTS[scalar_name(meta["dtype"])]
         path = f"{folder}/{entry['path_name']}"
         if path not in self.archive.entries:
-            raise InvalidModel(
-                f"tensor {shown(name)}: the archive has no {shown(path)}"
-            )
+            raise InvalidModel(f"the archive has no {shown(path)}")
         if path not in self.blocks:
             raw = self.archive.stored(path)
             self.blocks[path] = Block(f"tensor {shown(name)}", raw)

@@ -7,6 +7,9 @@ from dataclasses import replace
 from burn_import.passes.rewrite import captures, changed
 from burn_ir.graph import Graph, Node
 
+#: Operators of which fewer results are those that they have anyway.
+OPTIONAL = frozenset({"BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"})
+
 
 def dead_code(graph: Graph) -> Graph:
     """``graph`` without nodes of which no output is needed.
@@ -30,14 +33,25 @@ def dead_code(graph: Graph) -> Graph:
 def _without_outputs(node: Node, needed: set[str]) -> Node:
     """``node`` with None for its unneeded outputs, but for the first: it names it.
 
-    An ``If`` has no such outputs afterwards, and its branches do not make them.
+    An ``If`` has no such outputs afterwards, and its branches do not make them. Nor has
+    an operator whose last results are optional: what is a layer has one.
     """
     if node.op.onnx == "If" and not node.op.domain:
         return _without_results(node, needed)
     rest = tuple(n if n in needed else None for n in node.outputs[1:])
-    if rest == node.outputs[1:]:
+    outputs = (node.outputs[0], *rest)
+    while len(outputs) > 1 and outputs[-1] is None and _is_optional(node):
+        outputs = outputs[:-1]
+    if outputs == node.outputs:
         return node
-    return replace(node, outputs=(node.outputs[0], *rest))
+    if len(outputs) < len(node.outputs):
+        op = replace(node.op, results=len(outputs))  # type: ignore[type-var]
+        return replace(node, op=op, outputs=outputs)
+    return replace(node, outputs=outputs)
+
+
+def _is_optional(node: Node) -> bool:
+    return not node.op.domain and node.op.onnx in OPTIONAL
 
 
 def _without_results(node: Node, needed: set[str]) -> Node:

@@ -44,12 +44,36 @@ def expansions(graph: Graph) -> Graph:
     """``graph`` without ``Expand`` of operands that are broadcast in any case.
 
     That is so if each extent that an operand is given is the one of another operand. A
-    tensor that is filled with a number to meet another one is that number.
+    tensor that is filled with a number to meet another one is that number. Products of
+    matrices broadcast the axes in front of the matrices.
     """
     if all(node.op.onnx not in ("Expand", "ConstantOfShape") for node in graph.nodes):
         return graph
     flow = Dataflow(graph)
-    return changed(graph, [_narrowed(node, flow) for node in graph.nodes])
+    return changed(graph, [_rewritten(node, flow) for node in graph.nodes])
+
+
+def _rewritten(node: Node, flow: Dataflow) -> Node:
+    if node.op.onnx == "MatMul" and not node.op.domain:
+        return _product(node, flow)
+    return _narrowed(node, flow)
+
+
+def _product(node: Node, flow: Dataflow) -> Node:
+    """``node`` with the operands that are expanded in front of their matrices alone."""
+    inputs = list(node.inputs)
+    for position, name in enumerate(node.inputs):
+        wide = flow.made_by(name, "Expand")
+        if wide is None:
+            continue
+        own, whole = flow.extents(wide.inputs[0]), flow.extents(name)
+        other = flow.extents(inputs[1 - position])
+        if len(own) < 2 or len(other) < 2 or own[-2:] != whole[-2:]:
+            continue
+        if len(whole) == 2 or _is_covered(whole[:-2], [own[:-2], other[:-2]]):
+            inputs[position] = wide.inputs[0]
+    same = tuple(inputs) == node.inputs
+    return node if same else replace(node, inputs=tuple(inputs))
 
 
 def _narrowed(node: Node, flow: Dataflow) -> Node:

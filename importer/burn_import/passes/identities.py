@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 
 from burn_import.passes.arrays import core
 from burn_import.passes.rewrite import made, rename, resolve
+from burn_import.structure.homes import is_key, original
+from burn_import.structure.trained import is_trained
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array, Type
@@ -181,11 +183,16 @@ def _resize(node: Node, graph: Graph) -> str | None:
 def _neutral(
     value: float, positions: tuple[int, ...]
 ) -> Callable[[Node, Graph], str | None]:
-    """The rule for arithmetic with ``value``, which may stand at ``positions``."""
+    """The rule for arithmetic with ``value``, which may stand at ``positions``.
+
+    A weight that is not trained yet has such values, and is a weight nevertheless.
+    """
 
     def rule(node: Node, graph: Graph) -> str | None:
         for position in positions:
             stored = _constant(node, position, graph)
+            if stored is not None and _is_weight(node.inputs[position], graph):
+                continue
             other = node.inputs[1 - position]
             x = graph.type(other)
             if stored is None or x is None or x.dtype != graph.types[node.output].dtype:
@@ -195,6 +202,17 @@ def _neutral(
         return None
 
     return rule
+
+
+def _is_weight(name: str | None, graph: Graph) -> bool:
+    """Whether a stored array is several numbers that have a key in PyTorch.
+
+    Buffers of models that need none (``final_logits_bias``) are told by their names.
+    """
+    if name is None or name in graph.constants.literals:
+        return False
+    known = is_key(graph.producer, original(graph, name))
+    return known and graph.constants[name].size > 1 and is_trained(graph, name)
 
 
 def _never_widens(stored: Array, x: Type) -> bool:

@@ -20,14 +20,15 @@ RESERVED = frozenset(
     {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
     | {"WEIGHTS", "Backend", "math"}
 )
-#: Attributes that a module or a tuple has already.
+#: Attributes that a module has already, and those that a tuple has.
 MEMBERS = frozenset(
     {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
     | {"modules", "num_parameters", "parameters", "save_weights", "state_dict", "to"}
-    | {"valid", "count", "index"}
+    | {"valid"}
 )
+_OF_TUPLES = {"count", "index"}
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
-_FORBIDDEN = MEMBERS | (
+_FORBIDDEN = (MEMBERS | _OF_TUPLES) | (
     # In many fonts the last three look like numbers: linters refuse them.
     RESERVED
     | {"l", "I", "O"}

@@ -73,6 +73,7 @@ class ModuleCall:
 
     Where ``results`` is given, tuples stand for several of the targets, by position.
     A ``visit`` is the call of a layer that another module keeps.
+    One that changes a state is ``kept``, whether or not somebody reads the targets.
     """
 
     path: tuple[str, ...]
@@ -80,6 +81,7 @@ class ModuleCall:
     targets: list[Symbol]
     results: tuple[int | tuple[int, ...], ...] | None = None
     visit: bool = False
+    kept: bool = False
 
 
 @dataclass

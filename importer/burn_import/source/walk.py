@@ -99,7 +99,8 @@ def drop_dead(block: Block, sources: Sources) -> None:
     live = set(symbols_in(block.results)) | set(sources(block.results))
     kept: list[Statement] = []
     for statement in reversed(block.statements):
-        if not live.intersection(statement.targets):
+        kept_anyway = isinstance(statement, ModuleCall) and statement.kept
+        if not live.intersection(statement.targets) and not kept_anyway:
             continue
         if isinstance(statement, Choice):
             _drop_dead_choice(statement, live, sources)

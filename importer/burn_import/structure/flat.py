@@ -6,6 +6,7 @@ from burn_import.source.names import Namespace, camel, identifier
 from burn_import.structure.parts import Part, Path, Tree
 from burn_import.structure.paths import places
 from burn_import.structure.sharing import share_classes
+from burn_import.structure.states import states_of
 from burn_ir.graph import Graph
 
 
@@ -25,9 +26,10 @@ def flattened(graph: Graph, class_name: str) -> Tree:
         (),
         camel(class_name),
         list(graph.nodes),
-        list(graph.inputs),
-        list(graph.outputs),
+        list(graph.given),
+        list(graph.results),
         graph,
         {key: flat[path] for key, path in layers.items()},
     )
+    part.states = states_of(graph)
     return share_classes(part)

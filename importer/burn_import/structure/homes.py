@@ -57,8 +57,9 @@ def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
         return True
     for parameter, constant in weights.items():
         name = original(graph, constant)
-        leaf = name.rpartition(".")[2].removeprefix("weight_")
-        if is_key(graph.producer, name) and leaf != parameter:
+        leaf = name.rpartition(".")[2]
+        alike = leaf in (parameter, f"weight_{parameter}")
+        if is_key(graph.producer, name) and not alike:
             return False
     return True
 

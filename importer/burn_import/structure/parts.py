@@ -12,6 +12,18 @@ from burn_ir.op import Layer
 Path = tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class State:
+    """A stored array that a call of a part replaces, by what it is called then.
+
+    ``before`` is what the part reads of it, ``after`` what it is at the end.
+    """
+
+    constant: str
+    before: str
+    after: str
+
+
 @dataclass(eq=False)
 class Part:
     """A module: what it runs, in order, and what flows in and out.
@@ -32,6 +44,12 @@ class Part:
     sequence: bool = False
     #: Whether the exporter told the class; else it is called after the attribute.
     told: bool = False
+    #: What a call of this part replaces; ``inputs`` and ``outputs`` do not name them.
+    states: list[State] = field(default_factory=list)
+    #: Stored arrays that are attributes of this part, and read by one around it.
+    held: list[str] = field(default_factory=list)
+    #: Where those that this part reads are, from its attributes on.
+    reached: dict[str, str] = field(default_factory=dict)
     #: The attribute of each stored array that the code reads itself, by its name;
     #: known once the class is written.
     tensors: dict[str, str] = field(default_factory=dict)
@@ -85,6 +103,12 @@ def calls_of(item: Item) -> list[Call]:
     if isinstance(item, Fork):
         return [item.then, item.orelse]
     return [item] if isinstance(item, Call) else []
+
+
+def changes_state(part: Part) -> bool:
+    """Whether a call of ``part`` replaces what it or a part inside keeps."""
+    inside = (call.part for item in part.items for call in calls_of(item))
+    return bool(part.states) or any(map(changes_state, inside))
 
 
 def with_bodies(node: Node) -> Iterator[Node]:
@@ -161,4 +185,4 @@ def _reads(part: Part) -> list[str]:
         for names in (node.inputs, *(b.outputs for b in node.op.bodies().values()))
         for name in names
         if name is not None
-    ] + part.outputs
+    ] + [*part.outputs, *(state.constant for state in part.states), *part.held]

@@ -23,6 +23,7 @@ from burn_import.structure.paths import Places, clean, places
 from burn_import.structure.repeats import with_blocks
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
+from burn_import.structure.states import hold_states
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 
@@ -32,7 +33,9 @@ LONG_BODIES = 12
 
 def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
-    return share_classes(whole_part(graph, (), class_name))
+    root = whole_part(graph, (), class_name)
+    hold_states(root)
+    return share_classes(root)
 
 
 def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
@@ -45,8 +48,8 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
         path,
         camel(class_name),
         run.items((), list(graph.nodes), run.module_scopes()),
-        list(graph.inputs),
-        list(graph.outputs),
+        list(graph.given),
+        list(graph.results),
         graph,
         run.relative(graph.nodes, ()),
     )

@@ -10,7 +10,15 @@ import numpy as np
 from burn.dtypes import is_integer
 from burn_import.source.extents import Extents, bindable
 from burn_import.source.names import Namespace
-from burn_import.structure.parts import Call, Fork, Item, Part, Tree, calls_of
+from burn_import.structure.parts import (
+    Call,
+    Fork,
+    Item,
+    Part,
+    State,
+    Tree,
+    calls_of,
+)
 from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
@@ -108,7 +116,18 @@ class _Signature:
         inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)
-        return inputs, items, outputs, repr(self.part.kept)
+        states = tuple(map(self.state, self.part.states))
+        held = tuple(map(self.attribute, self.part.held))
+        return inputs, items, outputs, states, held, repr(self.part.kept)
+
+    def state(self, state: State) -> Hashable:
+        """A state, with the attribute that it is."""
+        place = self.part.reached.get(state.constant, "")
+        values = self.number(state.before), self.number(state.after)
+        return self.attribute(state.constant), place, values
+
+    def attribute(self, constant: str) -> Hashable:
+        return constant.rpartition(".")[2], _kind(self.graph.constants[constant])
 
     def number(self, name: str | None) -> Hashable:
         if name is None:

@@ -48,6 +48,9 @@ def _hinted(problem: Problem, hint: str) -> Problem:
 def _cut(model: RawModel, options: Options) -> Graph:
     if not options.inputs and not options.outputs:
         return build(model)
+    if model.graph.states:
+        names = ", ".join(map(repr, model.graph.states))
+        raise WrongOptions(f"expected a whole model, since calls change {names}")
     raw, cut = begin_cut(model, options.inputs, options.outputs)
     return finish_cut(build(raw), cut)
 
@@ -64,7 +67,8 @@ def _reshaped(
 
 def _check_inputs(model: RawModel, options: Options) -> None:
     """Return if shapes are given for inputs alone."""
-    inputs = options.inputs or tuple(model.graph.inputs)
+    given = (name for name in model.graph.inputs if name not in model.graph.states)
+    inputs = options.inputs or tuple(given)
     problems = [
         unknown("an input to give a shape", name, inputs)
         for name in options.shapes

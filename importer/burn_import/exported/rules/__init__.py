@@ -5,17 +5,32 @@ schema of the operator has for them; defaults of the function are those of the s
 """
 
 import burn_import.exported.rules.activation
+import burn_import.exported.rules.analytic
+import burn_import.exported.rules.arithmetic
+import burn_import.exported.rules.bags
+import burn_import.exported.rules.cast
 import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
 import burn_import.exported.rules.creation
-import burn_import.exported.rules.elementwise
+import burn_import.exported.rules.diagonals
+import burn_import.exported.rules.functions
 import burn_import.exported.rules.indexing
+import burn_import.exported.rules.joins
+import burn_import.exported.rules.logic
+import burn_import.exported.rules.loss
 import burn_import.exported.rules.matmul
 import burn_import.exported.rules.norm
+import burn_import.exported.rules.norms
 import burn_import.exported.rules.numbers
+import burn_import.exported.rules.ordering
+import burn_import.exported.rules.parts
+import burn_import.exported.rules.pool
+import burn_import.exported.rules.random
 import burn_import.exported.rules.reduction
+import burn_import.exported.rules.resize
 import burn_import.exported.rules.rnn
-import burn_import.exported.rules.shape  # noqa: F401  each registers its rules
+import burn_import.exported.rules.scatter
+import burn_import.exported.rules.views  # noqa: F401  each registers its rules
 from burn_import.exported.table import RULES
 
 __all__ = ["RULES"]

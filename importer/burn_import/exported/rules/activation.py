@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from burn_import.exported.builder import Builder, Value
-from burn_import.exported.rules.elementwise import unary
-from burn_import.exported.table import rule
+from burn_import.exported.builder import BOOL, Builder, Operand, Value
+from burn_import.exported.rules.functions import unary
+from burn_import.exported.table import Rule, rule
+from burn_ir import UnsupportedModel
 
 for _name, _op in {
     "relu": "Relu",
@@ -17,6 +18,11 @@ for _name, _op in {
     "hardswish": "HardSwish",
 }.items():
     rule(f"aten.{_name}.default")(unary(_op))
+
+
+@rule("aten.relu6.default")
+def relu6(g: Builder, self: Value) -> Value:
+    return hardtanh(g, self, 0, 6)
 
 
 @rule("aten.silu.default")
@@ -33,16 +39,63 @@ def gelu(g: Builder, self: Value, approximate: str = "none") -> Value:
 def elu(
     g: Builder, self: Value, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1
 ) -> Value:
-    if scale == 1 and input_scale == 1:
-        return g.op("Elu", self, alpha=float(alpha))
-    inner = g.op("Mul", self, g.constant(input_scale, g.dtype))
-    made = g.op("Elu", inner, alpha=float(alpha))
-    return g.op("Mul", made, g.constant(scale, g.dtype))
+    if scale != 1 and input_scale == 1:
+        return g.op("Selu", self, alpha=float(alpha), gamma=float(scale))
+    x = self if input_scale == 1 else g.op("Mul", self, float(input_scale))
+    made = g.op("Elu", x, alpha=float(alpha))
+    if input_scale == 1:
+        return made
+    is_low = g.at(BOOL).op("Less", self, 0)
+    made = g.op("Where", is_low, made, self)
+    return made if scale == 1 else g.op("Mul", made, float(scale))
+
+
+@rule("aten.selu.default")
+def selu(g: Builder, self: Value) -> Value:
+    return g.op("Selu", self)
+
+
+@rule("aten.celu.default")
+def celu(g: Builder, self: Value, alpha: Any = 1.0) -> Value:
+    return g.op("Celu", self, alpha=float(alpha))
 
 
 @rule("aten.leaky_relu.default")
 def leaky_relu(g: Builder, self: Value, negative_slope: Any = 0.01) -> Value:
     return g.op("LeakyRelu", self, alpha=float(negative_slope))
+
+
+@rule("aten.prelu.default", "aten._prelu_kernel.default")
+def prelu(g: Builder, self: Value, weight: Value) -> Value:
+    axes = list(range(1, self.rank - 1))
+    if weight.rank == 1 and axes and weight.dims != (1,):
+        return g.op("PRelu", self, g.op("Unsqueeze", weight, axes))
+    return g.op("PRelu", self, weight)
+
+
+@rule("aten.rrelu.default")
+def rrelu(
+    g: Builder,
+    self: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+) -> Value:
+    if training:
+        raise UnsupportedModel("rrelu in training mode; export model.eval()")
+    return leaky_relu(g, self, (lower + upper) / 2)
+
+
+@rule("aten.rrelu_with_noise_functional.default")
+def rrelu_with_noise(
+    g: Builder,
+    self: Value,
+    noise: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+) -> tuple[Value, Value]:
+    return rrelu(g, self, lower, upper, training), noise
 
 
 @rule("aten.hardsigmoid.default")
@@ -52,19 +105,57 @@ def hardsigmoid(g: Builder, self: Value) -> Value:
 
 @rule("aten.hardtanh.default")
 def hardtanh(g: Builder, self: Value, min_val: Any = -1, max_val: Any = 1) -> Value:
-    low, high = (g.constant(x, g.dtype) for x in (min_val, max_val))
-    return g.op("Clip", self, low, high)
+    return g.op("Clip", self, min_val, max_val)
+
+
+@rule("aten.hardshrink.default")
+def hardshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
+    return g.op("Shrink", self, lambd=float(lambd))
+
+
+@rule("aten.softshrink.default")
+def softshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
+    return g.op("Shrink", self, lambd=float(lambd), bias=float(lambd))
+
+
+@rule("aten.threshold.default")
+def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
+    above = g.at(BOOL).op("Greater", self, threshold)
+    return g.op("Where", above, self, g.cast(value))
 
 
 @rule("aten.softplus.default")
 def softplus(g: Builder, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
-    if beta == 1:
-        return g.op("Softplus", self)
-    factor = g.constant(beta, g.dtype)
-    return g.op("Div", g.op("Softplus", g.op("Mul", self, factor)), factor)
+    """Smooth up to a threshold; from 20 on, rounding is all there is between."""
+    scaled = self if beta == 1 else g.op("Mul", self, float(beta))
+    made = g.op("Softplus", scaled)
+    if beta != 1:
+        made = g.op("Div", made, float(beta))
+    if threshold >= 20:
+        return made
+    is_high = g.at(BOOL).op("Greater", scaled, threshold)
+    return g.op("Where", is_high, self, made)
 
 
-def _softmax(op_type: str) -> Any:
+@rule("aten.log_sigmoid.default")
+def log_sigmoid(g: Builder, self: Value) -> Value:
+    return g.op("Neg", g.op("Softplus", g.op("Neg", self)))
+
+
+@rule("aten.log_sigmoid_forward.default")
+def log_sigmoid_forward(g: Builder, self: Value) -> tuple[Value, None]:
+    return log_sigmoid(g, self), None
+
+
+@rule("aten.glu.default")
+def glu(g: Builder, self: Value, dim: int = -1) -> Value:
+    a, b = g.many("Split", 2, self, axis=dim, num_outputs=2)
+    return g.op("Mul", a, g.op("Sigmoid", b))
+
+
+def normalised(op_type: str) -> Rule:
+    """The rule of a softmax in the dtype of the result."""
+
     def apply(
         g: Builder,
         self: Value,
@@ -72,18 +163,55 @@ def _softmax(op_type: str) -> Any:
         dtype: Any = None,
         half_to_float: bool = False,
     ) -> Value:
-        return g.op(op_type, g.cast(self), axis=dim)
+        x = g.cast(self)
+        if self.rank == 0:
+            made = g.op(op_type, g.op("Unsqueeze", x, [0]), axis=0)
+            return g.op("Squeeze", made, [0])
+        return g.op(op_type, x, axis=dim)
 
     return apply
 
 
-rule("aten.softmax.int", "aten._softmax.default")(_softmax("Softmax"))
-rule("aten.log_softmax.int", "aten._log_softmax.default")(_softmax("LogSoftmax"))
+rule("aten.softmax.int", "aten._softmax.default", "aten.special_softmax.int")(
+    normalised("Softmax")
+)
+rule(
+    "aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.int"
+)(normalised("LogSoftmax"))
 
 
-@rule("aten.dropout.default", "aten.feature_dropout.default")
+@rule("aten._safe_softmax.default")
+def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
+    """A softmax whose rows of minus infinity alone are zeros."""
+    made = g.op("Softmax", g.cast(self), axis=dim)
+    return g.op("Where", g.at(BOOL).op("IsNaN", made), g.cast(0), made)
+
+
+@rule("aten.dropout.default")
 def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if not train or p == 0:
         return input
-    ratio = g.constant(p, "float32")
-    return g.op("Dropout", input, ratio, g.constant(True, "bool"))
+    return g.op("Dropout", input, g.constant(p, "float32"), g.constant(True, "bool"))
+
+
+@rule(
+    "aten.feature_dropout.default",
+    "aten.alpha_dropout.default",
+    "aten.feature_alpha_dropout.default",
+)
+def other_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+    if train and p:
+        raise UnsupportedModel("dropout of channels or to SELU's moments, in training")
+    return input
+
+
+@rule("aten.native_dropout.default")
+def native_dropout(
+    g: Builder, input: Value, p: float, train: bool | None
+) -> tuple[Value, Value]:
+    if train is False or p == 0:
+        mask = g.op("Expand", g.constant(True, "bool"), g.op("Shape", input))
+        return input, mask
+    operands = (g.constant(p, "float32"), g.constant(True, "bool"))
+    made, mask = g.many("Dropout", 2, input, *operands)
+    return made, mask

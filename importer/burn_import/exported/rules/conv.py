@@ -1,161 +1,167 @@
-"""Convolution and pooling."""
+"""Convolutions, and the columns that they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from burn_import.exported.builder import Builder, Value
 from burn_import.exported.table import rule
 from burn_ir import UnsupportedModel
 
-Pairs = int | Sequence[int]
+Numbers = int | Sequence[int]
 
 
-def several(numbers: Pairs, count: int) -> tuple[int, ...]:
+def several(numbers: Numbers, count: int) -> tuple[int, ...]:
     """One number for each of ``count`` axes."""
     values = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     return values * count if len(values) == 1 else values
 
 
-@rule("aten.conv1d.default", "aten.conv2d.default", "aten.conv3d.default")
+def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) -> Value:
+    """What ``apply`` makes of ``x``; for a sample alone, of a batch of one."""
+    if x.rank == rank:
+        return apply(x)
+    if x.rank != rank - 1:
+        raise UnsupportedModel(f"expected rank {rank - 1} or {rank}, got {x.rank}")
+    one = g.at(x.dtype).op("Unsqueeze", x, [0])
+    dims = None if x.dims is None else (1, *x.dims)
+    return g.op("Squeeze", apply(replace(one, dims=dims)), [0])
+
+
+@rule(
+    "aten.conv1d.default",
+    "aten.conv2d.default",
+    "aten.conv3d.default",
+    "aten.conv1d.padding",
+    "aten.conv2d.padding",
+    "aten.conv3d.padding",
+)
 def conv(
     g: Builder,
     input: Value,
     weight: Value,
     bias: Value | None = None,
-    stride: Pairs = 1,
-    padding: Pairs = 0,
-    dilation: Pairs = 1,
+    stride: Numbers = 1,
+    padding: Numbers | str = 0,
+    dilation: Numbers = 1,
     groups: int = 1,
 ) -> Value:
     count = weight.rank - 2
-    if input.rank != weight.rank:
-        raise UnsupportedModel("a convolution without a batch axis")
-    pads = several(padding, count)
-    return g.op(
-        "Conv",
-        input,
-        weight,
-        bias,
-        strides=several(stride, count),
-        pads=pads + pads,
-        dilations=several(dilation, count),
-        group=groups,
+    attrs: dict[str, Any] = {
+        "strides": several(stride, count),
+        "pads": pads_of(weight, padding, several(dilation, count)),
+        "dilations": several(dilation, count),
+        "group": groups,
+    }
+    return batched(
+        g, input, weight.rank, lambda x: g.op("Conv", x, weight, bias, **attrs)
     )
 
 
-@rule("aten.convolution.default")
+def pads_of(
+    weight: Value, padding: Numbers | str, dilation: Sequence[int]
+) -> tuple[int, ...]:
+    """What is added before, then after each axis."""
+    count = weight.rank - 2
+    if padding == "valid":
+        return (0,) * (2 * count)
+    if padding != "same":
+        assert not isinstance(padding, str)
+        return several(padding, count) * 2
+    kernel = (weight.dims or ())[2:]
+    if not all(isinstance(size, int) for size in kernel):
+        raise UnsupportedModel("expected a kernel of known extents for padding 'same'")
+    total = [d * (int(str(k)) - 1) for d, k in zip(dilation, kernel, strict=True)]
+    return (*(n // 2 for n in total), *(n - n // 2 for n in total))
+
+
+@rule("aten.conv_transpose1d.default")
+@rule("aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+def conv_transpose(
+    g: Builder,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    output_padding: Numbers = 0,
+    groups: int = 1,
+    dilation: Numbers = 1,
+) -> Value:
+    count = weight.rank - 2
+    attrs: dict[str, Any] = {
+        "strides": several(stride, count),
+        "pads": several(padding, count) * 2,
+        "dilations": several(dilation, count),
+        "output_padding": several(output_padding, count),
+        "group": groups,
+    }
+    return batched(
+        g,
+        input,
+        weight.rank,
+        lambda x: g.op("ConvTranspose", x, weight, bias, **attrs),
+    )
+
+
+@rule("aten.convolution.default", "aten._convolution.default")
 def convolution(
     g: Builder,
     input: Value,
     weight: Value,
     bias: Value | None,
-    stride: Pairs,
-    padding: Pairs,
-    dilation: Pairs,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
     transposed: bool,
-    output_padding: Pairs,
+    output_padding: Numbers,
     groups: int,
+    benchmark: bool = False,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
 ) -> Value:
     if not transposed:
         return conv(g, input, weight, bias, stride, padding, dilation, groups)
-    count = weight.rank - 2
-    pads = several(padding, count)
-    return g.op(
-        "ConvTranspose",
-        input,
-        weight,
-        bias,
-        strides=several(stride, count),
-        pads=pads + pads,
-        dilations=several(dilation, count),
-        output_padding=several(output_padding, count),
-        group=groups,
-    )
+    rest = (padding, output_padding, groups, dilation)
+    return conv_transpose(g, input, weight, bias, stride, *rest)
 
 
-@rule("aten.max_pool1d.default", "aten.max_pool2d.default", "aten.max_pool3d.default")
-def max_pool(
+@rule("aten.im2col.default")
+def im2col(
     g: Builder,
     self: Value,
-    kernel_size: Pairs,
-    stride: Pairs = (),
-    padding: Pairs = 0,
-    dilation: Pairs = 1,
-    ceil_mode: bool = False,
+    kernel_size: Numbers,
+    dilation: Numbers = 1,
+    padding: Numbers = 0,
+    stride: Numbers = 1,
 ) -> Value:
-    count = self.rank - 2
-    kernel, pads = several(kernel_size, count), several(padding, count)
-    strides = several(stride, count) if stride not in ((), []) else kernel
-    return g.op(
-        "MaxPool",
-        self,
-        kernel_shape=kernel,
-        strides=strides,
-        pads=pads + pads,
-        dilations=several(dilation, count),
-        ceil_mode=int(ceil_mode),
-    )
+    attrs: dict[str, Any] = {
+        "kernel_shape": several(kernel_size, 2),
+        "dilations": several(dilation, 2),
+        "pads": several(padding, 2) * 2,
+        "strides": several(stride, 2),
+    }
+    return batched(g, self, 4, lambda x: g.op("Im2Col", x, domain="burn", **attrs))
 
 
-@rule("aten.max_pool2d_with_indices.default")
-def max_pool_with_indices(
+@rule("aten.col2im.default")
+def col2im(
     g: Builder,
     self: Value,
-    kernel_size: Pairs,
-    stride: Pairs = (),
-    padding: Pairs = 0,
-    dilation: Pairs = 1,
-    ceil_mode: bool = False,
-) -> Any:
-    made = max_pool(g, self, kernel_size, stride, padding, dilation, ceil_mode)
-    return made, None
-
-
-@rule("aten.avg_pool1d.default", "aten.avg_pool2d.default")
-def avg_pool(
-    g: Builder,
-    self: Value,
-    kernel_size: Pairs,
-    stride: Pairs = (),
-    padding: Pairs = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
+    output_size: Sequence[int | Value],
+    kernel_size: Numbers,
+    dilation: Numbers,
+    padding: Numbers,
+    stride: Numbers,
 ) -> Value:
-    if divisor_override is not None:
-        raise UnsupportedModel("avg_pool with divisor_override")
-    count = self.rank - 2
-    kernel, pads = several(kernel_size, count), several(padding, count)
-    strides = several(stride, count) if stride not in ((), []) else kernel
-    return g.op(
-        "AveragePool",
-        self,
-        kernel_shape=kernel,
-        strides=strides,
-        pads=pads + pads,
-        ceil_mode=int(ceil_mode),
-        count_include_pad=int(count_include_pad),
+    attrs: dict[str, Any] = {
+        "dilations": several(dilation, 2),
+        "pads": several(padding, 2) * 2,
+        "strides": several(stride, 2),
+    }
+    kernel = list(several(kernel_size, 2))
+    return batched(
+        g, self, 3, lambda x: g.op("Col2Im", x, list(output_size), kernel, **attrs)
     )
-
-
-@rule(
-    "aten.adaptive_avg_pool1d.default",
-    "aten.adaptive_avg_pool2d.default",
-    "aten._adaptive_avg_pool2d.default",
-)
-def adaptive_avg_pool(g: Builder, self: Value, output_size: Pairs) -> Value:
-    count = self.rank - 2
-    sizes = several(output_size, count)
-    if all(size == 1 for size in sizes):
-        return g.op("GlobalAveragePool", self)
-    assert self.dims is not None
-    extents = [d for d in self.dims[2:] if isinstance(d, int)]
-    fits = [e % s == 0 for e, s in zip(extents, sizes, strict=False)]
-    if len(extents) != count or not all(fits):
-        raise UnsupportedModel(
-            f"adaptive pooling to {list(sizes)}, which does not divide the extents"
-        )
-    kernel = tuple(e // s for e, s in zip(extents, sizes, strict=True))
-    return g.op("AveragePool", self, kernel_shape=kernel, strides=kernel)

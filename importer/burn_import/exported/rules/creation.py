@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from burn_import.exported.builder import INT64, Builder, Operand, Value
-from burn_import.exported.table import rule
+from burn_import.exported.builder import (
+    FLOAT32,
+    INT64,
+    ONNX_TYPES,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_import.exported.rules.parts import places
+from burn_import.exported.table import Rule, rule
+from burn_ir.types import Array
 
 Sizes = Sequence[int | Value]
 
@@ -52,26 +61,6 @@ def full(g: Builder, size: Sizes, fill_value: Operand, dtype: Any = None) -> Val
     return filled(g, size, fill_value)
 
 
-@rule("aten.zeros.default")
-def zeros(g: Builder, size: Sizes, dtype: Any = None) -> Value:
-    return filled(g, size, 0)
-
-
-@rule("aten.ones.default")
-def ones(g: Builder, size: Sizes, dtype: Any = None) -> Value:
-    return filled(g, size, 1)
-
-
-@rule("aten.new_zeros.default")
-def new_zeros(g: Builder, self: Value, size: Sizes, dtype: Any = None) -> Value:
-    return filled(g, size, 0)
-
-
-@rule("aten.new_ones.default")
-def new_ones(g: Builder, self: Value, size: Sizes, dtype: Any = None) -> Value:
-    return filled(g, size, 1)
-
-
 @rule("aten.new_full.default")
 def new_full(
     g: Builder, self: Value, size: Sizes, fill_value: Operand, dtype: Any = None
@@ -81,18 +70,181 @@ def new_full(
 
 @rule("aten.full_like.default")
 def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -> Value:
-    shape = g.op("Shape", self)
+    if self.dims is not None and all(isinstance(d, int) for d in self.dims):
+        return filled(g, [int(str(d)) for d in self.dims], fill_value)
+    shape = g.at(INT64).op("Shape", self)
     if isinstance(fill_value, Value):
         return g.op("Expand", g.cast(fill_value), shape)
     value = np.full([1], fill_value).astype(g.dtype)
     return g.op("ConstantOfShape", shape, value=value)
 
 
-@rule("aten.zeros_like.default")
-def zeros_like(g: Builder, self: Value, dtype: Any = None) -> Value:
+def of_number(number: int) -> None:
+    """Register the rules of tensors of one number; what is empty holds zeros."""
+
+    def plain(
+        g: Builder,
+        size: Sizes,
+        stride: Sizes = (),
+        physical_layout: Sizes = (),
+        dtype: Any = None,
+    ) -> Value:
+        return filled(g, size, number)
+
+    def new(
+        g: Builder, self: Value, size: Sizes, stride: Sizes = (), dtype: Any = None
+    ) -> Value:
+        return filled(g, size, number)
+
+    def like(g: Builder, self: Value, dtype: Any = None) -> Value:
+        return full_like(g, self, number)
+
+    for name in NAMES[number]:
+        overload = "memory_format" if name == "empty" else "default"
+        rule(f"aten.{name}.{overload}")(plain)
+        rule(f"aten.new_{name}.default")(new)
+        rule(f"aten.{name}_like.default")(like)
+
+
+NAMES = {0: ("zeros", "empty"), 1: ("ones",)}
+for _number in NAMES:
+    of_number(_number)
+
+
+@rule("aten.empty_strided.default", "aten.empty_permuted.default")
+def empty(
+    g: Builder,
+    size: Sizes,
+    stride: Sizes = (),
+    physical_layout: Sizes = (),
+    dtype: Any = None,
+) -> Value:
+    return filled(g, size, 0)
+
+
+@rule("aten.new_empty_strided.default")
+def new_empty_strided(
+    g: Builder, self: Value, size: Sizes, stride: Sizes = (), dtype: Any = None
+) -> Value:
+    return filled(g, size, 0)
+
+
+@rule("aten.fill.Scalar", "aten.fill.Tensor")
+def fill(g: Builder, self: Value, value: Operand) -> Value:
+    return full_like(g, self, value)
+
+
+@rule("aten.zero.default")
+def zero(g: Builder, self: Value) -> Value:
     return full_like(g, self, 0)
 
 
-@rule("aten.ones_like.default")
-def ones_like(g: Builder, self: Value, dtype: Any = None) -> Value:
-    return full_like(g, self, 1)
+@rule("aten.scalar_tensor.default", "prims.scalar_tensor.default")
+def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
+    return g.cast(s)
+
+
+@rule("aten.linspace.default")
+def linspace(
+    g: Builder, start: Operand, end: Operand, steps: int | Value, dtype: Any = None
+) -> Value:
+    """Numbers at equal distances; exact at both ends."""
+    if not any(isinstance(x, Value) for x in (start, end, steps)):
+        numbers: Any = (start, end, steps)
+        return g.constant(np.linspace(*numbers), g.dtype)
+    of = g if g.dtype.kind == "f" else g.at(FLOAT32)
+    first, last, count = (of.cast(x) for x in (start, end, steps))
+    step = of.op("Div", of.op("Sub", last, first), of.op("Sub", count, 1))
+    line = of.cast(places(g, steps))
+    return g.cast(of.op("Add", of.op("Mul", line, step), first))
+
+
+@rule("aten.logspace.default")
+def logspace(
+    g: Builder,
+    start: Operand,
+    end: Operand,
+    steps: int | Value,
+    base: float = 10.0,
+    dtype: Any = None,
+) -> Value:
+    return g.op("Pow", g.cast(base), linspace(g, start, end, steps))
+
+
+@rule("aten.eye.default")
+def eye(g: Builder, n: int | Value, dtype: Any = None) -> Value:
+    return eye_of(g, n, n)
+
+
+@rule("aten.eye.m")
+def eye_of(g: Builder, n: int | Value, m: int | Value, dtype: Any = None) -> Value:
+    blank = filled(g, [n, m], 0)
+    return g.op("EyeLike", blank)
+
+
+def window(op_type: str) -> Rule:
+    """The rule of a window of ONNX."""
+
+    def apply(
+        g: Builder, window_length: int | Value, periodic: bool = True, dtype: Any = None
+    ) -> Value:
+        size = g.value(window_length, INT64)
+        return g.op(
+            op_type,
+            size,
+            output_datatype=ONNX_TYPES[g.dtype],
+            periodic=None if periodic else 0,
+        )
+
+    return apply
+
+
+for _name in ("hann", "blackman"):
+    rule(f"aten.{_name}_window.default", f"aten.{_name}_window.periodic")(
+        window(f"{_name.capitalize()}Window")
+    )
+
+
+def stored_window(make: Callable[[int], Array]) -> Rule:
+    """The rule of a window that ONNX has not, or has with other constants."""
+
+    def apply(
+        g: Builder, window_length: int, periodic: bool = True, dtype: Any = None
+    ) -> Value:
+        made = make(window_length + periodic)[:window_length]
+        return g.constant(made, g.dtype)
+
+    return apply
+
+
+for _name, _make in {"bartlett": np.bartlett, "hamming": np.hamming}.items():
+    rule(f"aten.{_name}_window.default", f"aten.{_name}_window.periodic")(
+        stored_window(_make)
+    )
+
+
+@rule(
+    "aten.kaiser_window.default",
+    "aten.kaiser_window.periodic",
+    "aten.kaiser_window.beta",
+)
+def kaiser_window(
+    g: Builder,
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    dtype: Any = None,
+) -> Value:
+    made = np.kaiser(window_length + periodic, beta)[:window_length]
+    return g.constant(made, g.dtype)
+
+
+@rule("aten.vander.default")
+def vander(
+    g: Builder, x: Value, N: int | None = None, increasing: bool = False  # noqa: N803
+) -> Value:
+    count = g.extent(x, 0) if N is None else N
+    line = places(g, count)
+    if not increasing:
+        line = g.op("Flip", line, domain="burn", axes=(0,))
+    return g.op("Pow", g.op("Unsqueeze", g.cast(x), [-1]), g.cast(line))

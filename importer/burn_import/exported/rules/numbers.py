@@ -5,31 +5,56 @@ from __future__ import annotations
 from typing import Any
 
 from burn_import.exported.builder import Builder, Operand, Value
+from burn_import.exported.rules.cast import to
 from burn_import.exported.table import rule
 
 
 @rule(
     "aten._assert_tensor_metadata.default",
     "aten._assert_scalar.default",
+    "aten._assert_async.default",
     "aten._assert_async.msg",
+    "aten._linalg_check_errors.default",
     "aten.sym_constrain_range.default",
     "aten.sym_constrain_range_for_size.default",
+    "aten._functional_assert_async.msg",
+    "aten._functional_assert_scalar.default",
+    "aten._functional_sym_constrain_range.default",
+    "aten._functional_sym_constrain_range_for_size.default",
     "_operator.is_",
+    "higher_order.with_effects",
 )
 def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
     """A check of the exporter's; the shapes it checks are those of the model."""
 
 
-@rule("torch.sym_float")
+@rule("torch.sym_float", "torch.sym_int", "math.trunc", "_operator.pos")
 def sym_float(g: Builder, a: Operand) -> Value:
     return g.cast(a)
 
 
-@rule("_operator.floordiv")
-def floordiv(g: Builder, a: Operand, b: Operand) -> Value:
-    return g.op("Div", g.cast(a), g.cast(b))
+@rule("torch._sym_sqrt")
+def sym_sqrt(g: Builder, a: Operand) -> Value:
+    return g.op("Sqrt", g.cast(a))
 
 
-@rule("aten.scalar_tensor.default")
-def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
-    return g.cast(s)
+@rule("_operator.neg")
+def neg(g: Builder, a: Operand) -> Value:
+    return g.op("Neg", g.cast(a))
+
+
+@rule("math.ceil")
+def ceil(g: Builder, a: Value) -> Value:
+    return g.cast(g.at(a.dtype).op("Ceil", a))
+
+
+@rule("math.floor")
+def floor(g: Builder, a: Value) -> Value:
+    return g.cast(g.at(a.dtype).op("Floor", a))
+
+
+@rule("aten.item.default", "aten._local_scalar_dense.default")
+def item(g: Builder, self: Value) -> Value:
+    """The only element of a tensor, as a number."""
+    number = to(g, self)
+    return g.op("Reshape", number, []) if self.rank else number

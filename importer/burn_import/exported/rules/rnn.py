@@ -176,3 +176,32 @@ class Stack:
 
 
 _RANK = 3
+
+
+def cell(op_type: str, states: int, **options: str) -> None:
+    """Register the rule of one step."""
+    names = {"LSTMCell": "lstm", "GRUCell": "gru"}
+    kind = names.get(op_type, f"rnn_{options.get('nonlinearity')}")
+
+    def apply(
+        g: Builder,
+        input: Value,
+        hx: Value | Sequence[Value],
+        w_ih: Value,
+        w_hh: Value,
+        b_ih: Value | None = None,
+        b_hh: Value | None = None,
+    ) -> Value | Sequence[Value]:
+        first = [hx] if isinstance(hx, Value) else hx
+        operands = [input, *first, w_ih, w_hh, *(() if b_ih is None else (b_ih, b_hh))]
+        kept = {k: v for k, v in options.items() if v != "tanh"}
+        made = g.many(op_type, states, *operands, domain="burn", **kept)
+        return made[0] if states == 1 else made
+
+    rule(f"aten.{kind}_cell.default")(apply)
+
+
+cell("LSTMCell", 2)
+cell("GRUCell", 1)
+cell("RNNCell", 1, nonlinearity="tanh")
+cell("RNNCell", 1, nonlinearity="relu")

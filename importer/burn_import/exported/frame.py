@@ -1,0 +1,69 @@
+"""The values of one graph of a program, and which of them are one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.exported.builder import Nodes, Value
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.errors import Problem
+
+
+@dataclass
+class Frame:
+    """The values of one graph by name, as they are at this point of it.
+
+    A program may change a tensor in place. The result of such a call is another name of
+    the same tensor, whose value is the new one under all its names. A view of it would
+    be changed too: it is ``stale`` from then on, and must not be read.
+    """
+
+    meta: Mapping[str, Any]
+    out: Nodes
+    #: How many graphs are around this one.
+    depth: int = 0
+    values: dict[str, Value] = field(default_factory=dict)
+    #: The first name of the tensor that has several.
+    same: dict[str, str] = field(default_factory=dict)
+    #: Whose memory each tensor shares, and the tensors that share it.
+    base: dict[str, str] = field(default_factory=dict)
+    shared: dict[str, list[str]] = field(default_factory=dict)
+    #: What is wrong with reading a value.
+    stale: dict[str, Problem] = field(default_factory=dict)
+
+    def value(self, name: str) -> Value:
+        """The value called ``name``.
+
+        Raises:
+            InvalidModel: there is none.
+            UnsupportedModel: another value was changed in place that it is a view of.
+        """
+        first = self.same.get(name, name)
+        if first in self.stale:
+            raise UnsupportedModel([self.stale[first]])
+        if first not in self.values:
+            raise InvalidModel(f"expected a value called {shown(name)}, found none")
+        return self.values[first]
+
+    def view(self, name: str, of: str) -> None:
+        """Note that the tensor ``name`` may be a view of the tensor ``of``."""
+        of = self.same.get(of, of)
+        base = self.base[name] = self.base.get(of, of)
+        self.shared.setdefault(base, [of]).append(name)
+
+    def change(self, name: str, result: str, node: str, target: str) -> None:
+        """Note that ``node`` changed the tensor ``name`` in place to ``result``."""
+        first = self.same[result] = self.same.get(name, name)
+        self.values[first] = self.values[result]
+        base = self.base.get(first, first)
+        message = (
+            f"a change in place of {shown(name)} changes another value that is read "
+            "later; export after run_decompositions()"
+        )
+        for other in self.shared.pop(base, ()):
+            if other != first:
+                self.stale[other] = Problem(message, node, target)
+        self.base[first] = first

@@ -1,0 +1,82 @@
+"""Whether a stored array is a weight or a buffer, as its name and contents tell."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from burn.dtypes import float32, is_float, is_integer
+from burn_import.emit.render import INLINE_LIMIT
+from burn_import.structure.homes import is_dotted, original
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+
+#: What PyTorch's models register as buffers under these names.
+_BUFFERS = re.compile(
+    r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
+    r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
+    r"final_logits_bias)"
+)
+
+
+def is_trained(graph: Graph, constant: str) -> bool:
+    """Whether a stored array is a weight, to be trained, rather than a buffer.
+
+    Files do not tell the two apart. What is no floating number, or is replaced by a
+    call, cannot be trained. What stands in the file as a small ``Constant`` was written
+    by hand; PyTorch's exporters write no weight so, other ones do. Of the rest, what
+    PyTorch's models commonly register as a buffer is told by its name, and without a
+    name by its contents: angles of rotary embedding, slopes, and masks.
+    """
+    array, constants = graph.constants[constant], graph.constants
+    if not is_float(array.dtype) or constant in graph.states:
+        return False
+    name = original(graph, constant)
+    by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
+    if by_hand and name in constants.literals:
+        return False
+    leaf = name.rpartition(".")[2]
+    if is_dotted(name):
+        return _BUFFERS.fullmatch(leaf) is None
+    return not contents(array)
+
+
+def contents(array: Array) -> str:
+    """What a stored array is called by what it holds; "" if that says nothing."""
+    size = array.size
+    if size < 2 or size != max(array.shape):
+        return "mask" if _is_mask(array) else ""
+    flat = array.reshape(-1)
+    if is_integer(array.dtype):
+        if array.ndim != 2 or size <= INLINE_LIMIT:
+            return ""
+        if np.array_equal(flat, np.arange(size)):
+            return "position_ids"
+        return "" if flat.any() else "token_type_ids"
+    return _ladder(flat) if array.dtype == float32 else ""
+
+
+def _ladder(flat: Array) -> str:
+    """What numbers are called of which each is the same part of the one before.
+
+    Those of rotary embedding start at 1, or less if positions are scaled; those that
+    ALiBi multiplies distances by start at the part itself.
+    """
+    if not 0 < flat[-1] < flat[0] <= 1:
+        return ""
+    steps = flat[1:].astype(np.float64) / flat[:-1]
+    if not np.allclose(steps, steps[0], rtol=1e-4):
+        return ""
+    return "slopes" if np.isclose(steps[0], flat[0]) else "inv_freq"
+
+
+def _is_mask(array: Array) -> bool:
+    """Whether an array is zero or minus a huge number everywhere, and both."""
+    if array.dtype != float32 or array.size <= INLINE_LIMIT:
+        return False
+    row = array[(0,) * (array.ndim - 1)]
+    if (row[row >= -1e4] != 0).any():
+        return False  # as most are, seen without reading them
+    low = array < -1e4
+    return bool(low.any() and not low.all() and not array[~low].any())

@@ -1,0 +1,44 @@
+"""How much an archive may ask for before it is refused."""
+
+from __future__ import annotations
+
+from burn_ir import UnsupportedModel
+
+#: Words and signs of code that are parsed: a hundred layers of a transformer.
+MOST_WORDS = 200_000
+#: What a small program may do; larger ones may do more.
+_STEPS, _NODES = 100_000, 6_000
+#: What each word of code adds: a node of a trace takes about ten words.
+_STEPS_PER_WORD, _WORDS_PER_NODE = 4, 4
+
+
+class TooMuch(UnsupportedModel):  # noqa: N818
+    """A program goes on beyond what any model needs: it is not followed further."""
+
+
+class Budget:
+    """What is left of the work that a program of so much code may cause."""
+
+    def __init__(self, words: int) -> None:
+        self.steps = _STEPS + _STEPS_PER_WORD * words
+        self.nodes = _NODES + words // _WORDS_PER_NODE
+
+    def step(self, count: int = 1) -> None:
+        """Count statements, calls and items of lists.
+
+        Raises:
+            TooMuch: there were more than a program needs.
+        """
+        self.steps -= count
+        if self.steps < 0:
+            raise TooMuch("a program that does more than any model needs")
+
+    def node(self, count: int) -> None:
+        """Count nodes that are written.
+
+        Raises:
+            TooMuch: there were more than so much code can need.
+        """
+        self.nodes -= count
+        if self.nodes < 0:
+            raise TooMuch("a program of more nodes than its code can need")

@@ -1,0 +1,108 @@
+"""The classes and functions in the code of an archive, by name, parsed when needed.
+
+``__torch__.torch.nn.modules.linear.Linear`` stands in ``__torch__/torch/nn/modules/
+linear.py``; the names of classes that are called the same have ``___torch_mangle_7``
+before the last part.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from burn.record.errors import shown
+from burn_ir import InvalidModel, UnreadableFile
+
+_MANGLED = "___torch_mangle_"
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function or method, and the file that it stands in."""
+
+    node: ast.FunctionDef
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class: its methods, and the constants that stand in its body."""
+
+    name: str
+    bases: tuple[str, ...]
+    methods: dict[str, Function] = field(default_factory=dict)
+    finals: dict[str, ast.expr] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+
+
+class Code:
+    """What the files of an archive define; ``texts`` are the files by their names."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.files: dict[str, dict[str, Function | Class]] = {}
+
+    def find(self, path: str) -> Function | Class | None:
+        """What is called ``path``, such as ``__torch__.torch.nn.functional.relu``."""
+        module, _, name = path.rpartition(".")
+        if not module or "/" in path:
+            return None
+        file = f"{module.replace('.', '/')}.py"
+        if file not in self.files:
+            self.files[file] = dict(_defined(file, self.texts.get(file, "")))
+        return self.files[file].get(name)
+
+    def method(self, kind: str, name: str) -> Function:
+        """The method ``name`` of the class ``kind``.
+
+        Raises:
+            InvalidModel: there is none.
+        """
+        found = self.find(kind)
+        if not isinstance(found, Class):
+            raise InvalidModel(f"the archive has no class {shown(kind)}")
+        if name not in found.methods:
+            raise InvalidModel(f"class {shown(kind)} has no method {shown(name)}")
+        return found.methods[name]
+
+
+def plain_name(kind: str) -> str:
+    """The name that the author gave to a class."""
+    return kind.rpartition(".")[2]
+
+
+def parsed(file: str, text: str) -> ast.Module:
+    """The statements of a file.
+
+    Raises:
+        UnreadableFile: it is no Python.
+    """
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", None)
+        where = f"code/{shown(file)[1:-1]}" + (f", line {line}" if line else "")
+        kind = type(error).__name__
+        raise UnreadableFile(f"{where}: expected TorchScript, got {kind}") from error
+
+
+def _defined(file: str, text: str) -> Iterator[tuple[str, Function | Class]]:
+    for node in parsed(file, text).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, Function(node, file)
+        elif isinstance(node, ast.ClassDef):
+            yield node.name, _class(node, file)
+
+
+def _class(node: ast.ClassDef, file: str) -> Class:
+    methods, finals, fields = {}, {}, []
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef):
+            methods[item.name] = Function(item, file)
+        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            fields.append(item.target.id)
+            if item.value is not None:
+                finals[item.target.id] = item.value
+    bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
+    return Class(node.name, bases, methods, finals, tuple(fields))

@@ -1,0 +1,280 @@
+"""Branches that are decided when the model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value
+from burn_import.torchscript.expressions import Frame, Raised
+from burn_import.torchscript.values import UNKNOWN, Held, Thing, Without, is_unknown
+from burn_import.torchscript.writer import Place, Writer
+from burn_ir import UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.torchscript.statements import Statements
+
+_SCALARS = (bool, int, float)
+
+
+@dataclass(eq=False)
+class Side:
+    """What a block leaves: its nodes, names, and tensors that it changed in place."""
+
+    writer: Writer
+    names: dict[str, Thing]
+    changed: dict[Held, Value] = field(default_factory=dict)
+
+
+def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
+    """Write both blocks of a branch; one alone, if the other raises an error."""
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner())
+        for body in (node.body, node.orelse)
+    ]
+    possible = [side for side in sides if side is not None]
+    if len(possible) == len(sides):
+        if not _logical(machine, node, frame, condition, possible):
+            join = _Join(machine, possible, frame.place("branch"))
+            join.write(node, frame, condition)
+    elif possible:
+        machine.run(node.body if sides[0] is not None else node.orelse, frame)
+    else:
+        raise Raised("both sides of a branch raise an error")
+
+
+#: Nodes that both sides of ``and`` and ``or`` may compute.
+_CHEAP = 8
+
+
+def _logical(
+    machine: Statements,
+    node: ast.If,
+    frame: Frame,
+    condition: Value,
+    sides: Sequence[Side],
+) -> bool:
+    """Whether the branch is an ``and`` or ``or``, which is then written as one.
+
+    TorchScript writes ``a and b`` as ``b if a else False``.
+    """
+    names = left_by(node, frame)
+    if len(names) != 1 or any(side.changed for side in sides):
+        return False
+    (name,) = names
+    then, otherwise = (side.names.get(name) for side in sides)
+    cheap = all(len(side.writer.nodes.nodes) <= _CHEAP for side in sides)
+    if then is True and otherwise is False:
+        frame.names[name] = condition
+    elif cheap and otherwise is False and _is_test(then):
+        machine.run(node.body, frame)
+        frame.names[name] = _joined(machine, "and_", condition, frame, name)
+    elif cheap and then is True and _is_test(otherwise):
+        machine.run(node.orelse, frame)
+        frame.names[name] = _joined(machine, "or_", condition, frame, name)
+    else:
+        return False
+    return True
+
+
+def _joined(
+    machine: Statements, how: str, condition: Value, frame: Frame, name: str
+) -> Thing:
+    tests = [condition, frame.names[name]]
+    return machine.number(f"_operator.{how}", tests, frame.place(name))
+
+
+def _is_test(thing: Thing) -> bool:
+    return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
+
+
+def side_of(
+    machine: Statements, body: Sequence[ast.stmt], frame: Frame, writer: Writer
+) -> Side | None:
+    """A block followed by itself; None if it raises an error."""
+    names = dict(frame.names)
+    before = [(x, x.copy()) for x in names.values() if isinstance(x, list | dict)]
+    machine.budget.step(sum(len(copy) for _, copy in before))
+    attributes = dict(machine.modules.changed)
+    outer, start = machine.writer, len(machine.journal)
+    machine.writer = writer
+    side = Side(writer, names)
+    try:
+        result = machine.run(body, Frame(frame.function, frame.module, names))
+    except Raised:
+        return None
+    finally:
+        machine.writer = outer
+        side.changed = _undone(machine, start)
+    if result is not None:
+        raise UnsupportedModel("a return within a branch")
+    for container, copy in before:
+        if container != copy:
+            container.clear()
+            if isinstance(container, list):
+                container.append(UNKNOWN)
+            raise UnsupportedModel(
+                "a list that changes in a branch or loop that is decided when the "
+                "model runs"
+            )
+    if machine.modules.changed != attributes:
+        raise UnsupportedModel("an attribute that is set in a branch")
+    return side
+
+
+def _undone(machine: Statements, start: int) -> dict[Held, Value]:
+    """What was changed in place since then, with the values; it is as before again."""
+    changed = {held: held.current for held, _ in machine.journal[start:]}
+    for held, before in reversed(machine.journal[start:]):
+        held.current = before
+    del machine.journal[start:]
+    return changed
+
+
+class _Join:
+    """What two blocks leave, each as one value."""
+
+    def __init__(
+        self, machine: Statements, sides: Sequence[Side], place: Place
+    ) -> None:
+        self.machine = machine
+        self.sides = sides
+        self.place = place
+        self.outputs: tuple[list[Value], list[Value]] = ([], [])
+        self.numbers: list[bool] = []
+
+    def write(self, node: ast.If, frame: Frame, condition: Value) -> None:
+        """Write the branch, and give the names what they are after it."""
+        first, second = self.sides
+        pending: dict[str, Thing] = {}
+        for name in left_by(node, frame):
+            if name in first.names and name in second.names:
+                pending[name] = self.pair(first.names[name], second.names[name])
+        held = {
+            tensor: self.leaf(tensor, tensor)
+            for tensor in {**first.changed, **second.changed}
+            if self.machine.writer.has(tensor.current)
+        }
+        results = self.node(condition)
+        for name, thing in pending.items():
+            frame.names[name] = _filled(thing, results)
+        for tensor, slot in held.items():
+            self.machine.journal.append((tensor, tensor.current))
+            tensor.current = results[slot.place].current
+
+    def pair(self, a: Thing, b: Thing) -> Thing:
+        """What a name is after both blocks: a slot of the results where they differ."""
+        if a is b:
+            return a
+        if is_unknown(a) or is_unknown(b):
+            return UNKNOWN
+        both = isinstance(a, list) and isinstance(b, list)
+        both = both or (isinstance(a, tuple) and isinstance(b, tuple))
+        if both and len(a) == len(b):
+            return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+        same = type(a) is type(b) and not isinstance(a, Held | Value)
+        if same and not isinstance(a, list | tuple | dict) and a == b:
+            return a
+        if is_plain(a) and is_plain(b):
+            return self.leaf(a, b)
+        return Without("value that differs between the two sides of a branch")
+
+    def leaf(self, a: Thing, b: Thing) -> Slot:
+        """A result that is ``a`` or ``b``."""
+        for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
+            value = side.changed.get(thing, thing) if isinstance(thing, Held) else thing
+            outputs.append(given(side.writer, value, self.place))
+        self.numbers.append(are_numbers(a, b))
+        return Slot(len(self.numbers) - 1)
+
+    def node(self, condition: Value) -> list[Thing]:
+        """The results of the branch."""
+        if not self.numbers:
+            return []
+        bodies = [
+            side.writer.body({}, [value.name for value in outputs])
+            for side, outputs in zip(self.sides, self.outputs, strict=True)
+        ]
+        writer = self.machine.writer
+        begin = len(writer.nodes.nodes)
+        builder = writer.builder(self.place, self.outputs[0])
+        made = builder.many(
+            "If",
+            len(self.numbers),
+            condition,
+            then_branch=bodies[0],
+            else_branch=bodies[1],
+        )
+        writer.finish(begin)
+        return [
+            as_thing(writer.typed(value), is_number)
+            for value, is_number in zip(made, self.numbers, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a result, before there is one."""
+
+    place: int
+
+
+def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
+    if isinstance(thing, Slot):
+        return results[thing.place]
+    if isinstance(thing, list | tuple):
+        return type(thing)(_filled(item, results) for item in thing)
+    return thing
+
+
+def are_numbers(a: Thing, b: Thing) -> bool:
+    return all(
+        isinstance(x, _SCALARS) or (isinstance(x, Value) and x.is_number)
+        for x in (a, b)
+    )
+
+
+def is_plain(thing: Thing) -> bool:
+    return isinstance(thing, Held | Value | bool | int | float)
+
+
+def as_thing(value: Value, is_number: bool) -> Thing:
+    if is_number:
+        return Value(value.name, value.dtype, value.dims, True)
+    return Held(value)
+
+
+def given(writer: Writer, thing: Thing, place: Place, inside: bool = True) -> Value:
+    """A thing as a value, one that is a node's result if ``inside`` a body."""
+    begin = len(writer.nodes.nodes)
+    value = thing.value if isinstance(thing, Held) else thing
+    builder = writer.builder(place, [value] if isinstance(value, Value) else [])
+    if not isinstance(value, Value):
+        kinds = {bool: BOOL, int: INT64, float: FLOAT64}
+        dtype = kinds[type(value)]
+        value = builder.constant(value, dtype)
+        builder = writer.builder(place, [value])
+    made = builder.op("Identity", value) if inside else value
+    writer.finish(begin)
+    return writer.typed(made)
+
+
+def left_by(node: ast.AST, frame: Frame) -> list[str]:
+    """The names that a statement gives values to, and somebody may read after it."""
+    body = frame.function.node if frame.function is not None else node
+    inside = {id(part) for part in ast.walk(node)}
+    read = {
+        part.id
+        for part in ast.walk(body)
+        if isinstance(part, ast.Name)
+        and isinstance(part.ctx, ast.Load)
+        and id(part) not in inside
+    }
+    stored = dict.fromkeys(
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    )
+    return [name for name in stored if name in read or name in frame.names]

@@ -1,0 +1,156 @@
+"""Loops that end when the model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from burn_import.exported.builder import BOOL, INT64, Value
+from burn_import.torchscript.control import (
+    are_numbers,
+    as_thing,
+    given,
+    is_plain,
+    left_by,
+    side_of,
+)
+from burn_import.torchscript.expressions import Frame
+from burn_import.torchscript.values import Held
+from burn_import.torchscript.writer import Writer
+from burn_ir import UnsupportedModel
+from burn_ir.containers import widen
+from burn_ir.types import Type
+
+if TYPE_CHECKING:
+    from burn_import.torchscript.statements import Statements
+
+
+def repeated(
+    machine: Statements,
+    node: ast.For | ast.While,
+    frame: Frame,
+    count: Value | int | None,
+) -> None:
+    """Write a loop of ``count`` rounds, or as long as the condition holds."""
+    _Loop(machine, node, frame, count).write()
+
+
+class _Loop:
+    """A loop: what it carries from round to round, and its body."""
+
+    def __init__(
+        self,
+        machine: Statements,
+        node: ast.For | ast.While,
+        frame: Frame,
+        count: Value | int | None,
+    ) -> None:
+        self.machine = machine
+        self.node = node
+        self.frame = frame
+        self.count = count
+        self.place = frame.place("loop")
+        #: What is called by the number of the round.
+        self.target = ""
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            self.target = node.target.id
+        stored = (name for name in left_by(node, frame) if name != self.target)
+        known = [name for name in stored if name in frame.names]
+        self.carried = [name for name in known if is_plain(frame.names[name])]
+        self.rest = [name for name in known if name not in self.carried]
+        self.numbers = [are_numbers(frame.names[n], 0) for n in self.carried]
+
+    def write(self) -> None:
+        """Write the loop, and give the names what they are after it."""
+        writer = self.machine.writer
+        first = [
+            given(writer, self.frame.names[name], self.place, inside=False)
+            for name in self.carried
+        ]
+        condition = self.condition(self.frame, writer)
+        types = [Type(value.dtype, value.dims) for value in first]
+        body, inputs, outputs = self.settled(types)
+        begin = len(writer.nodes.nodes)
+        builder = writer.builder(self.place, first or [condition])
+        trips = None if self.count is None else builder.ints(self.count)
+        if trips is not None:
+            trips = builder.op("Reshape", trips, builder.constant([]))
+        made = builder.many(
+            "Loop",
+            len(first),
+            trips,
+            condition,
+            *first,
+            body=body.body(inputs, outputs),
+        )
+        writer.finish(begin)
+        for name, value, is_number in zip(
+            self.carried, made, self.numbers, strict=True
+        ):
+            self.frame.names[name] = as_thing(writer.typed(value), is_number)
+
+    def condition(self, frame: Frame, writer: Writer) -> Value:
+        """Whether there is another round."""
+        if isinstance(self.node, ast.For):
+            return given(writer, True, self.place)
+        test = self.machine.evaluate(self.node.test, frame)
+        if isinstance(test, Held):
+            test = self.machine.converted(bool, test, self.place)
+        if not isinstance(test, Value | bool):
+            raise UnsupportedModel("a loop whose condition is no bool")
+        return given(writer, test, self.place)
+
+    def settled(self, types: list[Type]) -> tuple[Writer, dict[str, Type], list[str]]:
+        """The body, typed so that what flows back fits what flowed in."""
+        while True:
+            writer, inputs, results = self.round(types)
+            wider = [
+                widen(known, Type(value.dtype, value.dims))
+                for known, value in zip(types, results[1:], strict=True)
+            ]
+            if all(new is old for new, old in zip(wider, types, strict=True)):
+                return writer, inputs, [value.name for value in results]
+            types = wider
+
+    def round(
+        self, types: Sequence[Type]
+    ) -> tuple[Writer, dict[str, Type], list[Value]]:
+        """One round of the body: its inputs, and what it gives."""
+        machine, outer = self.machine, self.machine.writer
+        machine.writer = outer.inner()
+        try:
+            number = machine.writer.input("round", Type(INT64, ()))
+            going = machine.writer.input("going", Type(BOOL, ()))
+            inputs = {number.name: Type(INT64, ()), going.name: Type(BOOL, ())}
+            names = dict(self.frame.names)
+            if self.target:
+                names[self.target] = as_thing(number, True)
+            for name, known, is_number in zip(
+                self.carried, types, self.numbers, strict=True
+            ):
+                value = machine.writer.input(name, known)
+                inputs[value.name] = known
+                names[name] = as_thing(value, is_number)
+            frame = Frame(self.frame.function, self.frame.module, names)
+            return machine.writer, inputs, self.followed(frame)
+        finally:
+            machine.writer = outer
+
+    def followed(self, frame: Frame) -> list[Value]:
+        """What a round gives: whether to go on, and what is carried."""
+        writer = self.machine.writer
+        side = side_of(self.machine, self.node.body, frame, writer)
+        if side is None:
+            raise UnsupportedModel("a loop that raises an error")
+        if side.changed:
+            raise UnsupportedModel("a change in place within a loop")
+        for name in self.rest:
+            if side.names[name] is not self.frame.names[name]:
+                raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+        frame.names.update(side.names)
+        condition = self.condition(frame, writer)
+        return [
+            condition,
+            *(given(writer, side.names[name], self.place) for name in self.carried),
+        ]

@@ -1,0 +1,130 @@
+"""The modules of an archive, and the tensors in them by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from burn_import.pytorch.tensors import Tensor
+from burn_import.pytorch.values import Instance, Value, named
+from burn_import.torchscript.code import plain_name
+from burn_import.torchscript.values import Held, Module, Thing
+from burn_ir import UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.torchscript.operators import Operators
+
+_DEEPEST = 100
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class Modules:
+    """The attributes of modules as things, each tensor once however it is reached.
+
+    Tensors that are one memory in one shape are one, called by the first of their names
+    in the order of the file, as in a ``state_dict``.
+    """
+
+    def __init__(self, operators: Operators, root: Instance) -> None:
+        self.operators = operators
+        self.names: dict[tuple[Any, ...], str] = {}
+        for name, tensor in _tensors(root):
+            self.names.setdefault(_identity(tensor), name)
+        self.held: dict[tuple[Any, ...], Held] = {}
+        self.changed: dict[tuple[int, str], Thing] = {}
+        self.containers: dict[int, Thing] = {}
+        #: Tensors of the model's state, by what they are called in the graph.
+        self.states: dict[str, Held] = {}
+
+    def get(self, module: Module, name: str) -> Thing:
+        """An attribute of a module, ``NotImplemented`` if the archive has none."""
+        key = (id(module.instance), name)
+        if key in self.changed:
+            return self.changed[key]
+        state = module.instance.state
+        if not isinstance(state, dict) or name not in state:
+            return NotImplemented
+        found = state[name]
+        if isinstance(found, Instance):
+            kind = plain_name(found.kind.path)
+            classes = (*module.classes, kind)
+            return Module(found, (*module.path, name), classes)
+        return self.thing(found, module.path, name)
+
+    def set(self, module: Module, name: str, thing: Thing) -> None:
+        """Give a module another attribute, as the code does."""
+        self.changed[id(module.instance), name] = thing
+
+    def thing(
+        self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
+    ) -> Thing:
+        """A value of the archive as a thing.
+
+        Raises:
+            UnsupportedModel: it is of a kind that is not followed.
+        """
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, Tensor):
+            return self.tensor(value, (*path, name))
+        if isinstance(value, list | tuple | dict) and depth < _DEEPEST:
+            if id(value) not in self.containers:
+                made = self._container(value, path, name, depth)
+                self.containers[id(value)] = made
+            return self.containers[id(value)]
+        raise UnsupportedModel(f"{name!r} is {named(value)}, which is not read")
+
+    def _container(
+        self, value: Any, path: tuple[str, ...], name: str, depth: int
+    ) -> Thing:
+        path = (*path, name)
+        if isinstance(value, dict):
+            return {
+                key: self.thing(item, path, str(key), depth + 1)
+                for key, item in value.items()
+            }
+        items = (self.thing(x, path, str(i), depth + 1) for i, x in enumerate(value))
+        return tuple(items) if isinstance(value, tuple) else list(items)
+
+    def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> Held:
+        """A tensor of the model's state, or a constant."""
+        key = _identity(tensor)
+        if key not in self.held:
+            if tensor.quantization is not None:
+                raise UnsupportedModel("quantised tensors are not computed with")
+            name = self.names.get(key, ".".join(path))
+            value = self.operators.writer.stored(name, tensor.array())
+            self.held[key] = self.states[value.name] = Held(value)
+        return self.held[key]
+
+    def replaced(self) -> dict[str, str]:
+        """Stored tensors that a call changes: their names, and those of what by."""
+        found = {name: held.value.name for name, held in self.states.items()}
+        return {name: after for name, after in found.items() if after != name}
+
+
+def _identity(tensor: Tensor) -> tuple[Any, ...]:
+    """What is the same for two tensors that are one."""
+    storage = tensor.storage
+    place = (id(storage.block), storage.start, tensor.offset)
+    return (*place, tensor.shape, tensor.strides, tensor.element.name)
+
+
+def _tensors(root: Instance) -> Iterator[tuple[str, Tensor]]:
+    """The tensors of modules by name, in the order of the file, each module once."""
+    seen: set[int] = set()
+    stack: list[tuple[str, Value]] = [("", root)]
+    while stack:
+        name, value = stack.pop()
+        if isinstance(value, Tensor):
+            yield name, value
+        elif isinstance(value, Instance) and id(value) not in seen:
+            seen.add(id(value))
+            state = value.state if isinstance(value.state, dict) else {}
+            prefix = f"{name}." if name else ""
+            inner = [
+                (f"{prefix}{key}", item)
+                for key, item in state.items()
+                if isinstance(item, Instance | Tensor) and isinstance(key, str)
+            ]
+            stack.extend(reversed(inner))

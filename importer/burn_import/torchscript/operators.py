@@ -1,0 +1,366 @@
+"""Calls of ``torch.*``: numbers are computed, tensors become nodes by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value, kind_of
+from burn_import.exported.rules import RULES
+from burn_import.exported.table import Entry
+from burn_import.torchscript.budget import Budget
+from burn_import.torchscript.dtypes import result_types, scalar_number, scalar_type
+from burn_import.torchscript.memory import copies, stays_in_order, undoing
+from burn_import.torchscript.numbers import (
+    bounded,
+    function_of_anything,
+    function_of_numbers,
+)
+from burn_import.torchscript.signatures import overload
+from burn_import.torchscript.values import (
+    DEVICE,
+    UNKNOWN,
+    Held,
+    Thing,
+    Without,
+)
+from burn_import.torchscript.writer import Place, Writer
+from burn_ir import ModelError, UnsupportedModel
+from burn_ir.blame import FAULTS, told
+
+#: What functions of numbers are where a number is known only when the model runs.
+_COMPUTED: Mapping[str, str] = {
+    **{name: name for name in ("add", "sub", "mul", "pow", "floordiv")},
+    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "div": "truediv",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+}
+
+
+class Operators:
+    """Follows calls of operators. ``writer`` is where their nodes go."""
+
+    def __init__(self) -> None:
+        self.writer = Writer()
+        #: What was changed in place, with the values before.
+        self.journal: list[tuple[Held, Value]] = []
+
+    def call(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+    ) -> Thing:
+        """What ``torch.name(*args, **kwargs)`` gives.
+
+        Raises:
+            UnsupportedModel: there is no rule for it.
+            InvalidModel: the arguments do not fit.
+        """
+        if args and isinstance(args[0], list | dict | tuple | str):
+            self.budget.step(len(args[0]))
+        function = function_of_anything(name, args)
+        if function is not None:
+            return _computed(function, args, kwargs)
+        given = [*args, *kwargs.values()]
+        parts = list(self.leaves(given))
+        if any(part is UNKNOWN for part in parts):
+            return UNKNOWN
+        if not any(isinstance(part, Held | Value) for part in parts):
+            function = function_of_numbers(name)
+            if function is not None:
+                return _computed(function, args, kwargs)
+        if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
+            return self.lists_differ(place, *args) is (name == "ne")
+        if name in _SPECIAL:
+            return _SPECIAL[name](self, place, *args, **kwargs)
+        is_number = (
+            not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
+        )
+        if is_number and any(isinstance(x, Value) for x in args):
+            return self.number(f"_operator.{_COMPUTED[name]}", args, place)
+        return self.operator(name, args, kwargs, place)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the work that the program may cause."""
+        return self.writer.budget
+
+    def leaves(self, thing: Thing) -> Iterator[Thing]:
+        """What is in lists, tuples and dicts, however deep.
+
+        Raises:
+            TooMuch: it is more than any model needs, or without end.
+        """
+        stack = [thing]
+        while stack:
+            item = stack.pop()
+            self.budget.step()
+            if isinstance(item, list | tuple):
+                stack.extend(reversed(item))
+            elif isinstance(item, dict):
+                stack.extend(reversed(item.values()))
+            else:
+                yield item
+
+    def operator(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+    ) -> Thing:
+        """The result of an operator of ATen, tensors or a list of them."""
+        found = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
+        if found is None:
+            raise UnsupportedModel(f"torch.{name} is not supported")
+        entry, bound = found
+        named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
+        results = self.writer.apply(entry, place, result_types(name, named), named)
+        tensors = [
+            x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
+        ]
+        return self.held(name, entry, results, tensors, (named, place))
+
+    def held(
+        self,
+        name: str,
+        entry: Entry,
+        results: Sequence[Value | None],
+        tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
+    ) -> Thing:
+        """The results as tensors that share the memory they share in PyTorch."""
+        if entry.mutates is not None and tensors and results[0] is not None:
+            self.journal += tensors[0].change(results[0], f"torch.{name}")
+            return tensors[0]
+        made = [
+            None if x is None else self._held(name, entry, x, tensors, how)
+            for x in results
+        ]
+        is_list = name in _LISTS or (name == "where" and len(tensors) == 1)
+        return made[0] if len(made) == 1 and not is_list else made
+
+    def _held(
+        self,
+        name: str,
+        entry: Entry,
+        value: Value,
+        tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
+    ) -> Held:
+        for source in tensors:
+            if copies(name, source):
+                return Held(value)
+            if value.name == source.current.name and name != "clone":
+                return Held(value, source.memory, source, _unchanged, source.in_order)
+            if entry.views and source is tensors[0]:
+                args, place = how
+                undo = undoing(self, name, args, source, place)
+                ordered = stays_in_order(name, args, source)
+                return Held(value, source.memory, source, undo, ordered)
+        return Held(value)
+
+    def number(self, target: str, args: Sequence[Thing], place: Place) -> Thing:
+        """The result of a function of numbers, as a number if it is known."""
+        if target not in RULES:
+            raise UnsupportedModel(f"{target} of what is computed is not supported")
+        is_test = target.rpartition(".")[2] in _TESTS
+        is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
+        dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
+        result = Value("", BOOL if is_test else dtype, (), True)
+        named = {f"{place}": x for place, x in enumerate(args)}
+        (made,) = self.writer.apply(RULES[target], place, [result], _unnamed(named))
+        assert made is not None
+        return self.settled(replace(made, is_number=True))
+
+    def settled(self, number: Value) -> Thing:
+        """A number, as Python's if it is known before the model runs."""
+        known = self.writer.known(number)
+        return number if known is None else known
+
+    def lists_differ(self, place: Place, a: list[Thing], b: list[Thing]) -> bool:
+        """Whether two lists of numbers differ.
+
+        Raises:
+            UnsupportedModel: that is known only when the model runs.
+        """
+        if len(a) != len(b):
+            return True
+        found = [self.call("ne", [x, y], {}, place) for x, y in zip(a, b, strict=True)]
+        if any(x is True for x in found):
+            return True
+        if any(x is not False for x in found):
+            raise UnsupportedModel("lists that are compared when the model runs")
+        return False
+
+    def size(self, place: Place, x: Held, dim: int | None = None) -> Thing:
+        """An extent of a tensor, or all of them."""
+        dims = x.value.dims
+        if dims is None:
+            raise UnsupportedModel("the extents of a tensor of unknown rank")
+        if dim is None:
+            return [self.size(place, x, axis) for axis in range(len(dims))]
+        extent = dims[dim]
+        if isinstance(extent, int):
+            return extent
+        entry = RULES["aten.sym_size.int"]
+        named = {"self": x.value, "dim": dim}
+        result = Value("", INT64, (), True)
+        (made,) = self.writer.apply(entry, place, [result], named)
+        assert made is not None
+        return self.settled(replace(made, is_number=True))
+
+    def as_number(self, x: Thing, place: Place) -> Thing:
+        """A tensor of one element as a number; numbers as they are."""
+        if not isinstance(x, Held):
+            return x
+        value = x.value
+        known = self.writer.known(value)
+        if known is not None:
+            return known
+        if value.dims:
+            builder = self.writer.builder(place, [value])
+            begin = len(self.writer.nodes.nodes)
+            value = builder.op("Reshape", value, builder.constant([]))
+            self.writer.finish(begin)
+            value = self.writer.typed(value)
+        return Value(value.name, value.dtype, (), True)
+
+    def converted(self, kind: type, x: Thing, place: Place) -> Thing:
+        """What ``int(x)``, ``float(x)`` or ``bool(x)`` gives."""
+        if isinstance(x, Without):
+            return x
+        number = self.as_number(x, place)
+        if not isinstance(number, Value):
+            return bounded(kind(number))
+        dtype = {int: INT64, float: FLOAT64, bool: BOOL}[kind]
+        if number.dtype == dtype:
+            return number
+        entry = RULES["aten.to.dtype"]
+        result = Value("", dtype, (), True)
+        named = {"self": number, "dtype": dtype}
+        (made,) = self.writer.apply(entry, place, [result], named)
+        assert made is not None
+        return self.settled(Value(made.name, dtype, (), True))
+
+    def tensor(self, x: Thing, place: Place, dtype: Any = None) -> Held:
+        """A number, or a list of numbers, as a tensor."""
+        if isinstance(x, Held):
+            return x
+        if isinstance(x, Value):
+            return Held(replace(x, is_number=False))
+        array = np.asarray(x)
+        if array.dtype == FLOAT64:
+            array = array.astype(np.float32)
+        if dtype is not None:
+            array = array.astype(dtype)
+        builder = self.writer.builder(place, [])
+        begin = len(self.writer.nodes.nodes)
+        made = builder.constant(array, array.dtype)
+        self.writer.finish(begin)
+        return Held(self.writer.typed(made))
+
+
+_TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"})
+_LISTS = frozenset(
+    {
+        *("split", "split_with_sizes", "chunk", "unbind", "meshgrid", "tensor_split"),
+        *("hsplit", "vsplit", "dsplit", "broadcast_tensors", "unsafe_split"),
+        "unsafe_chunk",
+    }
+)
+
+
+def _unchanged(before: Value, changed: Value) -> Value:
+    """What a tensor is whose other name was changed."""
+    return changed
+
+
+def _computed(
+    function: Callable[..., Thing], args: list[Thing], kwargs: dict[str, Thing]
+) -> Thing:
+    try:
+        return bounded(function(*args, **kwargs))
+    except ModelError:
+        raise
+    except FAULTS as error:
+        raise UnsupportedModel(told(error)) from error
+
+
+def _is_whole(x: Thing) -> bool:
+    return isinstance(x, Value) and kind_of(x.dtype) <= kind_of(INT64)
+
+
+def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a rule whose names do not matter, by the names that all have."""
+    return dict(zip(("self", "other"), named.values(), strict=False))
+
+
+def _plain(thing: Thing) -> Thing:
+    """A thing with values in place of the tensors that hold them."""
+    if isinstance(thing, Held):
+        return thing.value
+    if isinstance(thing, list | tuple):
+        return type(thing)(_plain(item) for item in thing)
+    return thing
+
+
+def _argument(name: str, value: Any) -> Any:
+    if name == "dtype" and value is not None:
+        return scalar_type(value)
+    return value
+
+
+def _dim(operators: Operators, place: Place, x: Held) -> Thing:
+    if x.value.dims is None:
+        raise UnsupportedModel("the rank of a tensor that has no known one")
+    return len(x.value.dims)
+
+
+def _numel(operators: Operators, place: Place, x: Held) -> Thing:
+    total: Thing = 1
+    for extent in operators.size(place, x):
+        total = operators.call("mul", [total, extent], {}, place)
+    return total
+
+
+def _length(operators: Operators, place: Place, x: Held) -> Thing:
+    return operators.size(place, x, 0)
+
+
+def _item(operators: Operators, place: Place, x: Held) -> Thing:
+    return operators.as_number(x, place)
+
+
+def _tensor(
+    operators: Operators, place: Place, x: Thing, dtype: Any = None, **rest: Any
+) -> Thing:
+    return operators.tensor(x, place, None if dtype is None else scalar_type(dtype))
+
+
+def _is_floating(operators: Operators, place: Place, x: Held) -> Thing:
+    return kind_of(x.value.dtype) == kind_of(FLOAT64)
+
+
+def _not(operators: Operators, place: Place, x: Thing) -> Thing:
+    if isinstance(x, Held):
+        return operators.operator("logical_not", [x], {}, place)
+    return operators.number("_operator.eq", [x, False], place)
+
+
+def scalar_of(x: Held) -> int:
+    """The number that the code has for the dtype of a tensor."""
+    return scalar_number(x.value.dtype)
+
+
+_SPECIAL: Mapping[str, Callable[..., Thing]] = {
+    "size": Operators.size,
+    "dim": _dim,
+    "numel": _numel,
+    "len": _length,
+    "item": _item,
+    "tensor": _tensor,
+    "is_floating_point": _is_floating,
+    "device": lambda operators, place, name: DEVICE,
+    "is_autocast_enabled": lambda operators, place: False,
+    "is_grad_enabled": lambda operators, place: True,
+    "__not__": _not,
+}

@@ -1,0 +1,143 @@
+"""An archive to a graph: its ``forward`` is followed from its inputs to its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from burn_import.exported.builder import Value
+from burn_import.torchscript.archive import Archive
+from burn_import.torchscript.budget import Budget
+from burn_import.torchscript.code import Code, Function
+from burn_import.torchscript.expressions import Raised
+from burn_import.torchscript.statements import Statements
+from burn_import.torchscript.values import Held, Module, Thing, described
+from burn_import.torchscript.writer import Place
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.dim import counting_unnamed
+from burn_ir.raw import RawGraph
+from burn_ir.types import Type
+
+
+class Program:
+    """The program of an archive.
+
+    ``parameters`` are those of ``forward`` without the module. ``written`` is how many
+    nodes the last graph had, or would have had but for what was wrong; ``contradicts``
+    says whether operands did not fit their operators.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.code = Code(archive.files)
+        self.forward: Function = self.code.method(archive.root.kind.path, "forward")
+        self.parameters = self.forward.node.args.args[1:]
+        self.written = 0
+        self.contradicts = False
+
+    def graph(self, given: Mapping[str, Any]) -> RawGraph:
+        """The graph for arguments by name: types of tensors, or what is fixed.
+
+        Raises:
+            UnsupportedModel: the code uses what is not supported; all of it is listed.
+            InvalidModel: it contradicts itself, or the types.
+        """
+        with counting_unnamed():
+            machine = Statements(self.archive, self.code)
+            machine.writer.budget = Budget(self.archive.words)
+            inputs: dict[str, Type] = {}
+            args = {
+                name: _declared(machine, name, of, inputs) for name, of in given.items()
+            }
+            result = self.followed(machine, args)
+            outputs = tuple(_outputs(machine, result))
+            changed = machine.modules.replaced()
+        if not outputs:
+            raise UnsupportedModel("expected forward to return tensors, got none")
+        nodes = machine.writer.nodes
+        states = {name: nodes.constants.pop(name) for name in changed}
+        inputs.update((name, Type.of(states[name]).forget()) for name in states)
+        return RawGraph(
+            "main",
+            inputs,
+            (*outputs, *changed.values()),
+            tuple(nodes.nodes),
+            nodes.constants,
+            states=states,
+        )
+
+    def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
+        """What ``forward`` returns.
+
+        Raises:
+            ModelError: what is wrong with it; all of it.
+        """
+        module = Module(self.archive.root)
+        reason, result = "", None
+        try:
+            result = machine.enter(self.forward, module, [module], args)
+        except Raised as error:
+            reason = f"the program raises an error: {error}"
+        finally:
+            self.written = len(machine.writer.nodes.nodes)
+            self.contradicts = InvalidModel in machine.problems
+        for kind in (UnsupportedModel, InvalidModel):
+            if machine.problems.get(kind):
+                raise kind([p for of in machine.problems.values() for p in of])
+        if reason:
+            raise UnsupportedModel(reason)
+        return result
+
+
+def _declared(
+    machine: Statements, name: str, of: Any, inputs: dict[str, Type]
+) -> Thing:
+    """An argument as a thing: tensors become inputs of the graph."""
+    if isinstance(of, Type):
+        value = machine.writer.input(name, of)
+        inputs[value.name] = of
+        return Held(value)
+    if isinstance(of, tuple | list):
+        parts = [
+            _declared(machine, f"{name}_{place}", item, inputs)
+            for place, item in enumerate(of)
+        ]
+        return type(of)(parts)
+    if isinstance(of, dict):
+        return {
+            key: _declared(machine, f"{name}_{key}", item, inputs)
+            for key, item in of.items()
+        }
+    return of
+
+
+def _outputs(
+    machine: Statements, thing: Thing, path: tuple[Any, ...] = ()
+) -> Iterator[str]:
+    """The names of the tensors and numbers that ``forward`` returns, in its order.
+
+    What stands in a dict is called by its key.
+
+    Raises:
+        InvalidModel: it returns something else.
+    """
+    machine.budget.step()
+    if isinstance(thing, dict | list | tuple) and len(path) < _DEEPEST:
+        items = thing.items() if isinstance(thing, dict) else enumerate(thing)
+        for key, item in items:
+            yield from _outputs(machine, item, (*path, key))
+    elif isinstance(thing, Held | Value | bool | int | float):
+        name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
+        made = machine.tensor(thing, Place(name or "result")).value
+        yield machine.writer.same(made, name) if name else made.name
+    elif thing is not None:
+        got = described(thing)
+        raise InvalidModel(f"expected forward to return tensors, got {got}")
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, str)
+
+
+#: Containers in containers; nobody nests them deeper.
+_DEEPEST = 64

@@ -1,0 +1,179 @@
+"""Operators of programs for which ONNX has none, but ``burn.ops`` has a primitive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from burn import dtypes, ops
+from burn_ir.errors import InvalidOperand
+from burn_ir.op import Op, Type, Value
+from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.functions import Floating, expect_float
+from burn_ir.ops.options import changed
+from burn_ir.ops.reduction import without
+from burn_ir.ops.window import Geometry, geometry
+from burn_ir.types import broadcast
+
+
+@dataclass(frozen=True)
+class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
+    """``x`` without its fraction."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.trunc(x)
+
+
+@dataclass(frozen=True)
+class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
+    """The quotient rounded towards minus infinity."""
+
+    def infer(self, x: Type, y: Type) -> Type:
+        return Type(same_dtype(x, y), broadcast(x, y))
+
+    def lower(self, x: Value, y: Value) -> Value:
+        return x // y
+
+
+@dataclass(frozen=True)
+class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
+    """The means of ``output_size`` windows that cover each spatial axis evenly."""
+
+    output_size: tuple[int, ...]
+
+    def infer(self, x: Type) -> Type:
+        if expect_float(x).shape is None:
+            return x.forget()
+        if x.rank != len(self.output_size) + 2:
+            raise InvalidOperand(
+                f"expected rank {len(self.output_size) + 2}, got {x.name}"
+            )
+        return x.with_shape((*x.dims[:2], *self.output_size))
+
+    def lower(self, x: Value) -> Value:
+        sizes = self.output_size
+        size = sizes[0] if len(set(sizes)) == 1 else sizes
+        return ops.adaptive_avg_pool(x, output_size=size)
+
+
+class Reducing:
+    """Operators that reduce axes which are an attribute; without it, all of them."""
+
+    axes: tuple[int, ...] | None
+    keepdims: bool
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return x.with_shape(None)
+        reduced = tuple(range(x.rank)) if self.axes is None else x.axes(self.axes)
+        return x.with_shape(without(x.shape, reduced, self.keepdims))
+
+    def over(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of an operation that reduces."""
+        kept = {"keepdims": True} if self.keepdims else {}
+        if self.axes is None:
+            return (), kept
+        return (self.axes[0] if len(self.axes) == 1 else self.axes,), kept
+
+
+@dataclass(frozen=True)
+class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
+    """The sum of squared deviations, over their number less ``correction``."""
+
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+    correction: float = 1
+
+    def lower(self, x: Value) -> Value:
+        axis, options = self.over()
+        options |= changed(correction=(self.correction, 1))
+        return ops.var(x, *axis, **options)
+
+
+@dataclass(frozen=True)
+class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
+    """Whether any of the bools is true."""
+
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def lower(self, x: Value) -> Value:
+        axis, kept = self.over()
+        return ops.any(x, *axis, **kept)
+
+
+@dataclass(frozen=True)
+class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
+    """Whether all of the bools are true."""
+
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
+
+    def lower(self, x: Value) -> Value:
+        axis, kept = self.over()
+        return ops.all(x, *axis, **kept)
+
+
+@dataclass(frozen=True)
+class Sort(Op, onnx="Sort", versions=(1,), domain="burn"):
+    """``x`` in order along an axis, and where each element was; equal ones stay so."""
+
+    axis: int = -1
+    descending: bool = False
+    results: int = 1
+
+    def infer(self, x: Type) -> tuple[Type, ...]:
+        return x.forget(), x.forget().with_dtype(dtypes.int64)
+
+    def lower(self, x: Value) -> tuple[Value, ...]:
+        axis = () if self.axis == -1 else (self.axis,)
+        options = {"descending": True} if self.descending else {}
+        if self.results == 1:
+            return (ops.sort(x, *axis, **options),)
+        order = ops.argsort(x, *axis, **options)
+        return ops.gather_elements(x, order, self.axis), order
+
+
+@dataclass(frozen=True)
+class Flip(Op, onnx="Flip", versions=(1,), domain="burn"):
+    """``x`` with the elements of axes in the opposite order."""
+
+    axes: tuple[int, ...]
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None:
+            x.axes(self.axes)
+        return x.forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.flip(x, self.axes[0] if len(self.axes) == 1 else self.axes)
+
+
+@dataclass(frozen=True)
+class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
+    """The windows over images [N, C, *size] as columns [N, C prod(kernel), L]."""
+
+    kernel_shape: tuple[int, ...]
+    dilations: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    def geometry(self) -> Geometry:
+        """The windows."""
+        rest = (self.strides, self.dilations, self.pads)
+        return geometry(self.kernel_shape, *rest, "NOTSET")
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return x.with_shape(None)
+        if x.rank != len(self.kernel_shape) + 2:
+            raise InvalidOperand(
+                f"expected rank {len(self.kernel_shape) + 2}, got {x.name}"
+            )
+        count = prod(self.geometry().count(x.shape[2:]))
+        return x.with_shape((x.shape[0], x.shape[1] * prod(self.kernel_shape), count))
+
+    def lower(self, x: Value) -> Value:
+        options = self.geometry().options(tuple(x.shape[2:]))
+        return ops.unfold(x, self.kernel_shape, **options)

@@ -1,0 +1,177 @@
+"""Cases: one call of an operator, what goes in, and what NumPy says comes out."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from burn_ir.types import Array
+
+#: The two extents that an axis called ``n`` has.
+SIZES = (2, 5)
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A tensor that goes in; ``n`` among its extents varies from call to call."""
+
+    dtype: str
+    dims: tuple[int | str, ...]
+    draw: Draw
+
+    def array(self, rng: np.random.Generator, size: int) -> Array:
+        """Return the tensor at a size."""
+        shape = tuple(size if isinstance(dim, str) else dim for dim in self.dims)
+        return np.asarray(self.draw(rng, shape)).astype(dtype_of(self.dtype))
+
+
+@dataclass(frozen=True)
+class Extent:
+    """An extent of the first tensor as a number that the program computes."""
+
+    axis: int = 0
+
+
+#: The input of which only the extents are read.
+SIZED = "sized"
+#: The extent that varies.
+N = Extent()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of an operator; ``expected`` gets the tensors that go in."""
+
+    target: str
+    expected: Callable[..., Any]
+    args: Mapping[str, Any]
+    label: str = ""
+    tolerance: float = 1e-5
+    given: Mapping[str, Given] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the case is called in reports."""
+        return f"{self.target}-{self.label}" if self.label else self.target
+
+    def arrays(self, size: int) -> list[Array]:
+        """Return what goes in at a size."""
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()) + size)
+        return [given.array(rng, size) for given in self.given.values()]
+
+    def results(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return what comes out, as one list."""
+        found = self.expected(*arrays)
+        several = found if isinstance(found, tuple | list) else (found,)
+        return [np.asarray(array) for array in several]
+
+    @property
+    def varies(self) -> bool:
+        """Whether an extent of what goes in varies."""
+        return any("n" in given.dims for given in self.given.values())
+
+
+def case(
+    target: str,
+    expected: Callable[..., Any],
+    /,
+    *,
+    label: str = "",
+    tolerance: float = 1e-5,
+    sized: Given | None = None,
+    **args: Any,
+) -> Case:
+    """Return a case; tensors among the arguments are what goes in, in their order.
+
+    ``sized`` goes in before them, for its extents alone.
+    """
+    given = {} if sized is None else {SIZED: sized}
+    given |= dict(tensors(args))
+    full = target if target.startswith(("aten.", "_operator.")) else f"aten.{target}"
+    return Case(full, expected, args, label, tolerance, given)
+
+
+def tensors(args: Mapping[str, Any]) -> Iterator[tuple[str, Given]]:
+    """Yield the tensors among arguments with the names of inputs."""
+    for key, value in args.items():
+        if isinstance(value, Given):
+            yield key, value
+        elif isinstance(value, list | tuple):
+            for place, item in enumerate(value):
+                if isinstance(item, Given):
+                    yield f"{key}_{place}", item
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Return the dtype called ``name``."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def f32(*dims: int | str, low: float = -2.0, high: float = 3.0) -> Given:
+    """Return a tensor of float32 between two numbers."""
+    return floats("float32", dims, low, high)
+
+
+def f64(*dims: int | str, low: float = -2.0, high: float = 3.0) -> Given:
+    """Return a tensor of float64 between two numbers."""
+    return floats("float64", dims, low, high)
+
+
+def f16(*dims: int | str, low: float = -2.0, high: float = 3.0) -> Given:
+    """Return a tensor of float16 between two numbers."""
+    return floats("float16", dims, low, high)
+
+
+def floats(dtype: str, dims: Sequence[int | str], low: float, high: float) -> Given:
+    """Return a tensor of floating numbers."""
+    return Given(dtype, tuple(dims), lambda rng, shape: rng.uniform(low, high, shape))
+
+
+def ints(dtype: str, dims: Sequence[int | str], low: int, high: int) -> Given:
+    """Return a tensor of whole numbers, ``high`` among them."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return rng.integers(low, high, shape, endpoint=True)
+
+    return Given(dtype, tuple(dims), draw)
+
+
+def i64(*dims: int | str, low: int = -7, high: int = 9) -> Given:
+    """Return a tensor of int64."""
+    return ints("int64", dims, low, high)
+
+
+def i32(*dims: int | str, low: int = -7, high: int = 9) -> Given:
+    """Return a tensor of int32."""
+    return ints("int32", dims, low, high)
+
+
+def u8(*dims: int | str, low: int = 0, high: int = 9) -> Given:
+    """Return a tensor of uint8."""
+    return ints("uint8", dims, low, high)
+
+
+def bools(*dims: int | str) -> Given:
+    """Return a tensor of bools."""
+    return ints("bool", dims, 0, 1)
+
+
+def distinct(*dims: int | str, dtype: str = "float32") -> Given:
+    """Return a tensor of numbers no two of which are equal: orders are certain."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return (rng.permutation(int(np.prod(shape))) - 3).reshape(shape) * 0.5
+
+    return Given(dtype, tuple(dims), draw)
+
+
+def of(dtype: str, values: Any) -> Given:
+    """Return a tensor of given numbers."""
+    array = np.asarray(values)
+    return Given(dtype, array.shape, lambda rng, shape: array)

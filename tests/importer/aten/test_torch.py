@@ -1,0 +1,47 @@
+"""Every case against PyTorch: the formula beside it, and a program it exports."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from tests.importer.aten import families
+from tests.importer.aten.case import SIZES, Case
+from tests.importer.aten.test_aten import compare
+from tests.importer.aten.torch_programs import arrays, called, exported, tensor
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
+]
+CASES = [case for case in families.CASES if case.target.startswith("aten.")]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_formula_is_what_pytorch_computes(case: Case) -> None:
+    for size in SIZES if case.varies else SIZES[:1]:
+        given = case.arrays(size)
+        expected = case.results(given)
+        compare(case, arrays(called(case)(*map(tensor, given))), expected)
+
+
+@pytest.mark.parametrize("decomposed", [False, True], ids=["", "decomposed"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_program_of_pytorch_computes_the_same(
+    case: Case, decomposed: bool, tmp_path: Path
+) -> None:
+    sample = case.arrays(SIZES[-1])
+    path = tmp_path / "net.pt2"
+    varies = exported(called(case), sample, path, case.varies, decomposed)
+    model: Any = load(path)
+    for size in SIZES if varies else SIZES[-1:]:
+        given = case.arrays(size)
+        result = model(*map(burn.tensor, given))
+        several = result if isinstance(result, tuple) else (result,)
+        compare(case, [np.asarray(x.numpy()) for x in several], case.results(given))

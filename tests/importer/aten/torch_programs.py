@@ -1,0 +1,101 @@
+"""Programs that PyTorch itself exports, which only the opt-in tests make."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from burn_ir.types import Array
+from tests.importer.aten.case import SIZED, Case, Extent, Given
+
+
+def tensor(array: Array) -> Any:
+    """Return the tensor of PyTorch with the numbers of an array."""
+    import torch
+
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.astype(np.float32)).bfloat16()
+    return torch.from_numpy(np.array(array))
+
+
+def arrays(results: Any) -> list[Array]:
+    """Return what PyTorch computed."""
+    several = results if isinstance(results, tuple | list) else (results,)
+    return [x.detach().numpy() for x in several]
+
+
+def called(case: Case) -> Callable[..., Any]:
+    """Return the call of a case as a function of its tensors."""
+    import torch
+
+    family, name, overload = case.target.split(".")
+    op = getattr(getattr(getattr(torch.ops, family), name), overload)
+
+    def run(*given: Any) -> Any:
+        left = iter(given[1:] if SIZED in case.given else given)
+        args = {key: filled(value, left, given) for key, value in case.args.items()}
+        count = list(args).index("self") + 1 if "self" in args else 0
+        return op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+
+    return run
+
+
+def filled(value: Any, left: Any, given: Sequence[Any]) -> Any:
+    """Return an argument with tensors where the case says what goes in."""
+    import torch
+
+    if isinstance(value, Given):
+        return next(left)
+    if isinstance(value, Extent):
+        return given[0].shape[value.axis]
+    if isinstance(value, np.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, list | tuple):
+        return [filled(item, left, given) for item in value]
+    return value
+
+
+def module(function: Any) -> Any:
+    """Return a module of PyTorch that calls a function, or is it."""
+    import torch
+
+    if isinstance(function, torch.nn.Module):
+        return function
+    made: Any = type("Net", (torch.nn.Module,), {"forward": lambda _, *x: function(*x)})
+    return made()
+
+
+def exported(
+    function: Callable[..., Any],
+    samples: Sequence[Array],
+    path: Path,
+    varying: bool,
+    decomposed: bool,
+) -> bool:
+    """Return whether the extent still varies in the program that PyTorch saved."""
+    import torch
+
+    model = module(function)
+    inputs = tuple(map(tensor, samples))
+    shapes: Any = None
+    if varying:
+        first = {0: torch.export.Dim.AUTO}
+        shapes = tuple(first if x.ndim and len(x) == SAMPLE else None for x in inputs)
+        shapes = shapes if model is function else (shapes,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export(
+            model.eval(), inputs, dynamic_shapes=shapes, strict=False
+        )
+        if decomposed:
+            program = program.run_decompositions()
+        torch.export.save(program, path)
+    return bool(program.range_constraints)
+
+
+#: The extent that varies, when a program is exported.
+SAMPLE = 5

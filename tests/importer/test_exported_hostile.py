@@ -1,0 +1,379 @@
+"""Programs that are made to do harm: each is refused, or is what it says, and soon."""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+import burn
+from burn_import import load
+from burn_import.options import Options
+from burn_import.pipeline import import_model
+from burn_ir import ModelError
+from tests.importer.branched_files import choice, graph_inside, rich_program
+from tests.importer.exported_files import (
+    archive,
+    call,
+    linear_program,
+    meta,
+    program,
+    ref,
+    saved,
+)
+from tests.importer.payloads import PAYLOADS, strings
+
+RICH, WEIGHTS = rich_program()
+TEXT = json.dumps(RICH)
+LINEAR, FEW = linear_program()
+#: What every file is refused in, at the most.
+SECONDS = 2
+
+
+def refused(path: Path) -> ModelError:
+    """Return how the file at ``path`` is refused, after at most two seconds."""
+    start = time.perf_counter()
+    with pytest.raises(ModelError) as caught:
+        load(path)
+    assert time.perf_counter() - start < SECONDS
+    return caught.value
+
+
+def test_the_rich_program_computes_what_it_says(tmp_path: Path) -> None:
+    model: Any = load(saved(tmp_path, RICH, WEIGHTS))
+    rng = np.random.default_rng(3)
+    for calls, (size, scale) in enumerate([(2, 1.0), (5, -1.0), (3, 9.0)], 6):
+        x = scale * np.abs(rng.normal(size=(size, 4, 5))).astype(np.float32)
+        linear = x @ WEIGHTS["head.weight"].T + WEIGHTS["head.bias"]
+        relu = np.maximum(linear, 0)
+        if relu.sum() > 20:
+            total = linear.sum()
+            first = np.exp(relu) if total > 0.5 else np.cos(linear)
+        else:
+            first, total = relu * linear, relu.sum()
+        found = model(burn.tensor(x))
+        assert found._fields == ("scaled", "total")
+        np.testing.assert_allclose(found[0].numpy(), first * calls, rtol=1e-4)
+        np.testing.assert_allclose(found[1].numpy(), total, rtol=1e-4)
+
+
+def test_where_a_call_was_written_is_not_told(tmp_path: Path) -> None:
+    compiled = import_model(saved(tmp_path, RICH, WEIGHTS), Options())
+    for text in (compiled.text, compiled.origin, *(key for key, _ in compiled.weights)):
+        assert "secret" not in text
+        assert "/made/up" not in text
+
+
+def change(of: Any, path: str, value: Any) -> None:
+    """Set what is at a dotted path."""
+    *around, last = path.split(".")
+    for key in around:
+        of = of[int(key)] if key.isdigit() else of[key]
+    of[int(last) if last.isdigit() else last] = value
+
+
+GRAPH = "graph_module.graph"
+SIZE = "tensor_values.linear.sizes.1.as_int"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("schema_version", None),
+        ("schema_version.major", 7),
+        ("schema_version.major", 10**30),
+        ("schema_version.major", "8"),
+        ("graph_module", []),
+        (GRAPH, {}),
+        (f"{GRAPH}.nodes", {"a": 1}),
+        (f"{GRAPH}.nodes.0.target", ""),
+        (f"{GRAPH}.nodes.0.target", "os.system"),
+        (f"{GRAPH}.nodes.0.inputs.1.arg.as_tensor.name", "linear"),
+        (f"{GRAPH}.nodes.0.inputs.0.arg.as_tensor.name", "relu"),
+        (f"{GRAPH}.nodes.0.outputs.0.as_tensor.name", "x"),
+        (f"{GRAPH}.nodes.1.outputs", []),
+        (f"{GRAPH}.nodes.1.inputs.0.name", "nonsense"),
+        (f"{GRAPH}.nodes.1.inputs.0.arg", {"as_int": 10**40}),
+        (f"{GRAPH}.tensor_values.x.dtype", 99),
+        (f"{GRAPH}.tensor_values.x.sizes.1", {"as_int": 10**40}),
+        (f"{GRAPH}.tensor_values.x.sizes", [{"as_int": 2}] * 100_000),
+        (f"{GRAPH}.tensor_values.p_head_weight.sizes.0.as_int", 2**62),
+        ("graph_module.signature.input_specs", []),
+        ("graph_module.signature.output_specs", []),
+        ("graph_module.signature.input_specs.0.parameter.parameter_name", "../../etc"),
+        ("graph_module.signature.output_specs.0", {"loss_output": {}}),
+        ("graph_module.signature.output_specs.0.user_output.arg", {"as_what": 1}),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    tmp_path: Path, path: str, value: Any
+) -> None:
+    content = json.loads(json.dumps(LINEAR))
+    change(content, path, value)
+    refused(saved(tmp_path, content, FEW))
+
+
+CONFIG = "net/data/weights/model_weights_config.json"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("head.weight.path_name", "../../../../etc/passwd"),
+        ("head.weight.path_name", "/etc/passwd"),
+        ("head.weight.path_name", "weight_0\0"),
+        ("head.weight.path_name", "../models/../data/weights/weight_0"),
+        ("head.weight.path_name", "nothing"),
+        ("head.weight.use_pickle", True),
+        ("head.weight.tensor_meta.sizes.0.as_int", 2**62),
+        ("head.weight.tensor_meta.sizes.0.as_int", -3),
+        ("head.weight.tensor_meta.sizes.0", {"as_expr": {"expr_str": "s0"}}),
+        ("head.weight.tensor_meta.strides.0.as_int", 2**62),
+        ("head.weight.tensor_meta.strides.0.as_int", -1),
+        ("head.weight.tensor_meta.storage_offset.as_int", 2**62),
+        ("head.weight.tensor_meta.storage_offset.as_int", -1),
+        ("head.weight.tensor_meta.dtype", 8),
+        ("head.weight.tensor_meta.dtype", 99),
+        ("head.weight", None),
+        ("head.weight", []),
+    ],
+)
+def test_weights_that_are_elsewhere_are_refused(
+    tmp_path: Path, path: str, value: Any
+) -> None:
+    config = config_of(FEW)
+    key, dot, rest = path.partition(".weight")
+    change(config["config"], "0", value) if not dot else None
+    of = config["config"]
+    if rest:
+        change(of[f"{key}{dot}"], rest[1:], value)
+    else:
+        of[f"{key}{dot}"] = value
+    name = CONFIG.removeprefix("net/")
+    data = archive(LINEAR, FEW, **{name: json.dumps(config).encode()})
+    place = tmp_path / "net.pt2"
+    place.write_bytes(data)
+    assert "head" in str(refused(place))
+
+
+def config_of(weights: Any) -> Any:
+    """Return what an archive says of its weights."""
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(archive(LINEAR, weights))) as zipped:
+        return json.loads(zipped.read(CONFIG))
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"models/model.json": TEXT[:-100].encode()},
+        {"models/model.json": b""},
+        {"models/model.json": b"\xff\xfe"},
+        {"models/model.json": b"null"},
+        {"models/model.json": b"[" * 200_000},
+        {"models/model.json": b'{"a":' * 100_000},
+        {"models/model.json": b"1" * 100_000},
+        {"data/weights/model_weights_config.json": b"[]"},
+        {"data/weights/model_weights_config.json": b"{"},
+        {"data/weights/weight_0": b""},
+        {"archive_format": b"pt3"},
+        {"byteorder": b"big"},
+        {"../outside": b""},
+        {"a\\b": b""},
+    ],
+)
+def test_damaged_archives_are_refused(
+    tmp_path: Path, entries: dict[str, bytes]
+) -> None:
+    path = tmp_path / "net.pt2"
+    path.write_bytes(archive(RICH, WEIGHTS, **entries))
+    refused(path)
+
+
+def test_two_programs_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt2"
+    data = archive(RICH, WEIGHTS, **{"models/other.json": TEXT.encode()})
+    path.write_bytes(data.replace(b"models/model.json", b"models/modem.json"))
+    assert "expected one program" in str(refused(path))
+
+
+def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
+    data = archive(RICH, WEIGHTS)
+    path = tmp_path / "net.pt2"
+    for end in range(0, len(data), len(data) // 30):
+        path.write_bytes(data[:end])
+        refused(path)
+
+
+def test_calls_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
+    two = meta("float32", [2])
+    nodes = [
+        call("aten.exp.default", "a", self=ref("b")),
+        call("aten.exp.default", "b", self=ref("a")),
+    ]
+    content = program({"x": two}, {}, nodes, {"a": two, "b": two}, ["b"])
+    assert "expected a value called 'b'" in str(refused(saved(tmp_path, content, {})))
+
+
+def nested(depth: int) -> Any:
+    """Return a program of branches in branches, each with one that is short."""
+    two, truth = meta("float32", [2]), meta("bool", [])
+    inner, result = {"a": two, "c": truth}, {"r": two}
+    exp = call("aten.exp.default", "r", self=ref("a"))
+    short = side = graph_inside(inner, [exp], result, ["r"])
+    for _ in range(depth):
+        node = choice("c", [side, short], ["a", "c"], ["r"])
+        side = graph_inside(inner, [node], result, ["r"])
+    node = choice("c", [side, short], ["a", "c"], ["r"])
+    return program(inner, {}, [node], result, ["r"])
+
+
+def test_branches_in_branches_are_read_to_a_depth(tmp_path: Path) -> None:
+    model: Any = load(saved(tmp_path, nested(12), {}))
+    x = np.array([0.5, 1.0], np.float32)
+    found = model(burn.tensor(x), burn.tensor(np.array(False)))
+    np.testing.assert_allclose(found.numpy(), np.exp(x), rtol=1e-6)
+    assert "at most 24 graphs" in str(refused(saved(tmp_path, nested(60), {})))
+
+
+NUMBERS = [0, -1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 10**40]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: call(
+            "aten.full.default", "y", size=ints(n), fill_value={"as_int": 1}
+        ),
+        lambda n: call("aten.expand.default", "y", self=ref("x"), size=ints(n, 2)),
+        lambda n: call("aten.repeat.default", "y", self=ref("x"), repeats=ints(n)),
+        lambda n: call("aten.view.default", "y", self=ref("x"), size=ints(n)),
+        lambda n: call("aten.add.Tensor", "y", self=ref("x"), other={"as_int": n}),
+        lambda n: call("aten.permute.default", "y", self=ref("x"), dims=ints(n)),
+        lambda n: call("aten.select.int", "y", self=ref("x"), dim=one(n), index=one(0)),
+        lambda n: call("aten.select.int", "y", self=ref("x"), dim=one(0), index=one(n)),
+        lambda n: call("aten.arange.default", "y", end=one(n)),
+        lambda n: call("aten.cumsum.default", "y", self=ref("x"), dim=one(n)),
+    ],
+)
+def test_huge_numbers_do_no_harm(
+    tmp_path: Path, make: Callable[[int], Any], number: int
+) -> None:
+    two = meta("float32", [2])
+    content = program({"x": two}, {}, [make(number)], {"y": two}, ["y"])
+    start = time.perf_counter()
+    with suppress(ModelError):
+        load(saved(tmp_path, content, {}))
+    assert time.perf_counter() - start < SECONDS
+
+
+def ints(*values: int) -> dict[str, Any]:
+    return {"as_ints": list(values)}
+
+
+def one(value: int) -> dict[str, Any]:
+    return {"as_int": value}
+
+
+def places(of: Any) -> list[tuple[Any, Any]]:
+    """Return every place in JSON as its container and key."""
+    found: list[tuple[Any, Any]] = []
+    pairs = list(of.items()) if isinstance(of, dict) else list(enumerate(of))
+    for key, value in pairs:
+        found.append((of, key))
+        if isinstance(value, dict | list):
+            found += places(value)
+    return found
+
+
+JUNK = st.one_of(
+    st.sampled_from([None, True, -1, 0, 10**30, 0.5, "x", [], {}, [1], {"as_int": 3}]),
+    st.sampled_from(
+        [{"as_tensor": {"name": "x"}}, {"as_none": True}, {"as_ints": [0]}]
+    ),
+    st.sampled_from(["relu", "x", "torch.ops.aten.add_.Tensor", "p_head_weight"]),
+)
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_mutated_programs_raise_our_errors_only(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = json.loads(TEXT)
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder, key = data.draw(st.sampled_from(places(content)))
+        if data.draw(st.booleans()):
+            holder[key] = data.draw(JUNK)
+        elif isinstance(holder, dict):
+            holder[data.draw(st.sampled_from(["x", "as_int", ""]))] = holder.pop(key)
+        else:
+            holder.append(holder.pop(key))
+    path = saved(tmp_path_factory.mktemp("mutated"), content, WEIGHTS)
+    start = time.perf_counter()
+    with suppress(ModelError):
+        load(path)
+    assert time.perf_counter() - start < SECONDS
+
+
+def renamed(of: Any, old: str, new: str) -> Any:
+    """Return JSON with a text in place of another one, in keys too."""
+    if isinstance(of, dict):
+        return {renamed(k, old, new): renamed(v, old, new) for k, v in of.items()}
+    if isinstance(of, list):
+        return [renamed(item, old, new) for item in of]
+    return new if of == old else of
+
+
+#: The names in a program that are its author's, or the exporter's.
+NAMES = [
+    *("x", "linear", "relu", "first", "second", "scaled", "a", "e", "cond", "s"),
+    *("p_head_weight", "b_steps_count", "graph_inside", "2.13.0"),
+]
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(NAMES), st.one_of(st.sampled_from(PAYLOADS), strings))
+def test_names_are_nothing_but_names(
+    tmp_path_factory: pytest.TempPathFactory, name: str, text: str
+) -> None:
+    content = renamed(json.loads(TEXT), name, text)
+    path = saved(tmp_path_factory.mktemp("names"), content, WEIGHTS)
+    start = time.perf_counter()
+    with suppress(ModelError):
+        model: Any = load(path)  # looks at the source before it runs it
+        model(burn.tensor(np.ones((2, 4, 5), np.float32)))
+    assert time.perf_counter() - start < SECONDS
+    assert not Path("pwned").exists()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(["head.weight", "steps.count", "modules", "symbol"]), strings)
+def test_paths_are_nothing_but_paths(
+    tmp_path_factory: pytest.TempPathFactory, what: str, text: str
+) -> None:
+    content, weights = json.loads(TEXT), dict(WEIGHTS)
+    if what in weights:
+        content = renamed(content, what, text)
+        weights = {text if key == what else key: v for key, v in weights.items()}
+    elif what == "symbol":
+        old, new = "Symbol('s7'", f"Symbol('{text}'"
+        content = json.loads(TEXT.replace(old, json.dumps(new)[1:-1]))
+    else:
+        for node in content["graph_module"]["graph"]["nodes"]:
+            stack = f"L__self__,,Net;{text},{text},{text}"
+            node["metadata"]["nn_module_stack"] = stack
+    folder = tmp_path_factory.mktemp("paths")
+    start = time.perf_counter()
+    with suppress(ModelError):
+        load(saved(folder, content, weights))
+    assert time.perf_counter() - start < SECONDS
+    assert not Path("pwned").exists()

@@ -1,0 +1,140 @@
+"""Extents of programs: the expressions, and what symbols are called."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from burn_import.exported.extents import named_symbols
+from burn_import.exported.symbols import Symbols
+from burn_import.options import Options
+from burn_import.pipeline import import_model
+from burn_ir import InvalidModel
+from tests.importer.exported_files import call, meta, program, ref, saved
+
+
+def expression(text: str) -> dict[str, Any]:
+    return {"as_expr": {"expr_str": text, "hint": {"as_int": 6}}}
+
+
+S = "Symbol('s1', positive=True, integer=True)"
+T = "Symbol('s2', positive=True, integer=True)"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (S, "s1"),
+        ("s1", "s1"),
+        ("Integer(6)", "6"),
+        ("6", "6"),
+        (f"Mul(Integer(2), {S})", "2 * s1"),
+        (f"Add({S}, Integer(-1), {T})", "s1 + s2 - 1"),
+        (f"FloorDiv(Add({S}, Integer(1)), Integer(2))", "(s1 + 1) // 2"),
+        (f"Mod({S}, Integer(3))", "s1 - 3 * (s1 // 3)"),
+    ],
+)
+def test_expressions_are_extents(text: str, expected: str) -> None:
+    found = Symbols().extent(expression(text))
+    assert str(found) == expected
+
+
+@pytest.mark.parametrize(
+    "text", [f"Max({S}, Integer(3))", f"Mul({S}, Foo({T}))", "1 + 2"]
+)
+def test_other_functions_are_any_extent(text: str) -> None:
+    symbols = Symbols()
+    assert str(symbols.extent(expression(text))) == "extent"
+    assert str(symbols.extent(expression("Min(2, 3)"))) == "extent2"
+
+
+def test_an_expression_is_one_extent_wherever_it_stands() -> None:
+    symbols = Symbols()
+    text = f"Max({S}, Integer(3))"
+    assert symbols.extent(expression(text)) == symbols.extent(expression(text))
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        None,
+        {},
+        {"as_int": -1},
+        {"as_int": 2**63},
+        {"as_int": True},
+        {"as_int": "7"},
+        {"as_expr": {}},
+        {"as_expr": 3},
+        *map(
+            expression,
+            [
+                "",
+                "(",
+                "1if 2else 3",
+                "'\\\\d'",
+                "__import__('os').system('true')",
+                "s1; s2",
+                "f'{s1}'",
+                "FloorDiv(Integer(1), Integer(0))",
+                f"FloorDiv({S}, Integer(-1))",
+                "Integer()",
+                "FloorDiv()",
+                "(" * 900,
+                "Add(" * 450 + ")" * 450,
+                "-" * 1900 + "1",
+                "s" * 3000,
+                "Mul(" + ", ".join(f"Add(a{i}, b{i})" for i in range(60)) + ")",
+            ],
+        ),
+    ],
+)
+def test_what_is_no_extent_is_refused(size: Any) -> None:
+    start = time.perf_counter()
+    with pytest.raises(InvalidModel):
+        Symbols().extent(size)
+    assert time.perf_counter() - start < 1
+
+
+def test_names_of_symbols_are_names() -> None:
+    symbols = Symbols()
+    found = [
+        symbols.extent(expression(f"Symbol('{n}')")) for n in ("a.b", "a_b", "if", "7")
+    ]
+    assert [str(one) for one in found] == ["a_b", "a_b2", "if_", "extent_7"]
+
+
+def test_symbols_are_called_after_the_axes_of_inputs() -> None:
+    symbols = Symbols()
+    inputs = {
+        "half": [expression(f"Mul(Integer(2), {T})"), {"as_int": 3}],
+        "ids": [expression(S), expression("s3")],
+        "mask": [expression("s4"), expression("s3")],
+        "deep": [{"as_int": 1}] * 5 + [expression("s5")],
+    }
+    named_symbols(symbols, inputs)
+    assert symbols.names == {
+        "s1": "batch",
+        "s3": "length",
+        "s4": "batch2",
+        "s5": "extent5",
+        "s2": "batch_unit",
+    }
+
+
+def test_an_input_of_a_multiple_of_a_symbol(tmp_path: Path) -> None:
+    sizes: list[Any] = [expression(f"Mul(Integer(2), {S})"), {"as_int": 3}]
+    x = {**meta("float32", [4, 3]), "sizes": sizes}
+    y = {**meta("float32", [2, 6]), "sizes": [expression(S), {"as_int": 6}]}
+    shape = {"as_ints": [-1, 6]}
+    nodes = [call("aten.view.default", "y", self=ref("x"), size=shape)]
+    path = saved(tmp_path, program({"x": x}, {}, nodes, {"y": y}, ["y"]), {})
+    assert "float32[2 * batch_unit, 3]" in import_model(path, Options()).text
+    model: Any = load(path)
+    for rows in (2, 6):
+        array = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+        found = model(burn.tensor(array)).numpy()
+        np.testing.assert_array_equal(found, array.reshape(-1, 6))

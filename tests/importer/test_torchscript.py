@@ -1,0 +1,84 @@
+"""Programs of TorchScript: followed without PyTorch, refused by place and name."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from burn_import.options import Options
+from burn_import.pipeline import import_model
+from burn_import.torchscript import read
+from burn_ir import UnsupportedModel
+from tests.importer.pytorch_files import tensor
+from tests.importer.script_files import example, mlp, net
+from tests.modules import Array
+
+
+def drawn(*shape: int) -> Array:
+    """Return random inputs."""
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def test_a_traced_program_computes_what_it_says(tmp_path: Path) -> None:
+    script, weights = mlp()
+    model: Any = load(script.saved(tmp_path))
+    found = {key: value.shape for key, value in model.state_dict().items()}
+    assert found == {key: array.shape for key, array in weights.items()}
+    for batch in (2, 6):
+        x = drawn(batch, 5)
+        hidden = x @ weights["layers.0.weight"].T + weights["layers.0.bias"]
+        scores = np.maximum(hidden, 0) @ weights["layers.2.weight"].T
+        scores = np.exp(scores + weights["layers.2.bias"])
+        expected = scores / scores.sum(-1, keepdims=True)
+        found = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_classes_are_those_of_the_author(tmp_path: Path) -> None:
+    path = mlp()[0].saved(tmp_path)
+    text = import_model(path, Options(class_name="Net")).text
+    assert "self.layers = nn.Sequential(" in text
+    assert "nn.Linear(5, 7)" in text
+
+
+def test_constants_and_numbers(tmp_path: Path) -> None:
+    forward = """
+_0 = ops.prim.NumToTensor(torch.size(x, 1))
+_1 = torch.add(torch.mul(x, CONSTANTS.c0), int(_0))
+_2 = torch.reshape(_1, [int(torch.mul(_0, CONSTANTS.c1)), -1])
+a, b, = torch.split(_2, 6)
+return torch.sub(a, b, alpha=0.5)
+"""
+    constants = (
+        tensor("0", np.array(2.5, np.float32)),
+        tensor("1", np.array(3)),
+    )
+    script = net(forward, example("Float", 3, 4), constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    x = drawn(3, 4)
+    y = (x * np.float32(2.5) + 4).reshape(12, -1)
+    np.testing.assert_allclose(
+        model(burn.tensor(x)).numpy(), y[:6] - 0.5 * y[6:], rtol=1e-6
+    )
+
+
+def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
+    forward = "_0 = torch.frobnicate(x)\nreturn torch.knurl(torch.relu(x), _0)"
+    path = net(forward, example("Float", 2, 3)).saved(tmp_path)
+    with pytest.raises(UnsupportedModel) as caught:
+        read(path)
+    assert str(caught.value).splitlines() == [
+        "net.pt: code/__torch__.py, line 7: torch.frobnicate is not supported"
+    ]
+
+
+def test_a_shape_that_is_missing_is_asked_for(tmp_path: Path) -> None:
+    path = net("return torch.relu(x)").saved(tmp_path)
+    with pytest.raises(UnsupportedModel, match="give it, such as --shape x=batch,3"):
+        load(path)
+    model: Any = load(path, Options(shapes={"x": ("batch", 3)}))
+    x = drawn(4, 3)
+    np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), np.maximum(x, 0))

@@ -1,0 +1,82 @@
+"""Changes in place: everybody who shares the memory sees them, or nobody may look."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from burn_import.torchscript import read
+from burn_ir import UnsupportedModel
+from tests.importer.script_files import example, net
+
+#: Views in the code, and the same in NumPy.
+VIEWS: dict[str, Any] = {
+    "torch.select(y, 1, 2)": lambda y: y[:, 2],
+    "torch.select(y, 0, -1)": lambda y: y[-1],
+    "torch.slice(y, 1, 1, 3)": lambda y: y[:, 1:3],
+    "torch.slice(y, 2, 0, 9223372036854775807, 2)": lambda y: y[:, :, ::2],
+    "torch.narrow(y, 1, 1, 2)": lambda y: y[:, 1:3],
+    "torch.transpose(y, 0, 2)": lambda y: y.transpose(2, 1, 0),
+    "torch.permute(y, [2, 0, 1])": lambda y: y.transpose(2, 0, 1),
+    "torch.view(y, [3, -1])": lambda y: y.reshape(3, -1),
+    "torch.flatten(y, 1)": lambda y: y.reshape(3, -1),
+    "torch.unsqueeze(y, -1)": lambda y: y[..., None],
+    "torch.select(torch.select(y, 0, 1), 0, 2)": lambda y: y[1, 2],
+    "torch.t(torch.select(y, 1, 0))": lambda y: y[:, 0].T,
+    "torch.slice(torch.transpose(y, 1, 2), 2, 1)": lambda y: y.transpose(0, 2, 1)[
+        :, :, 1:
+    ],
+    "torch.detach(y)": lambda y: y,
+}
+CHANGES: dict[str, Any] = {
+    "torch.mul_(v, 3)": lambda v: np.multiply(v, 3, out=v),
+    "torch.copy_(v, torch.ones([1]))": lambda v: np.copyto(v, 1),
+    "torch.zero_(v)": lambda v: np.copyto(v, 0),
+    "torch.relu_(v)": lambda v: np.maximum(v, 0, out=v),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_changed_view_changes_the_whole(
+    view: str, change: str, tmp_path: Path
+) -> None:
+    forward = f"y = torch.clone(x)\nv = {view}\n_0 = {change}\nreturn torch.add(y, x)"
+    path = net(forward, example("Float", 3, 4, 5)).saved(tmp_path)
+    model: Any = load(path)
+    x = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+    y = x.copy()
+    CHANGES[change](VIEWS[view](y))
+    np.testing.assert_allclose(model(burn.tensor(x)).numpy(), y + x, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "torch.clone(y)",
+        "torch.contiguous(torch.transpose(y, 0, 1))",
+        "torch.mul(y, 1)",
+        "torch.to(y, 7)",
+    ],
+)
+def test_a_changed_copy_changes_nothing_else(copy: str, tmp_path: Path) -> None:
+    forward = f"y = torch.exp(x)\nv = {copy}\n_0 = torch.mul_(v, 3)\nreturn y"
+    path = net(forward, example("Float", 3, 4)).saved(tmp_path)
+    model: Any = load(path)
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    np.testing.assert_allclose(model(burn.tensor(x)).numpy(), np.exp(x), rtol=1e-6)
+
+
+def test_what_is_not_known_to_share_memory_is_refused(tmp_path: Path) -> None:
+    forward = """
+y = torch.exp(x)
+v = torch.reshape(torch.transpose(y, 0, 1), [-1])
+_0 = torch.mul_(v, 3)
+return torch.relu(y)
+"""
+    path = net(forward, example("Float", 3, 4)).saved(tmp_path)
+    with pytest.raises(UnsupportedModel, match="line 10: a tensor is read after torch"):
+        read(path)

@@ -1,0 +1,83 @@
+"""Calls of every operator that has a rule, as the code of an archive has them.
+
+What they compute is checked with the rules. Here it is that a call without the name of
+its overload, and with arguments by position, finds its rule, and what its results are.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burn_import.torchscript import read
+from burn_import.torchscript.dtypes import scalar_number
+from burn_import.torchscript.signatures import parameter_names
+from burn_ir import build
+from tests.importer.aten import families
+from tests.importer.aten.case import SIZES, Case, Extent, Given
+from tests.importer.pytorch_files import KINDS
+from tests.importer.script_files import example, net
+
+#: What is never written in the code, and why.
+UNWRITTEN = {
+    "aten.float_power.Scalar": "the code has torch.pow of a float64 tensor",
+    "aten.vander.default": "NumPy gives float64 for float32, PyTorch float32",
+}
+
+
+def text(value: Any, name: str, first: str) -> str:
+    """Return an argument as the code has it."""
+    if isinstance(value, Given):
+        return f"in_{name}"
+    if isinstance(value, Extent):
+        return f"torch.size(in_{first}, {value.axis})"
+    if isinstance(value, list | tuple):
+        items = (text(x, f"{name}_{n}", first) for n, x in enumerate(value))
+        return f"[{', '.join(items)}]"
+    if isinstance(value, np.dtype):
+        return str(scalar_number(value))
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def call(case: Case) -> str:
+    """Return the call: arguments by position as far as they follow the schema."""
+    family, name, _ = case.target.split(".")
+    first = next(iter(case.given), "")
+    left = dict(case.args)
+    found = []
+    for key in parameter_names(case.target.removeprefix(f"{family}.")):
+        if key not in left or key == "dtype":
+            break
+        found.append(text(left.pop(key), key, first))
+    found += [f"{key}={text(value, key, first)}" for key, value in left.items()]
+    return f"torch.{name}({', '.join(found)})"
+
+
+def examples(given: Mapping[str, Given]) -> list[Any]:
+    """Return the examples of a trace for what goes in."""
+    size = SIZES[-1]
+    return [
+        example(KINDS[x.dtype], *(size if isinstance(d, str) else d for d in x.dims))
+        for x in given.values()
+    ]
+
+
+CASES = [
+    case
+    for case in families.CASES
+    if case.target.startswith("aten.") and case.target not in UNWRITTEN
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
+    parameters = ",\n    ".join(f"in_{name}: Tensor" for name in case.given)
+    script = net(f"return {call(case)}", *examples(case.given), parameters=parameters)
+    graph = build(read(script.saved(tmp_path)))
+    expected = case.results(case.arrays(SIZES[-1]))
+    found = [graph.type(name) for name in graph.outputs]
+    assert [x and (x.dtype, len(x.dims)) for x in found] == [
+        (x.dtype, x.ndim) for x in expected
+    ]

@@ -1,0 +1,79 @@
+"""Examples of the operators of programs that ONNX has not."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.strategies.elementwise import broadcastable, nonzero
+from tests.strategies.ordering import distinct
+from tests.strategies.registry import Draw, Example, case, extents, floats
+
+
+@case("Trunc", domain="burn")
+def without_fraction(draw: Draw, version: int) -> Example:
+    return Example({}, [floats(draw, extents(draw)) * 3], smooth=False)
+
+
+@case("FloorDiv", domain="burn")
+def quotient(draw: Draw, version: int) -> Example:
+    shape = extents(draw)
+    dtype = draw(st.sampled_from([np.float32, np.int64, np.int32]))
+    x = nonzero(draw, shape, dtype) * 3
+    y = nonzero(draw, broadcastable(draw, shape), dtype)
+    return Example({}, [x.astype(dtype), y], smooth=False)
+
+
+@case("AdaptiveAvgPool", domain="burn")
+def windows(draw: Draw, version: int) -> Example:
+    rank = draw(st.integers(1, 3))
+    sizes = tuple(draw(st.integers(1, 4)) for _ in range(rank))
+    shape = (2, 3, *extents(draw, rank, rank, least=2, most=6))
+    return Example({"output_size": sizes}, [floats(draw, shape)])
+
+
+@case("Var", domain="burn")
+def spread(draw: Draw, version: int) -> Example:
+    attrs = {**reduced(draw), "correction": draw(st.sampled_from([1, 0, 0.5]))}
+    return Example(attrs, [floats(draw, extents(draw, 3, 3, least=2))])
+
+
+@case("Any", "All", domain="burn")
+def truth(draw: Draw, version: int) -> Example:
+    x = floats(draw, extents(draw, 3, 3)) > 0
+    return Example(reduced(draw), [x])
+
+
+def reduced(draw: Draw) -> dict[str, object]:
+    """Axes of three, and whether they are kept."""
+    axes = draw(st.sampled_from([None, (1,), (0, -1), (-2,)]))
+    found = {"keepdims": draw(st.booleans()), "axes": axes}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@case("Sort", domain="burn")
+def ordered(draw: Draw, version: int) -> Example:
+    shape = extents(draw, least=1)
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    attrs = {"axis": axis, "descending": draw(st.booleans())}
+    return Example(attrs, [distinct(draw, shape)])
+
+
+@case("Flip", domain="burn")
+def mirrored(draw: Draw, version: int) -> Example:
+    shape = extents(draw, 2, 4)
+    axes = draw(st.sampled_from([(0,), (-1,), (0, 1), (-2, 0)]))
+    return Example(
+        {"axes": axes if len(shape) > 2 else axes[:1]}, [floats(draw, shape)]
+    )
+
+
+@case("Im2Col", domain="burn")
+def columns(draw: Draw, version: int) -> Example:
+    kernel = tuple(draw(st.integers(1, 3)) for _ in range(2))
+    attrs = {
+        "kernel_shape": kernel,
+        "pads": tuple(draw(st.integers(0, 2)) for _ in range(4)),
+        "strides": tuple(draw(st.integers(1, 2)) for _ in range(2)),
+        "dilations": tuple(draw(st.integers(1, 2)) for _ in range(2)),
+    }
+    shape = (2, 3, *extents(draw, 2, 2, least=5, most=7))
+    return Example(attrs, [floats(draw, shape)])
