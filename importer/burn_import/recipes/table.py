@@ -17,13 +17,15 @@ Build = Callable[[Writer, Config], RawModel]
 class Recipe:
     """One architecture: how its keys look below a common prefix, and its graph.
 
-    ``keys`` are keys that have to be there; ``kinds`` are names in ``model_type``, and
-    ``class_name`` is the class below whose attribute all keys may be.
+    ``keys`` are keys that have to be there, ``without`` those that must not; ``kinds``
+    are names in ``model_type``, and ``class_name`` is the class below whose attribute
+    all keys may be.
     """
 
     name: str
     class_name: str
     keys: tuple[str, ...]
+    without: tuple[str, ...]
     kinds: tuple[str, ...]
     build: Build
 
@@ -32,12 +34,17 @@ RECIPES: list[Recipe] = []
 
 
 def recipe(
-    name: str, class_name: str, *keys: str, kinds: Iterable[str] = ()
+    name: str,
+    class_name: str,
+    *keys: str,
+    kinds: Iterable[str] = (),
+    without: Iterable[str] = (),
 ) -> Callable[[Build], Build]:
     """Register the function that writes the graph of an architecture."""
 
     def register(build: Build) -> Build:
-        RECIPES.append(Recipe(name, class_name, keys, tuple(kinds) or (name,), build))
+        known = tuple(kinds) or (name,)
+        RECIPES.append(Recipe(name, class_name, keys, tuple(without), known, build))
         return build
 
     return register
@@ -64,6 +71,8 @@ def _prefix(candidate: Recipe, keys: set[str]) -> str | None:
     first = re.compile(rf"((?:\w+\.)*){re.escape(candidate.keys[0])}")
     for key in keys:
         match = first.fullmatch(key)
-        if match and all(match[1] + other in keys for other in candidate.keys):
+        if match is None or any(match[1] + no in keys for no in candidate.without):
+            continue
+        if all(match[1] + other in keys for other in candidate.keys):
             return match[1]
     return None

@@ -15,6 +15,12 @@ from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
 
 OPSETS = {"": 23, "burn": 1}
+#: Operators of our own.
+OWN = frozenset({"AdaptiveAveragePool", "Linear"})
+#: Names of weights are keys as PyTorch has them.
+PRODUCER = "pytorch"
+#: What the scores of classes are called.
+LOGITS = "logits"
 #: Extents of inputs.
 BATCH, LENGTH = symbol("batch"), symbol("length")
 
@@ -30,6 +36,11 @@ class Writer:
     path: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, *sentences: str) -> None:
+        """Say in the module what the weights do not tell and was taken as usual."""
+        self.notes += sentences
 
     def input(self, name: str, dtype: str, *dims: Dim) -> str:
         """An input of the model."""
@@ -128,15 +139,16 @@ class Writer:
         graph = RawGraph(
             "main", self.inputs, outputs, tuple(self.nodes), self.constants
         )
-        return RawModel(graph, OPSETS)
+        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 
     # Layers
 
-    def linear(self, name: str, x: str) -> str:
+    def linear(self, name: str, x: str, output: str = "") -> str:
         """``nn.Linear`` called ``name``, with a bias if there is one."""
         with self.module(name, "Linear"):
             bias = self.weight("bias") if self.has("bias") else None
-            return self.op("Linear", x, self.weight("weight"), bias, name=_leaf(name))
+            operands = (x, self.weight("weight"), bias)
+            return self.op("Linear", *operands, name=output or _leaf(name))
 
     def embedding(self, name: str, indices: str) -> str:
         """``nn.Embedding`` called ``name``."""
@@ -271,7 +283,7 @@ def _activation(w: Writer, name: str, x: str) -> str:
 
 
 def _domain(op_type: str) -> str:
-    return "burn" if op_type == "Linear" else ""
+    return "burn" if op_type in OWN else ""
 
 
 def _leaf(name: str) -> str:
