@@ -16,6 +16,9 @@ Extents = tuple[int | str, ...]
 ALL = "all"
 #: What can stand between the layers of an ``nn.Sequential``.
 ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "sigmoid", "none")
+#: What its convolutions can do at borders, and what can stand behind them.
+PADDINGS = ("same", "valid")
+POOLS = ("max", "average", "none")
 #: What a module can be asked to compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -28,12 +31,16 @@ class Hints:
 
     ``config`` is the path of its ``config.json``; None is the one beside the file, if
     any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
-    ``activation`` is what stands between the layers of an ``nn.Sequential``.
+    ``activation`` is what stands between the layers of an ``nn.Sequential`` (of
+    ``ACTIVATIONS``), ``padding`` (of ``PADDINGS``) is that of its convolutions, and
+    ``pool`` (of ``POOLS``) stands behind them.
     """
 
     config: str | None = None
     top_level_key: str | None = None
     activation: str | None = None
+    padding: str | None = None
+    pool: str | None = None
 
 
 @dataclass(frozen=True)

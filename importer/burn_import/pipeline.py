@@ -61,8 +61,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         if isinstance(raw, RawModel):
             load_operators_for(raw)
             opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
-            graph, notes = prepared(raw, options), raw.notes
-            module = compile_graph(graph, options, options.weights, notes)
+            told = (raw.notes, raw.inside)
+            graph = prepared(raw, options)
+            module = compile_graph(graph, options, options.weights, *told)
         else:
             from burn_import.skeleton import skeleton_of
 

@@ -6,9 +6,12 @@ They are not in the repository: ``--zoo`` and ``--burn-fixtures`` say where they
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import burn
 from burn.record import RecordError
 from burn_import import load
 from burn_import.emit.gate import check_body
@@ -108,3 +111,17 @@ def test_all_of_a_checkpoint_can_be_asked_for(request: pytest.FixtureRequest) ->
         for key in read(found[0])
         if key.startswith("model_state_dict.") and COUNTER not in key
     ]
+
+
+def test_a_trained_network_of_numbered_layers(request: pytest.FixtureRequest) -> None:
+    folder: Path = request.config.getoption("--zoo") / "pytorch/digits_mlp"
+    if not folder.is_dir():
+        pytest.skip("no weights of digits_mlp: 2 outputs not checked")
+    hints = Hints(activation="relu")
+    options = Options(stem="net", hints=hints)
+    model: Any = load(folder / "digits_mlp.state_dict.pt", options)
+    for number in ("", "2"):
+        golden = np.load(folder / f"digits_mlp.pt2.golden{number}.npz")
+        image, expected = golden["in:image"], golden["out:#0"]
+        found = model(burn.tensor(image.reshape(len(image), -1))).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +11,8 @@ import click
 from burn_import.options import (
     ACTIVATIONS,
     DTYPES,
+    PADDINGS,
+    POOLS,
     Extents,
     Hints,
     Options,
@@ -92,6 +95,17 @@ _CHOICES = (
         help="For weights of an nn.Sequential: what stands between its layers.",
     ),
     click.option(
+        "--padding",
+        type=click.Choice(PADDINGS),
+        help="For weights of an nn.Sequential: whether convolutions keep extents.",
+    ),
+    click.option(
+        "--pool",
+        type=click.Choice(POOLS),
+        help="For weights of an nn.Sequential: what stands where a second number is"
+        " left out between convolutions.",
+    ),
+    click.option(
         "--top-level-key",
         metavar="KEY",
         help="For weights: the dict in a checkpoint that holds them. [default:"
@@ -129,7 +143,7 @@ def options_of(given: dict[str, Any]) -> Options:
 
 
 def _options(given: dict[str, Any], passes: tuple[str, ...] | None) -> Options:
-    hints = {key: given.pop(key) for key in ("config", "top_level_key", "activation")}
+    hints = {field.name: given.pop(field.name) for field in fields(Hints)}
     ends = {key: split_names(given.pop(key)) for key in ("inputs", "outputs")}
     wanted: dict[str, Any] = {**given, **ends}
     return Options(passes=passes, hints=Hints(**hints), **wanted)

@@ -16,6 +16,7 @@ from burn_import.emit.classes import (
 from burn_import.emit.containers import Holders
 from burn_import.emit.families import Families, families
 from burn_import.emit.naming import Nouns, parameter_names
+from burn_import.emit.opened import opened
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties
@@ -47,10 +48,17 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def emit(tree: Tree, graph: Graph, record: str, notes: Sequence[str] = ()) -> Source:
+def emit(
+    tree: Tree,
+    graph: Graph,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
+) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights.
 
-    ``notes`` are sentences that stand in the docstring of the module.
+    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
+    attribute of a list that becomes the model itself, so that keys begin with numbers.
     """
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
@@ -65,6 +73,8 @@ def emit(tree: Tree, graph: Graph, record: str, notes: Sequence[str] = ()) -> So
         (".".join(entry.key), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
+    if inside:
+        texts, weights = opened(texts, weights, inside)
     text = _module(tree, nouns, texts, weights, record, notes)
     return Source(formatted(text), weights, tree.root.class_name, tuple(notes))
 

@@ -18,6 +18,7 @@ from burn_import.foreign import REMEDY
 from burn_import.options import Hints
 from burn_import.pytorch import Checkpoint, read as read_weights
 from burn_import.recipes.config import Config, read_config
+from burn_import.recipes.sequential import sequential
 from burn_import.recipes.table import RECIPES, find
 from burn_import.recipes.weights import Weights
 from burn_import.recipes.writer import Writer
@@ -77,6 +78,8 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     config = Path(hints.config) if hints.config else path.with_name("config.json")
     known = read_config(config) if hints.config or config.is_file() else Config()
     checkpoint = weights_in(path, hints.top_level_key)
+    if hints.activation is not None:
+        return sequential(checkpoint, hints)
     found = find(checkpoint, known)
     if found is None:
         return checkpoint

@@ -129,8 +129,8 @@ class Writer:
         """How many modules the list ``name`` of this module has."""
         return self.weights.count(self.key(name))
 
-    def model(self, *outputs: str) -> RawModel:
-        """The model that was written.
+    def model(self, *outputs: str, inside: str = "") -> RawModel:
+        """The model that was written, in a module that is all of it if ``inside``.
 
         Raises:
             InvalidModel: weights are left over.
@@ -139,7 +139,7 @@ class Writer:
         graph = RawGraph(
             "main", self.inputs, outputs, tuple(self.nodes), self.constants
         )
-        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
+        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes), inside)
 
     # Layers
 

@@ -46,7 +46,15 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
         for name, array in arrays_of(checkpoint)
     ]
     name = camel(options.class_name or "Model")
-    return skeleton(arrays, name, options.weights)
+    return skeleton(arrays, name, options.weights, _notes(checkpoint))
+
+
+def _notes(checkpoint: Checkpoint) -> list[str]:
+    from burn_import.recipes.steps import steps_of
+
+    if not steps_of(checkpoint):
+        return []
+    return ["--activation NAME makes an nn.Sequential of it that can be called."]
 
 
 def _check(options: Options) -> None:

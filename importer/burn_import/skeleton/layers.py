@@ -25,12 +25,13 @@ _GROUPS = (32, 16, 8, 4, 2, 1)
 class Flow:
     """What was met before: how many channels, and along how many spatial axes.
 
-    ``turned`` has the names of layers whose matrix is that of GPT-2's ``Conv1D``;
-    ``guesses`` is what shapes left open.
+    ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
+    whose matrix is that of GPT-2's ``Conv1D``, ``guesses`` is what shapes left open.
     """
 
     channels: int = 0
     rank: int = 0
+    numbered: bool = False
     turned: set[str] = field(default_factory=set)
     guesses: dict[str, None] = field(default_factory=dict)
 
@@ -55,6 +56,7 @@ def find_layer(node: Node, flow: Flow) -> Layer | None:
             return None
         shapes[name] = stored.shape
     words = [segment.lower() for segment in node.path if not segment.isdigit()]
+    flow.numbered = bool(node.path) and node.path[-1].isdigit()
     if any(0 in shape for shape in shapes.values()):
         return None
     for layer in _candidates(shapes, words[-1] if words else "", flow):
@@ -130,7 +132,7 @@ def _vectors(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
     elif any(word in name for word in _NORMS):
         flow.guess("epsilons")
         yield _layer("RMSNorm", (size,))
-    elif "relu" in name or "act" in name:
+    elif "relu" in name or "act" in name or flow.numbered:
         yield _layer("PReLU", (size,))
 
 
