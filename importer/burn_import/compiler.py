@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from burn_import.emit.module import Source, emit
@@ -15,10 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["Source", "compile_graph"]
 
 
-def compile_graph(graph: Graph, options: Options, record: str) -> Source:
+def compile_graph(
+    graph: Graph, options: Options, record: str, notes: Sequence[str] = ()
+) -> Source:
     """The source of ``graph`` and its weights.
 
-    ``record`` is the file name of the weights beside the module.
+    ``record`` is the file name of the weights beside the module; ``notes`` are
+    sentences for its docstring.
 
     Raises:
         ValueError: the options name a pass that there is not.
@@ -27,4 +31,4 @@ def compile_graph(graph: Graph, options: Options, record: str) -> Source:
     graph = simplify(graph, options.passes)
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record)
+    return emit(tree, graph, record, notes)

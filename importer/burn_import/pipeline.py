@@ -54,7 +54,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     options = replace(options, class_name=options.class_name or options.stem)
     with uncollected():
         raw = read(path)
-        module = compile_graph(prepared(raw, options), options, options.weights)
+        module = compile_graph(
+            prepared(raw, options), options, options.weights, raw.notes
+        )
     opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
     mark = f"options {options.mark}" if options.mark else ""
     versions = [opset, mark, raw.producer]

@@ -47,8 +47,13 @@ class RawGraph:
 
 @dataclass(frozen=True)
 class RawModel:
-    """A main graph with what its file says of versions and origin."""
+    """A main graph with what its file says of versions and origin.
+
+    ``notes`` are sentences for whoever reads the module: what its file does not say and
+    was taken as usual.
+    """
 
     graph: RawGraph
     opsets: Mapping[str, int]
     producer: str = ""
+    notes: tuple[str, ...] = ()

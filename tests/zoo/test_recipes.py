@@ -21,6 +21,12 @@ from tests.zoo.recorded import Golden, zoo_cases
 #: The configuration of each model, where its weights do not say everything.
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "arch/bert.dynamo-op20": {"model_type": "bert", "num_attention_heads": 4},
+    "arch/bert_seqcls.dynamo-op20": {"num_attention_heads": 4},
+    "arch/roberta_tokcls.dynamo-op20": {
+        "num_attention_heads": 4,
+        "layer_norm_eps": 1e-12,
+    },
+    "arch/distilbert_qa.dynamo-op20": {"model_type": "distilbert", "n_heads": 4},
     "arch/llama.dynamo-op20": {
         "model_type": "llama",
         "num_attention_heads": 4,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
@@ -28,6 +30,8 @@ from burn_templates import render
 
 #: A constant that repeats one element may be this large once it is written out.
 REPEATED_BYTES = 2**32
+#: A note may be this long.
+_NOTE = 400
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,11 @@ class Source:
     class_name: str
 
 
-def emit(tree: Tree, graph: Graph, record: str) -> Source:
-    """The source of ``tree``; ``record`` is the file name of the weights."""
+def emit(tree: Tree, graph: Graph, record: str, notes: Sequence[str] = ()) -> Source:
+    """The source of ``tree``; ``record`` is the file name of the weights.
+
+    ``notes`` are sentences that stand in the docstring of the module.
+    """
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     known = families(_texts(tree, Families(), nouns))
@@ -54,7 +61,7 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
         (".".join(entry.key), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
-    text = _module(tree, nouns, texts, weights, record)
+    text = _module(tree, nouns, texts, weights, record, notes)
     return Source(_formatted(text), weights, tree.root.class_name)
 
 
@@ -99,6 +106,7 @@ def _module(
     texts: list[ClassText],
     weights: list[tuple[str, Array]],
     record: str,
+    notes: Sequence[str],
 ) -> str:
     graph = tree.root.graph
     several = len(graph.outputs) > 1
@@ -110,6 +118,7 @@ def _module(
         title=_title(tree.root.class_name, inputs, outputs),
         inputs=describe(graph, inputs, graph.inputs),
         outputs=describe(graph, outputs, graph.outputs),
+        notes=wrapped(notes),
         weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
         record=comment(record),
         record_literal=literal(record),
@@ -121,6 +130,11 @@ def _module(
         ],
         classes=texts,
     )
+
+
+def wrapped(notes: Sequence[str]) -> list[str]:
+    """Sentences as the lines of a paragraph."""
+    return wrap(" ".join(comment(note, _NOTE) for note in notes), 84)
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:

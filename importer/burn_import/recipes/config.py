@@ -17,9 +17,13 @@ _LARGEST = 2**20
 
 @dataclass(frozen=True)
 class Config:
-    """Numbers and names by key, as Hugging Face writes them."""
+    """Numbers and names by key, as Hugging Face writes them.
+
+    ``assumed`` has what was taken as usual, because there is nothing at its key.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
+    assumed: dict[str, object] = field(default_factory=dict)
 
     def get(self, key: str, default: T) -> T:
         """The value at ``key``, of the type of ``default``.
@@ -29,6 +33,7 @@ class Config:
         """
         value = self.values.get(key)
         if value is None:
+            self.assumed[key] = default
             return default
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
@@ -41,7 +46,13 @@ class Config:
     @property
     def kind(self) -> str:
         """The name of the architecture, ``bert``, else ""."""
-        return self.get("model_type", "")
+        return self.get("model_type", "") if "model_type" in self.values else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence that says what was assumed, if anything was."""
+        shown = ", ".join(f"{key} {value}" for key, value in self.assumed.items())
+        return (f"Taken as usual, as nothing says otherwise: {shown}.",)[: len(shown)]
 
 
 def read_config(path: Path) -> Config:

@@ -34,13 +34,14 @@ def llama(w: Writer, config: Config) -> RawModel:
         size = head_size(w, config)
         x = w.embedding("embed_tokens", input_ids)
         mask = visible(w, attention_mask, config)
+        places = w.positions(input_ids)
         with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-            turn = angles(w, w.positions(input_ids), frequencies(config, size))
+            turn = angles(w, places, frequencies(config, size))
         for number in range(w.count("layers")):
             with w.module(f"layers.{number}", f"{family}DecoderLayer"):
                 x = layer(w, x, mask, turn, size, family, config)
         x = w.rms_norm("norm", x, eps)
-    return w.model(head(w, x))
+    return w.model(logits=head(w, x))
 
 
 def head(w: Writer, x: str) -> str:
@@ -85,12 +86,13 @@ def layer(
     eps = config.get("rms_norm_eps", EPS)
     y = w.rms_norm("input_layernorm", x, eps)
     with w.module("self_attn", f"{family}Attention"):
-        x = w.add(x, self_attention(w, y, mask, turn, size, eps))
+        y = self_attention(w, y, mask, turn, size, eps)
+    x = w.add(x, y)
     y = w.rms_norm("post_attention_layernorm", x, eps)
     with w.module("mlp", f"{family}MLP"):
         gate = w.activation(config.get("hidden_act", "silu"), w.linear("gate_proj", y))
-        inner = w.op("Mul", gate, w.linear("up_proj", y))
-        return w.add(x, w.linear("down_proj", inner))
+        y = w.linear("down_proj", w.op("Mul", gate, w.linear("up_proj", y)))
+    return w.add(x, y)
 
 
 def self_attention(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import burn_import.recipes.bert
+import burn_import.recipes.distilbert
 import burn_import.recipes.llama
+import burn_import.recipes.roberta
 import burn_import.recipes.vit  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.pytorch import read as read_weights
@@ -41,7 +44,7 @@ def read(
     tensors = read_weights(path, top_level_key)
     found = find(tensors, known)
     if found is None:
-        names = ", ".join(sorted(recipe.name for recipe in RECIPES))
+        names = ", ".join(sorted({recipe.name for recipe in RECIPES}))
         raise UnsupportedModel(
             f"{path.name}: this is a {what}. No module can be made of weights without "
             f"the program that uses them. Known architectures: {names}. {REMEDY}"
@@ -49,4 +52,5 @@ def read(
     recipe, prefix = found
     writer = Writer(Weights(tensors))
     with writer.module(prefix.removesuffix("."), recipe.class_name):
-        return recipe.build(writer, known)
+        model = recipe.build(writer, known)
+    return replace(model, notes=(*model.notes, *known.notes))

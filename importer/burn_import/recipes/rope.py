@@ -65,9 +65,4 @@ def angles(w: Writer, positions: str, inverse: Array) -> tuple[str, str]:
 
 def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:
     """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
-    batch = w.extent(x, 0)
-    caches = []
-    for cache in turn:
-        ones = w.op("Concat", batch, [1, 1], axis=0)
-        caches.append(w.op("Expand", cache, ones))
-    return w.op("RotaryEmbedding", x, *caches, name=name)
+    return w.op("RotaryEmbedding", x, *turn, name=name)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,10 @@ from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
 
 OPSETS = {"": 23, "burn": 1}
+#: Operators of our own.
+OWN = frozenset({"Conv1D", "Linear"})
+#: Names of weights are keys as PyTorch has them.
+PRODUCER = "pytorch"
 #: Extents of inputs.
 BATCH, LENGTH = symbol("batch"), symbol("length")
 
@@ -30,6 +34,11 @@ class Writer:
     path: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, *sentences: str) -> None:
+        """Say in the module what the weights do not tell and was taken as usual."""
+        self.notes += sentences
 
     def input(self, name: str, dtype: str, *dims: Dim) -> str:
         """An input of the model."""
@@ -49,6 +58,26 @@ class Writer:
         self.classes += ("",) * (len(segments) - 1) + (class_name,) * bool(segments)
         yield
         self.path, self.classes = outer
+
+    def base(self, name: str, class_name: str) -> AbstractContextManager[None]:
+        """Within, nodes and keys belong to the module ``name`` if there is one."""
+        start = f"{self.key(name)}."
+        there = any(key.startswith(start) for key in self.weights.tensors)
+        return self.module(name if there else "", class_name)
+
+    def called(self, class_name: str) -> None:
+        """Give the class of this module another name."""
+        depth = len(self.path)
+        if depth:
+            self.classes = (*self.classes[:-1], class_name)
+            self.nodes = [
+                (
+                    replace(n, classes=(*self.classes, *n.classes[depth:]))
+                    if n.scope[:depth] == self.path
+                    else n
+                )
+                for n in self.nodes
+            ]
 
     def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
         """The result of an operator of ONNX, called ``name`` if it is free."""
@@ -96,7 +125,10 @@ class Writer:
 
     def weight(self, name: str) -> str:
         """A weight of this module, ``query.weight``."""
-        key = self.key(name)
+        return self.shared(self.key(name))
+
+    def shared(self, key: str) -> str:
+        """The weight at ``key``, whatever module has it."""
         if key not in self.constants:
             self.constants[key] = self.weights.array(key)
             self.taken[key] = 1
@@ -118,17 +150,19 @@ class Writer:
         """How many modules the list ``name`` of this module has."""
         return self.weights.count(self.key(name))
 
-    def model(self, *outputs: str) -> RawModel:
-        """The model that was written.
+    def model(self, *outputs: str, **named: str) -> RawModel:
+        """The model that was written; ``named`` are outputs with names of their own.
 
         Raises:
             InvalidModel: weights are left over.
         """
+        for name, value in named.items():
+            outputs = (*outputs, self.op("Identity", value, name=name))
         self.weights.check_used()
         graph = RawGraph(
             "main", self.inputs, outputs, tuple(self.nodes), self.constants
         )
-        return RawModel(graph, OPSETS)
+        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 
     # Layers
 
@@ -136,12 +170,12 @@ class Writer:
         """``nn.Linear`` called ``name``, with a bias if there is one."""
         with self.module(name, "Linear"):
             bias = self.weight("bias") if self.has("bias") else None
-            return self.op("Linear", x, self.weight("weight"), bias, name=_leaf(name))
+            return self.op("Linear", x, self.weight("weight"), bias)
 
     def embedding(self, name: str, indices: str) -> str:
         """``nn.Embedding`` called ``name``."""
         with self.module(name, "Embedding"):
-            return self.op("Gather", self.weight("weight"), indices, name=_leaf(name))
+            return self.op("Gather", self.weight("weight"), indices)
 
     def layer_norm(self, name: str, x: str, eps: float) -> str:
         """``nn.LayerNorm`` called ``name``, over the last axis."""
@@ -271,8 +305,4 @@ def _activation(w: Writer, name: str, x: str) -> str:
 
 
 def _domain(op_type: str) -> str:
-    return "burn" if op_type == "Linear" else ""
-
-
-def _leaf(name: str) -> str:
-    return name.rpartition(".")[2]
+    return "burn" if op_type in OWN else ""

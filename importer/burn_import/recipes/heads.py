@@ -1,0 +1,46 @@
+"""What stands behind encoders and decoders of text."""
+
+from __future__ import annotations
+
+from burn_import.recipes.writer import Writer
+from burn_ir.raw import RawModel
+
+
+def scores(w: Writer, family: str, x: str, pooled: str | None) -> RawModel | None:
+    """The model with a head that many families have: classes, or ends of an answer.
+
+    ``pooled`` is what is made of the first token, for a class of the whole text.
+    """
+    if w.has("qa_outputs.weight"):
+        w.called(f"{family}ForQuestionAnswering")
+        start, end = ends(w, w.linear("qa_outputs", x))
+        return w.model(start_logits=start, end_logits=end)
+    if w.has("classifier.weight"):
+        kind = "Token" if pooled is None else "Sequence"
+        w.called(f"{family}For{kind}Classification")
+        return w.model(logits=w.linear("classifier", pooled or x))
+    return None
+
+
+def ends(w: Writer, logits: str) -> list[str]:
+    """The scores of tokens as the start and as the end of an answer."""
+    parts = w.many("Split", 2, logits, axis=-1, num_outputs=2)
+    return [w.op("Squeeze", part, [-1]) for part in parts]
+
+
+def vocabulary(w: Writer, name: str, x: str, table: str, bias: str = "") -> str:
+    """The scores of all tokens by the layer ``name``.
+
+    The weight may be the one at the key ``table``, that of tokens. A ``bias`` beside
+    the layer is the layer's own once more, or stands for it.
+    """
+    with w.module(name, "Linear"):
+        own = w.weight("weight") if w.has("weight") else w.shared(table)
+        inner = w.weight("bias") if w.has("bias") else None
+        x = w.op("Linear", x, own, inner)
+    if not bias or not w.has(bias):
+        return x
+    if inner is None:
+        return w.add(x, w.weight(bias))
+    w.weights.ignore(w.key(bias))
+    return x
