@@ -6,10 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import burn_import.recipes.bert
+import burn_import.recipes.convnext
+import burn_import.recipes.densenet
 import burn_import.recipes.distilbert
+import burn_import.recipes.efficientnet
 import burn_import.recipes.llama
+import burn_import.recipes.mobilenet
+import burn_import.recipes.resnet
 import burn_import.recipes.roberta
-import burn_import.recipes.vit  # noqa: F401  each registers itself
+import burn_import.recipes.vgg
+import burn_import.recipes.vit
+import burn_import.recipes.vit_torchvision  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.pytorch import read as read_weights
 from burn_import.recipes.config import Config, read_config

@@ -19,14 +19,15 @@ class Recipe:
     """One architecture: how its keys look below a common prefix, and its graph.
 
     ``keys`` are keys that have to be there, all of them in the module ``base`` or none;
-    ``rows`` says how many rows a weight usually has, where keys fit other recipes, too;
-    ``kinds`` are names in ``model_type``, and ``class_name`` is the class below whose
-    attribute all keys may be.
+    ``without`` those that must not. ``rows`` says how many rows a weight usually has,
+    where keys fit other recipes, too. ``kinds`` are names in ``model_type``, and
+    ``class_name`` is the class below whose attribute all keys may be.
     """
 
     name: str
     class_name: str
     keys: tuple[str, ...]
+    without: tuple[str, ...]
     kinds: tuple[str, ...]
     build: Build
     base: str = ""
@@ -43,13 +44,14 @@ def recipe(
     kinds: Iterable[str] = (),
     base: str = "",
     rows: Mapping[str, int] | None = None,
+    without: Iterable[str] = (),
 ) -> Callable[[Build], Build]:
     """Register the function that writes the graph of an architecture."""
 
     def register(build: Build) -> Build:
-        named = tuple(kinds) or (name,)
-        unusual = rows or {}
-        RECIPES.append(Recipe(name, class_name, keys, named, build, base, unusual))
+        names = tuple(without), tuple(kinds) or (name,)
+        made = Recipe(name, class_name, keys, *names, build, base, rows or {})
+        RECIPES.append(made)
         return build
 
     return register
@@ -89,6 +91,8 @@ def _prefix(candidate: Recipe, keys: Collection[str]) -> str | None:
     first = re.compile(rf"((?:\w+\.)*?)({base}|){re.escape(candidate.keys[0])}")
     for key in keys:
         match = first.fullmatch(key)
-        if match and all(match[1] + match[2] + k in keys for k in candidate.keys):
+        if match is None or any(match[1] + no in keys for no in candidate.without):
+            continue
+        if all(match[1] + match[2] + other in keys for other in candidate.keys):
             return match[1]
     return None

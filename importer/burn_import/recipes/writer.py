@@ -16,9 +16,11 @@ from burn_ir.types import Array, Type
 
 OPSETS = {"": 23, "burn": 1}
 #: Operators of our own.
-OWN = frozenset({"Conv1D", "Linear"})
+OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
 #: Names of weights are keys as PyTorch has them.
 PRODUCER = "pytorch"
+#: What the scores of classes are called.
+LOGITS = "logits"
 #: Extents of inputs.
 BATCH, LENGTH = symbol("batch"), symbol("length")
 
@@ -166,11 +168,12 @@ class Writer:
 
     # Layers
 
-    def linear(self, name: str, x: str) -> str:
+    def linear(self, name: str, x: str, output: str = "") -> str:
         """``nn.Linear`` called ``name``, with a bias if there is one."""
         with self.module(name, "Linear"):
             bias = self.weight("bias") if self.has("bias") else None
-            return self.op("Linear", x, self.weight("weight"), bias)
+            operands = (x, self.weight("weight"), bias)
+            return self.op("Linear", *operands, name=output)
 
     def embedding(self, name: str, indices: str) -> str:
         """``nn.Embedding`` called ``name``."""
