@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from math import erf
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import burn
+from burn_import import load
+from tests.importer.test_recipes import saved
 from tests.modules import Array
 
 Shapes = dict[str, tuple[int, ...]]
@@ -103,3 +108,36 @@ def norm(name: str, size: int, bias: bool = True) -> Shapes:
     """Return the shapes of a norm."""
     shapes: Shapes = {f"{name}.weight": (size,)}
     return shapes | {f"{name}.bias": (size,)} if bias else shapes
+
+
+def tokens(batch: int, length: int, padding: int) -> tuple[Array, Array]:
+    """Return tokens and their mask, with ``padding`` at the end of the last row.
+
+    There are 30 tokens, of which the first three are left to padding and the like.
+    """
+    rng = np.random.default_rng(length)
+    ids = rng.integers(3, 30, (batch, length))
+    mask = np.ones_like(ids)
+    ids[-1, -2:], mask[-1, -2:] = padding % 30, 0
+    return ids, mask
+
+
+def results(model: Any, *inputs: Array) -> list[Array]:
+    """Return what a model gives."""
+    found = model(*map(burn.tensor, inputs))
+    return [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
+
+
+def close(found: Array, expected: Array) -> None:
+    """Return if both are the same but for rounding."""
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
+
+
+def loaded(folder: Path, weights: dict[str, Array], **config: Any) -> Any:
+    """Return the model of weights, which has just them."""
+    model: Any = load(saved(folder, weights, **config))
+    found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    for key, array in weights.items():
+        np.testing.assert_array_equal(found[key], array, err_msg=key)
+    return model

@@ -1,13 +1,10 @@
 """BERT, RoBERTa and DistilBERT of random weights, beside the same in NumPy."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-import burn
-from burn_import import load
 from burn_import.pipeline import import_model
 from burn_import.recipes import read
 from burn_ir import InvalidModel
@@ -15,10 +12,14 @@ from tests.importer.recipe_twins import (
     Shapes,
     Twin,
     attend,
+    close,
     drawn,
     gelu,
     linear,
+    loaded,
     norm,
+    results,
+    tokens,
     visible,
 )
 from tests.importer.test_recipes import saved
@@ -62,36 +63,6 @@ def bert_twin(p: Twin, ids: Array, places: Array, mask: Array) -> Array:
         y = at.linear("output.dense", gelu(at.linear("intermediate.dense", x)))
         x = at.norm("output.LayerNorm", x + y, EPS)
     return x
-
-
-def tokens(batch: int, length: int, padding: int) -> tuple[Array, Array]:
-    """Return tokens and their mask, with ``padding`` at the end of the last row."""
-    rng = np.random.default_rng(length)
-    ids = rng.integers(3, WORDS, (batch, length))
-    mask = np.ones_like(ids)
-    ids[-1, -2:], mask[-1, -2:] = padding, 0
-    return ids, mask
-
-
-def results(model: Any, *inputs: Array) -> list[Array]:
-    """Return what a model gives."""
-    found = model(*map(burn.tensor, inputs))
-    return [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
-
-
-def close(found: Array, expected: Array) -> None:
-    """Return if both are the same but for rounding."""
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
-
-
-def loaded(folder: Path, weights: dict[str, Array], **config: Any) -> Any:
-    """Return the model of weights, which has just them."""
-    model: Any = load(saved(folder, weights, **config))
-    found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
-    for key, array in weights.items():
-        np.testing.assert_array_equal(found[key], array, err_msg=key)
-    return model
 
 
 def test_masked_language_model_of_bert(tmp_path: Path) -> None:

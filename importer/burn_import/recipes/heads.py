@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from burn.record.errors import shown
+from burn_import.recipes.config import Config
 from burn_import.recipes.writer import Writer
+from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
 
@@ -44,3 +47,30 @@ def vocabulary(w: Writer, name: str, x: str, table: str, bias: str = "") -> str:
         return w.add(x, w.weight(bias))
     w.weights.ignore(w.key(bias))
     return x
+
+
+def is_headed(w: Writer, config: Config, base: str) -> bool:
+    """Whether a decoder gives scores of the next token, and not hidden states alone.
+
+    It does if it has weights for them, if the module ``base`` stands around its own
+    weights, or if the configuration says so: weights that are tied are stored once.
+    """
+    if w.has("lm_head.weight") or w.inside(base):
+        return True
+    found = config.values.get("architectures")
+    names = found if isinstance(found, list) else []
+    return any(str(name).endswith(("LMHeadModel", "ForCausalLM")) for name in names)
+
+
+def next_token(w: Writer, config: Config, x: str, table: str) -> str:
+    """The scores of the next token by ``lm_head``, or by the weight at ``table``.
+
+    Raises:
+        InvalidModel: there is no weight, and the configuration allows no other.
+    """
+    if not w.has("lm_head.weight") and not config.get("tie_word_embeddings", True):
+        raise InvalidModel(
+            "config 'tie_word_embeddings': expected true, since there is no weight "
+            f"{shown(w.key('lm_head.weight'))}, got false"
+        )
+    return vocabulary(w, "lm_head", x, table)

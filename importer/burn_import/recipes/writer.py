@@ -63,9 +63,12 @@ class Writer:
 
     def base(self, name: str, class_name: str) -> AbstractContextManager[None]:
         """Within, nodes and keys belong to the module ``name`` if there is one."""
+        return self.module(name if self.inside(name) else "", class_name)
+
+    def inside(self, name: str) -> bool:
+        """Whether the module ``name`` of this one has weights."""
         start = f"{self.key(name)}."
-        there = any(key.startswith(start) for key in self.weights.tensors)
-        return self.module(name if there else "", class_name)
+        return any(key.startswith(start) for key in self.weights.tensors)
 
     def called(self, class_name: str) -> None:
         """Give the class of this module another name."""
