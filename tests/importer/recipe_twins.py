@@ -56,14 +56,17 @@ def attend(
     count: int,
     mask: Array | None = None,
     scale: float | None = None,
+    bound: float = 0.0,
 ) -> Array:
     """Return attention of a query, a key and a value in ``count`` heads.
 
-    ``mask`` is added to the scores, or bool.
+    ``mask`` is added to the scores, or bool; the scores come near to ``bound``.
     """
     q, k, v = (x.reshape(*x.shape[:2], count, -1).swapaxes(1, 2) for x in parts)
     size = q.shape[-1]
     found = q @ k.swapaxes(-1, -2) * (size**-0.5 if scale is None else scale)
+    if bound:
+        found = np.tanh(found / bound) * bound
     if mask is not None:
         found = np.where(mask, found, -1e30) if mask.dtype == bool else found + mask
     found = np.exp(found - found.max(-1, keepdims=True))

@@ -74,3 +74,10 @@ def next_token(w: Writer, config: Config, x: str, table: str) -> str:
             f"{shown(w.key('lm_head.weight'))}, got false"
         )
     return vocabulary(w, "lm_head", x, table)
+
+
+def capped(w: Writer, x: str, bound: float) -> str:
+    """Scores that come near to ``bound`` and do not reach it."""
+    if not bound:
+        return x
+    return w.op("Mul", w.op("Tanh", w.op("Div", x, bound)), bound)

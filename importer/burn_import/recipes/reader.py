@@ -10,6 +10,7 @@ import burn_import.recipes.convnext
 import burn_import.recipes.densenet
 import burn_import.recipes.distilbert
 import burn_import.recipes.efficientnet
+import burn_import.recipes.gemma
 import burn_import.recipes.gpt2
 import burn_import.recipes.llama
 import burn_import.recipes.mobilenet

@@ -80,7 +80,9 @@ def _rank(candidate: Recipe, prefix: str, tensors: Mapping[str, LazyTensor]) -> 
     """0 if the weights have the recipe's rows, 2 if others, 1 if it names none."""
     if not candidate.rows:
         return 1
-    found = ((tensors.get(prefix + key), n) for key, n in candidate.rows.items())
+    based = f"{prefix}{candidate.base}."
+    start = based if based + candidate.keys[0] in tensors else prefix
+    found = ((tensors.get(start + key), n) for key, n in candidate.rows.items())
     fits = all(t is not None and t.shape[:1] == (rows,) for t, rows in found)
     return 0 if fits else 2
 
@@ -91,8 +93,9 @@ def _prefix(candidate: Recipe, keys: Collection[str]) -> str | None:
     first = re.compile(rf"((?:\w+\.)*?)({base}|){re.escape(candidate.keys[0])}")
     for key in keys:
         match = first.fullmatch(key)
-        if match is None or any(match[1] + no in keys for no in candidate.without):
+        start = match[1] + match[2] if match else ""
+        if match is None or any(start + other in keys for other in candidate.without):
             continue
-        if all(match[1] + match[2] + other in keys for other in candidate.keys):
+        if all(start + other in keys for other in candidate.keys):
             return match[1]
     return None

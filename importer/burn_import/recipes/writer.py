@@ -251,10 +251,16 @@ class Writer:
         mask: str | None = None,
         scale: float | None = None,
         causal: bool = False,
+        softcap: float | None = None,
     ) -> str:
         """Attention of heads; ``mask`` is added, or bool."""
-        operands = (query, key, value, mask)
-        return self.op("Attention", *operands, is_causal=int(causal), scale=scale)
+        return self.op(
+            "Attention",
+            *(query, key, value, mask),
+            is_causal=int(causal),
+            scale=scale,
+            softcap=softcap or None,
+        )
 
     def activation(self, name: str, x: str) -> str:
         """The activation that Hugging Face and PyTorch call ``name``.
