@@ -43,6 +43,8 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "num_attention_heads": 4,
         "rope_scaling": {"rope_type": "linear", "factor": 2.0},
     },
+    "arch/t5_encoder.dynamo-op20": {},
+    "arch/t5_decoder.dynamo-op20": {"model_type": "t5"},
     "arch/vit.dynamo-op20": {"model_type": "vit", "num_attention_heads": 4},
     "arch/qwen3.dynamo-op20": {"model_type": "qwen3", "rope_theta": 10000.0},
 }

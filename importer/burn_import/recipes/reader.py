@@ -16,6 +16,7 @@ import burn_import.recipes.llama
 import burn_import.recipes.mobilenet
 import burn_import.recipes.resnet
 import burn_import.recipes.roberta
+import burn_import.recipes.t5
 import burn_import.recipes.vgg
 import burn_import.recipes.vit
 import burn_import.recipes.vit_torchvision  # noqa: F401  each registers itself

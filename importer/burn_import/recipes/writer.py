@@ -14,6 +14,8 @@ from burn_ir.dim import Dim, symbol
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
 
+#: The scope of what runs in no module but the model, as PyTorch calls that.
+ROOT = ("",)
 OPSETS = {"": 23, "burn": 1}
 #: Operators of our own.
 OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
@@ -22,7 +24,7 @@ PRODUCER = "pytorch"
 #: What the scores of classes are called.
 LOGITS = "logits"
 #: Extents of inputs.
-BATCH, LENGTH = symbol("batch"), symbol("length")
+BATCH, LENGTH, TARGET = symbol("batch"), symbol("length"), symbol("target_length")
 
 
 @dataclass
@@ -98,7 +100,7 @@ class Writer:
         self.nodes.append(
             RawNode(
                 *(op_type, _domain(op_type), kept, names, tuple(outputs), outputs[0]),
-                scope=self.path,
+                scope=self.path or ROOT,
                 classes=self.classes,
             )
         )
