@@ -8,6 +8,9 @@ from burn_import.recipes.writer import Writer
 from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
+#: How classes of Hugging Face end that give scores of the next token.
+HEADED = ("LMHeadModel", "ForCausalLM", "ForConditionalGeneration")
+
 
 def scores(w: Writer, family: str, x: str, pooled: str | None) -> RawModel | None:
     """The model with a head that many families have: classes, or ends of an answer.
@@ -49,31 +52,33 @@ def vocabulary(w: Writer, name: str, x: str, table: str, bias: str = "") -> str:
     return x
 
 
-def is_headed(w: Writer, config: Config, base: str) -> bool:
+def is_headed(w: Writer, config: Config, base: str, name: str = "lm_head") -> bool:
     """Whether a decoder gives scores of the next token, and not hidden states alone.
 
     It does if it has weights for them, if the module ``base`` stands around its own
     weights, or if the configuration says so: weights that are tied are stored once.
     """
-    if w.has("lm_head.weight") or w.inside(base):
+    if w.has(f"{name}.weight") or w.inside(base):
         return True
     found = config.values.get("architectures")
     names = found if isinstance(found, list) else []
-    return any(str(name).endswith(("LMHeadModel", "ForCausalLM")) for name in names)
+    return any(str(name).endswith(HEADED) for name in names)
 
 
-def next_token(w: Writer, config: Config, x: str, table: str) -> str:
-    """The scores of the next token by ``lm_head``, or by the weight at ``table``.
+def next_token(
+    w: Writer, config: Config, x: str, table: str, name: str = "lm_head"
+) -> str:
+    """The scores of the next token by the layer ``name``, with its weight or ``table``.
 
     Raises:
         InvalidModel: there is no weight, and the configuration allows no other.
     """
-    if not w.has("lm_head.weight") and not config.get("tie_word_embeddings", True):
+    if not w.has(f"{name}.weight") and not config.get("tie_word_embeddings", True):
         raise InvalidModel(
             "config 'tie_word_embeddings': expected true, since there is no weight "
-            f"{shown(w.key('lm_head.weight'))}, got false"
+            f"{shown(w.key(f'{name}.weight'))}, got false"
         )
-    return vocabulary(w, "lm_head", x, table)
+    return vocabulary(w, name, x, table)
 
 
 def capped(w: Writer, x: str, bound: float) -> str:

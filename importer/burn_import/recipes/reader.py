@@ -19,7 +19,8 @@ import burn_import.recipes.roberta
 import burn_import.recipes.t5
 import burn_import.recipes.vgg
 import burn_import.recipes.vit
-import burn_import.recipes.vit_torchvision  # noqa: F401  each registers itself
+import burn_import.recipes.vit_torchvision
+import burn_import.recipes.whisper  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.pytorch import read as read_weights
 from burn_import.recipes.config import Config, read_config
