@@ -96,7 +96,7 @@ def drawn(shapes: Shapes, seed: int = 7) -> dict[str, Array]:
     """Return random weights of these shapes, norms near what they are at first."""
     rng = np.random.default_rng(seed)
     return {
-        key: (rng.normal(size=shape) * 0.4).astype(np.float32)
+        key: np.asarray(rng.normal(size=shape) * 0.4, np.float32)
         for key, shape in shapes.items()
     }
 
@@ -137,10 +137,15 @@ def close(found: Array, expected: Array) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5, rtol=1e-5)
 
 
-def loaded(folder: Path, weights: dict[str, Array], **config: Any) -> Any:
-    """Return the model of weights, which has just them."""
+def loaded(
+    folder: Path,
+    weights: dict[str, Array],
+    stored: dict[str, Array] | None = None,
+    **config: Any,
+) -> Any:
+    """Return the model of weights, which has them, or those that are ``stored``."""
     model: Any = load(saved(folder, weights, **config))
     found = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
-    for key, array in weights.items():
+    for key, array in (weights if stored is None else stored).items():
         np.testing.assert_array_equal(found[key], array, err_msg=key)
     return model

@@ -1,6 +1,7 @@
 """Whisper of random weights, beside the same in NumPy."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,10 @@ from tests.modules import Array
 
 HIDDEN, WIDE, WORDS, COUNT, BINS, PLACES = 12, 20, 30, 3, 6, 8
 EPS = 1e-5
-HEADS = {"encoder_attention_heads": COUNT, "decoder_attention_heads": COUNT}
+HEADS: dict[str, Any] = {
+    "encoder_attention_heads": COUNT,
+    "decoder_attention_heads": COUNT,
+}
 
 
 def layer_shapes(at: str, *kinds: str) -> Shapes:

@@ -47,6 +47,8 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "arch/t5_decoder.dynamo-op20": {"model_type": "t5"},
     "arch/whisper_encoder.dynamo-op20": {"encoder_attention_heads": 4},
     "arch/whisper_decoder.dynamo-op20": {"decoder_attention_heads": 4},
+    "arch/clip_text.dynamo-op20": {"num_attention_heads": 4, "eos_token_id": 98},
+    "arch/clip_vision.dynamo-op20": {"num_attention_heads": 4},
     "arch/vit.dynamo-op20": {"model_type": "vit", "num_attention_heads": 4},
     "arch/qwen3.dynamo-op20": {"model_type": "qwen3", "rope_theta": 10000.0},
 }
@@ -81,12 +83,21 @@ def test_recipe(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> No
 
 
 def kept(name: str, key: str, array: Array) -> Array:
-    """Return what the author's state dict has: exporters added 1 to Gemma's norms."""
+    """Return what the author's state dict has.
+
+    Exporters added 1 to Gemma's norms, and an axis to the places of CLIP's patches.
+    """
+    if key == f"{VISION}.bias":
+        return array.reshape(array.shape[1:])
     return array - 1 if "gemma" in name and "norm" in key else array
 
 
+VISION = "m.vision_model.embeddings"
 #: The exporter lost these names: nothing but a sum reads the weights.
-RENAMED = {"m.bias": "m.embed_positions.weight"}
+RENAMED = {
+    "m.bias": "m.embed_positions.weight",
+    f"{VISION}.bias": f"{VISION}.position_embedding.weight",
+}
 
 
 def case_of(name: str, request: pytest.FixtureRequest) -> Case:

@@ -24,6 +24,7 @@ class Config:
 
     values: Mapping[str, Any] = field(default_factory=dict)
     assumed: dict[str, object] = field(default_factory=dict)
+    name: str = ""
 
     def get(self, key: str, default: T) -> T:
         """The value at ``key``, of the type of ``default``.
@@ -33,7 +34,7 @@ class Config:
         """
         value = self.values.get(key)
         if value is None:
-            self.assumed[key] = default
+            self.assumed[self.name + key] = default
             return default
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
@@ -42,6 +43,12 @@ class Config:
             raise InvalidModel(f"config {shown(key)}: expected {kind}, got {value!r}")
         result: T = value
         return result
+
+    def part(self, name: str) -> Config:
+        """The configuration at ``name``; this one, where it has no such part."""
+        values = self.values.get(name)
+        inner = values if isinstance(values, dict) else self.values
+        return Config(inner, self.assumed, f"{name}.")
 
     @property
     def kind(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import burn_import.recipes.bert
+import burn_import.recipes.clip
 import burn_import.recipes.convnext
 import burn_import.recipes.densenet
 import burn_import.recipes.distilbert
