@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import burn_import.recipes.bert
+import burn_import.recipes.clip
 import burn_import.recipes.convnext
 import burn_import.recipes.densenet
+import burn_import.recipes.distilbert
 import burn_import.recipes.efficientnet
+import burn_import.recipes.gemma
+import burn_import.recipes.gpt2
 import burn_import.recipes.llama
 import burn_import.recipes.mobilenet
 import burn_import.recipes.resnet
+import burn_import.recipes.roberta
+import burn_import.recipes.t5
 import burn_import.recipes.vgg
 import burn_import.recipes.vit
-import burn_import.recipes.vit_torchvision  # noqa: F401  each registers itself
+import burn_import.recipes.vit_torchvision
+import burn_import.recipes.whisper  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.options import Hints
 from burn_import.pytorch import Checkpoint, read as read_weights
@@ -46,7 +54,7 @@ def read(
     hints = Hints(None if config is None else str(config), top_level_key)
     found = model_of(path, hints)
     if not isinstance(found, RawModel):
-        names = ", ".join(sorted(recipe.name for recipe in RECIPES))
+        names = ", ".join(sorted({recipe.name for recipe in RECIPES}))
         raise UnsupportedModel(
             f"{path.name}: this is a file of weights. No module can be made of weights "
             f"without the program that uses them. Known architectures: {names}. "
@@ -86,4 +94,5 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     recipe, prefix = found
     writer = Writer(Weights(checkpoint))
     with writer.module(prefix.removesuffix("."), recipe.class_name):
-        return recipe.build(writer, known)
+        model = recipe.build(writer, known)
+    return replace(model, notes=(*model.notes, *known.notes))

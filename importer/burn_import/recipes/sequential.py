@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -62,7 +63,7 @@ class _Run:
         if self.problems:
             raise UnsupportedModel(self.problems)
         self.w.note(*self.notes(steps))
-        return self.w.model(x, inside=self.prefix.rstrip("."))
+        return replace(self.w.model(x), inside=self.prefix.rstrip("."))
 
     def begin(self, step: Step) -> str:
         """The input: rows of features, or channels with their space."""
