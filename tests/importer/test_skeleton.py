@@ -223,6 +223,46 @@ def test_hostile_names_become_safe_source(names: list[str]) -> None:
     assert skeleton(arrays, "Net", "net.safetensors") == made
 
 
+PIECES = st.sampled_from(
+    ["0", "1", "a", "self", "in_proj_weight", "norm", "conv", "up", "emb", "layers"]
+)
+LEAVES = st.sampled_from(
+    ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "0"]
+    + ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh"]
+)
+KEYS = st.builds(
+    lambda pieces, leaf: ".".join([*pieces, leaf]), st.lists(PIECES, max_size=3), LEAVES
+)
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+DTYPES = st.sampled_from(["float32", "float32", "float16", "int64", "bool"])
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(KEYS, st.tuples(SHAPES, DTYPES), min_size=1, max_size=8))
+def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> None:
+    arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in found.items()]
+    made = skeleton(arrays, "Net", "net.safetensors")
+    check_body(made.text.encode("ascii"))
+    space: dict[str, Any] = {"__file__": "net.py"}
+    exec(compile(made.text, "net.py", "exec"), space)
+    model = space["Net"]().load_state_dict(dict(made.weights))
+    state = model.state_dict()
+    assert set(state) == {key for key, _ in made.weights}
+    left = [key for key in found if not key.endswith("num_batches_tracked")]
+    assert len(state) >= len(left)
+
+
+def test_lists_at_the_root_and_in_lists() -> None:
+    array = np.ones((2, 2), np.float32)
+    made = skeleton([("0.attn.w", array), ("1.attn.w", array)], "Net", "n.safetensors")
+    assert [key for key, _ in made.weights] == ["0.attn.w", "1.attn.w"]
+    assert "super().__init__(Block(), Block())" in made.text
+    made = skeleton([("0.1.w", array), ("2.w", array)], "Net", "n.safetensors")
+    assert [key for key, _ in made.weights] == ["part_0.1.w", "part_2.w"]
+    made = skeleton([("a.0.1.w", array), ("a.1.0.w", array)], "Net", "n.safetensors")
+    assert [key for key, _ in made.weights] == ["a.0.1.w", "a.1.0.w"]
+
+
 def test_names_that_nest_without_end_are_joined() -> None:
     arrays = [(".".join("a" * 5000), np.ones(2, np.float32))]
     made = skeleton(arrays, "Net", "net.safetensors")

@@ -105,7 +105,9 @@ class _Writer:
         """The class with these fields; a new one is called after its attribute."""
         if tuple(fields) not in self.made:
             told = "in_proj_weight" in node.tensors
-            word = "MultiheadAttention" if told else class_name(node.path)
+            named = any(not segment.isdigit() for segment in node.path)
+            word = class_name(node.path) if named else "Block"
+            word = "MultiheadAttention" if told else word
             self.made[tuple(fields)] = self.taken.unique(word)
         return self.made[tuple(fields)]
 
@@ -149,13 +151,12 @@ class _Writer:
 
 def _listed(names: list[str]) -> str:
     """As many of the names as a line has room for."""
-    most = len(names)
-    while True:
+    for most in range(len(names), 0, -1):
         some = names[:most] + ["more"] * (most < len(names))
         text = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
-        if len(text) <= _ROOM or not most:
+        if len(text) <= _ROOM:
             return text
-        most -= 1
+    return "what it holds"
 
 
 def _held(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:

@@ -44,10 +44,16 @@ class Node:
             node = node.children.setdefault(segment, Node())
         node.tensors[segments[-1]] = stored
 
+    @property
+    def may_be_list(self) -> bool:
+        """Whether all inside are modules with numbers; the model has no lists then."""
+        return not self.tensors and _is_list(self.children)
+
     def settle(self, path: Path = ()) -> None:
         """Give everything inside its attributes."""
         self.path = path
-        self.listed = not self.tensors and _is_list(self.children)
+        inner = [child.may_be_list for child in self.children.values()]
+        self.listed = self.may_be_list and (bool(path) or not any(inner))
         names = Namespace()
         for name, child in self.children.items():
             own = name if self.listed else names.unique(attribute(name))
