@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from burn_import.recipes.config import Config
 from burn_import.recipes.table import recipe
 from burn_import.recipes.vision import depthwise, image, pooled
@@ -65,4 +67,6 @@ def normed(w: Writer, name: str, x: str, stride: int = 1, deep: bool = False) ->
     """A convolution, batch norm and ReLU6."""
     with w.module(name, "ConvNormActivation"):
         x = depthwise(w, "0", x, stride) if deep else w.conv("0", x, stride)
-        return w.op("Clip", w.batch_norm("1", x), 0.0, 6.0)
+        dtype = w.weights.dtype(w.key("0.weight"))
+        ends = (np.array(end, dtype) for end in (0, 6))
+        return w.op("Clip", w.batch_norm("1", x), *ends)
