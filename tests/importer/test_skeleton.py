@@ -289,6 +289,13 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert "--shape: expected a model with a program" in answer.output
 
 
+def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, state_of(a=nn.Linear(2, 3)))
+    (tmp_path / "config.json").write_text('{"model_type": "odd"}')
+    text = " ".join(source(path).split())
+    assert "No architecture is known that fits them and is called odd." in text
+
+
 def test_the_dict_of_the_weights_is_found_or_asked_for(tmp_path: Path) -> None:
     path, output = tmp_path / "net.pt", tmp_path / "model.py"
     array = np.ones((2, 3), np.float32)
