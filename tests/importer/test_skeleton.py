@@ -17,6 +17,7 @@ from burn.record import write_record
 from burn_import import load
 from burn_import.cli.command import burn_import
 from burn_import.emit.gate import check_body
+from burn_import.emit.module import Source
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.skeleton import skeleton
@@ -253,13 +254,16 @@ def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> N
 
 
 def test_lists_at_the_root_and_in_lists() -> None:
-    array = np.ones((2, 2), np.float32)
-    made = skeleton([("0.attn.w", array), ("1.attn.w", array)], "Net", "n.safetensors")
+    def made_of(*keys: str) -> Source:
+        arrays = [(key, np.ones((2, 2), np.float32)) for key in keys]
+        return skeleton(arrays, "Net", "n.safetensors")
+
+    made = made_of("0.attn.w", "1.attn.w")
     assert [key for key, _ in made.weights] == ["0.attn.w", "1.attn.w"]
     assert "super().__init__(Block(), Block())" in made.text
-    made = skeleton([("0.1.w", array), ("2.w", array)], "Net", "n.safetensors")
+    made = made_of("0.1.w", "2.w")
     assert [key for key, _ in made.weights] == ["part_0.1.w", "part_2.w"]
-    made = skeleton([("a.0.1.w", array), ("a.1.0.w", array)], "Net", "n.safetensors")
+    made = made_of("a.0.1.w", "a.1.0.w")
     assert [key for key, _ in made.weights] == ["a.0.1.w", "a.1.0.w"]
 
 
@@ -287,6 +291,21 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert answer.exit_code == 2
     assert "--flat: expected a model with a program" in answer.output
     assert "--shape: expected a model with a program" in answer.output
+
+
+def test_weights_of_one_storage_are_tied(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    other = tensor("1", array)
+    state = {"emb.weight": tensor("0", array), "layers.0.w": other, "layers.1.w": other}
+    state["head.weight"] = tensor("0", array)
+    path = tmp_path / "net.pt"
+    path.write_bytes(zip_file(state))
+    compiled = import_model(path, Options(class_name="Net", stem="net"))
+    assert "self.head.weight = self.emb.weight" in compiled.text
+    assert "self.layers[1].w = self.layers[0].w" in compiled.text
+    assert [key for key, _ in compiled.weights] == ["emb.weight", "layers.0.w"]
+    model: Any = check_weights(path, dict.fromkeys(state, array))
+    assert model.head.weight is model.emb.weight
 
 
 def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
