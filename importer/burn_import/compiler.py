@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from burn_import.emit.module import Source, emit
@@ -15,10 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["Source", "compile_graph"]
 
 
-def compile_graph(graph: Graph, options: Options, record: str) -> Source:
+def compile_graph(
+    graph: Graph,
+    options: Options,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
+) -> Source:
     """The source of ``graph`` and its weights.
 
-    ``record`` is the file name of the weights beside the module.
+    ``record`` is the file name of the weights beside the module; ``notes`` are
+    sentences for its docstring. ``inside`` is the attribute of a module that
+    is the whole model, and whose name is no part of keys.
 
     Raises:
         ValueError: the options name a pass that there is not.
@@ -27,4 +36,4 @@ def compile_graph(graph: Graph, options: Options, record: str) -> Source:
     graph = simplify(graph, options.passes)
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record)
+    return emit(tree, graph, record, notes, inside)

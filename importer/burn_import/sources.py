@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
-from burn_import.options import Extents
+from burn_import.options import Extents, Hints
 from burn_ir import RawModel
+
+if TYPE_CHECKING:
+    from burn_import.pytorch import Checkpoint
 
 EXPORTED = "PyTorch exported program (.pt2, zip)"
 SCRIPT = "TorchScript archive (zip)"
@@ -21,12 +25,17 @@ WEIGHTS = frozenset(
 )
 
 
-def read(path: str | Path, shapes: Mapping[str, Extents] | None = None) -> RawModel:
+def read(
+    path: str | Path,
+    hints: Hints | None = None,
+    shapes: Mapping[str, Extents] | None = None,
+) -> RawModel | Checkpoint:
     """The model in an ONNX file or a program of PyTorch, or of some weights.
 
-    Programs are those of ``torch.export`` (``.pt2``) and TorchScript; weights are those
-    of an architecture that there is a recipe for. ``shapes`` are extents of inputs by
-    name for files that do not have them.
+    Programs are those of ``torch.export`` (``.pt2``) and TorchScript. Weights of an
+    architecture that there is no recipe for are returned as they are. ``hints`` say
+    what weights do not, ``shapes`` are extents of inputs by name for files that do not
+    have them.
 
     Raises:
         UnreadableFile: it is no model that can be read.
@@ -44,9 +53,9 @@ def read(path: str | Path, shapes: Mapping[str, Extents] | None = None) -> RawMo
 
         return read_script(path, shapes)
     if kind in WEIGHTS or path.name.endswith(".index.json"):
-        from burn_import.recipes import read as read_recipe
+        from burn_import.recipes import model_of
 
-        return read_recipe(path, what=kind or "file of weights")
+        return model_of(path, hints or Hints())
     from burn_import.onnx import read as read_onnx
 
     return read_onnx(path)

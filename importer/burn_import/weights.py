@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -14,6 +14,7 @@ from burn_import.version import VERSION
 if TYPE_CHECKING:
     from burn.dtypes import DType
     from burn.record import Precision
+    from burn_import.pytorch import Checkpoint
     from burn_ir.types import Array
 
     Weights = Sequence[tuple[str, Array]]
@@ -110,6 +111,14 @@ def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
     from burn.dtypes import name_of
 
     return Row(name, name_of(dtype), shape, prod(shape) * dtype.itemsize)
+
+
+def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
+    """The arrays by name, mapped and not read."""
+    from burn_import.pytorch.store import parts
+
+    for name, part in parts(checkpoint).items():
+        yield name, part.array()
 
 
 def opened(source: Path, top_level_key: str | None = None) -> Source:

@@ -26,7 +26,7 @@ import click
 
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
-from burn_import.options import Options
+from burn_import.options import Hints, Options
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -92,11 +92,6 @@ def _show_engine() -> None:
 )
 @choices
 @click.option(
-    "--top-level-key",
-    metavar="KEY",
-    help="For a record: the dict in a checkpoint that holds the weights (state_dict).",
-)
-@click.option(
     "--precision",
     type=click.Choice(["full", "half", "double"]),
     help="For a record: float32 and int32, float16 and int16, or float64 and int64.",
@@ -111,7 +106,6 @@ def import_command(
     /,
     model: Path,
     output: Path | None,
-    top_level_key: str | None,
     precision: Precision | None,
     force: bool,
     dry_run: bool,
@@ -119,15 +113,17 @@ def import_command(
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Write the Python module of MODEL, an ONNX file.
+    """Write the Python module of MODEL: an ONNX file, an exported program or weights.
 
+    Weights (.pt, .pth, .ckpt, .bin, .safetensors or its index) become the whole model
+    where the architecture is known, else its modules, to be completed by hand.
     Where the output is a record (`-o weights.safetensors`), MODEL is a file of weights
     (.pt, .pth, .ckpt, .bin, .safetensors or its index, or a record of Burn), and these
     are written.
     """
     options = options_of(given)
     record = output if _is_record(output) else None
-    if options.mark and record is not None:
+    if record is not None and _of_modules(options):
         raise click.UsageError("expected options of records, got some of modules")
     if precision is not None and record is None:
         raise click.UsageError("expected a record as output, to have a precision")
@@ -136,12 +132,19 @@ def import_command(
         if record is not None:
             from burn_import.weights import convert
 
+            key = options.hints.top_level_key
             how: dict[str, Any] = {"force": force, "dry_run": dry_run}
-            done = convert(model, record, top_level_key, precision=precision, **how)
+            done = convert(model, record, key, precision=precision, **how)
             report.record(done, dry_run)
         else:
             _import(report, model, output, options, force=force, dry_run=dry_run)
     ctx.exit(answer.code)
+
+
+def _of_modules(options: Options) -> bool:
+    """Whether an option says how modules are written, and not records."""
+    hints = replace(options.hints, top_level_key=None)
+    return hints != Hints() or replace(options, hints=Hints()).mark != ""
 
 
 @burn_import.command("passes")
@@ -185,7 +188,8 @@ def _import(
     if not force:  # before the work, and again when writing
         check_ours(output)
     compiled = import_model(model, replace(options, stem=output.stem))
-    report.result(write_model(compiled, output, force=force, dry_run=dry_run), dry_run)
+    written = write_model(compiled, output, force=force, dry_run=dry_run)
+    report.result(written, dry_run, compiled.notes)
 
 
 @contextmanager

@@ -227,8 +227,8 @@ def levels(tree: Tree) -> list[list[Part]]:
     stems: dict[str, set[str]] = {}
     for name, inner in held.items():
         stems.setdefault(stem(name), set()).update(map(stem, inner))
-    by_name = _heights(held)
-    by_stem = _heights(stems)
+    by_name = heights(held)
+    by_stem = heights(stems)
     rank = {name: by_stem[stem(name)] for name in held}
     if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
         rank = by_name
@@ -238,15 +238,16 @@ def levels(tree: Tree) -> list[list[Part]]:
     return [found[level] for level in sorted(found)]
 
 
-def _heights(held: dict[str, set[str]]) -> dict[str, int]:
-    heights: dict[str, int] = {}
+def heights(held: dict[str, set[str]]) -> dict[str, int]:
+    """How many levels of classes each class holds, itself included."""
+    found: dict[str, int] = {}
 
     def height(name: str) -> int:
-        if name not in heights:
-            heights[name] = 0  # nothing holds itself
-            heights[name] = 1 + max(map(height, sorted(held[name])), default=0)
-        return heights[name]
+        if name not in found:
+            found[name] = 0  # nothing holds itself
+            found[name] = 1 + max(map(height, sorted(held[name])), default=0)
+        return found[name]
 
     for name in held:
         height(name)
-    return heights
+    return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 
 from burn_import.emit.assembly import class_texts
 from burn_import.emit.classes import describe
 from burn_import.emit.naming import Nouns, parameter_names
+from burn_import.emit.opened import opened
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties
@@ -23,19 +26,35 @@ from burn_templates import render
 
 #: A constant that repeats one element may be this large once it is written out.
 REPEATED_BYTES = 2**32
+#: A note may be this long.
+_NOTE = 400
 
 
 @dataclass(frozen=True)
 class Source:
-    """A generated module without its header, and what goes into its record."""
+    """A generated module without its header, and what goes into its record.
+
+    ``notes`` are sentences that stand in its docstring too.
+    """
 
     text: str
     weights: list[tuple[str, Array]]
     class_name: str
+    notes: tuple[str, ...] = ()
 
 
-def emit(tree: Tree, graph: Graph, record: str) -> Source:
-    """The source of ``tree``; ``record`` is the file name of the weights."""
+def emit(
+    tree: Tree,
+    graph: Graph,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
+) -> Source:
+    """The source of ``tree``; ``record`` is the file name of the weights.
+
+    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
+    attribute of a list that becomes the model itself, so that keys begin with numbers.
+    """
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     texts = class_texts(tree, nouns)
@@ -48,8 +67,10 @@ def emit(tree: Tree, graph: Graph, record: str) -> Source:
         (".".join(entry.key), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
-    text = _module(tree, nouns, texts, weights, record)
-    return Source(_formatted(text), weights, tree.root.class_name)
+    if inside:
+        texts, weights = opened(texts, weights, inside)
+    text = _module(tree, nouns, texts, weights, record, notes)
+    return Source(formatted(text), weights, tree.root.class_name, tuple(notes))
 
 
 def _check_sizes(weights: list[tuple[str, Array]]) -> None:
@@ -72,6 +93,7 @@ def _module(
     texts: list[ClassText],
     weights: list[tuple[str, Array]],
     record: str,
+    notes: Sequence[str],
 ) -> str:
     graph = tree.root.graph
     several = len(graph.results) > 1
@@ -83,10 +105,11 @@ def _module(
         title=_title(tree.root.class_name, inputs, outputs),
         inputs=describe(graph, inputs, graph.given),
         outputs=describe(graph, outputs, graph.results),
-        weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
+        notes=wrapped(notes),
+        weights=counted(count),
         record=comment(record),
         record_literal=literal(record),
-        imports=_imports(texts, several),
+        imports=imports(texts, several),
         output_tuple=tuple_name(tree.root.class_name) if several else "",
         output_fields=[
             (name, python_type(graph.type(value)))
@@ -94,6 +117,16 @@ def _module(
         ],
         classes=texts,
     )
+
+
+def counted(count: int) -> str:
+    """``12 345 numbers``."""
+    return f"{count:,} number{'s' * (count != 1)}".replace(",", " ")
+
+
+def wrapped(notes: Sequence[str]) -> list[str]:
+    """Sentences as the lines of a paragraph."""
+    return wrap(" ".join(comment(note, _NOTE) for note in notes), 84)
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
@@ -105,7 +138,8 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
 
 
-def _imports(texts: list[ClassText], several: bool) -> list[str]:
+def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
+    """The import statements of a module; ``several`` is whether it has a NamedTuple."""
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
@@ -114,7 +148,8 @@ def _imports(texts: list[ClassText], several: bool) -> list[str]:
     return [*lines, "import burn", f"from burn import {', '.join(names)}"]
 
 
-def _formatted(text: str) -> str:
+def formatted(text: str) -> str:
+    """``text`` as black lays it out."""
     from black import format_str
     from black.mode import Mode, TargetVersion
 

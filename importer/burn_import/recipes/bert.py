@@ -1,75 +1,137 @@
-"""BERT: an encoder with its pooler."""
+"""BERT: an encoder with its pooler, and the heads of Hugging Face."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from burn_import.recipes.config import Config
+from burn_import.recipes.facts import agree, extent, heads, length
+from burn_import.recipes.heads import scores, vocabulary
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
 
-#: The size of a head where no configuration says how many there are.
-HEAD = 64
-
-
-@recipe(
-    "bert",
-    "BertModel",
-    "embeddings.word_embeddings.weight",
+ZERO = np.zeros(1, np.int64)
+WORDS = "embeddings.word_embeddings.weight"
+KEYS = (
+    WORDS,
     "embeddings.token_type_embeddings.weight",
     "encoder.layer.0.attention.self.query.weight",
 )
+
+
+@recipe("bert", "BertModel", *KEYS, base="bert")
 def bert(w: Writer, config: Config) -> RawModel:
-    """The graph of ``BertModel``: hidden states, and what the pooler makes of them."""
+    """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
-    w.weights.ignore(
-        *(w.key(f"embeddings.{n}_ids") for n in ("position", "token_type"))
-    )
-    mask = w.padding_mask(attention_mask)
     eps = config.get("layer_norm_eps", 1e-12)
-    with w.module("embeddings", "BertEmbeddings"):
-        x = embeddings(w, input_ids, eps)
-    with w.module("encoder", "BertEncoder"):
+    with w.base("bert", "BertModel"):
+        table = w.key(WORDS)
+        w.weights.ignore(w.key("embeddings.position_ids"))
+        with w.module("embeddings", "BertEmbeddings"):
+            places = w.op("Unsqueeze", w.positions(input_ids), [0])
+        x, pooled = encoder(
+            w, config, "Bert", input_ids, places, attention_mask, eps=eps
+        )
+    if w.has("cls.predictions.transform.dense.weight"):
+        return pretrained(w, config, x, pooled, table, eps)
+    return scores(w, "Bert", x, pooled) or bare(w, x, pooled)
+
+
+def bare(w: Writer, x: str, pooled: str | None) -> RawModel:
+    """The model of hidden states, and of what the pooler makes of them if there is."""
+    if pooled is None:
+        return w.model(last_hidden_state=x)
+    return w.model(last_hidden_state=x, pooler_output=pooled)
+
+
+def pretrained(
+    w: Writer, config: Config, x: str, pooled: str | None, table: str, eps: float
+) -> RawModel:
+    """The scores of tokens in masked places, and of the second text as the next."""
+    w.called("BertForMaskedLM")
+    with w.module("cls", "BertPreTrainingHeads"):
+        with w.module("predictions", "BertLMPredictionHead"):
+            with w.module("transform", "BertPredictionHeadTransform"):
+                y = w.linear("dense", x)
+                y = w.activation(config.get("hidden_act", "gelu"), y)
+                y = w.layer_norm("LayerNorm", y, eps)
+            tokens = vocabulary(w, "decoder", y, table, "bias")
+        if pooled is None or not w.has("seq_relationship.weight"):
+            follows = None
+        else:
+            follows = w.linear("seq_relationship", pooled)
+    if follows is None:
+        return w.model(logits=tokens)
+    w.called("BertForPreTraining")
+    return w.model(prediction_logits=tokens, seq_relationship_logits=follows)
+
+
+def encoder(
+    w: Writer,
+    config: Config,
+    family: str,
+    input_ids: str,
+    position_ids: str,
+    attention_mask: str,
+    *,
+    eps: float,
+) -> tuple[str, str | None]:
+    """Hidden states, and what the pooler makes of the first if there is one."""
+    first = "encoder.layer.0"
+    agree(
+        config,
+        vocab_size=extent(w, WORDS, 0),
+        hidden_size=extent(w, WORDS, 1),
+        type_vocab_size=extent(w, KEYS[1], 0),
+        max_position_embeddings=extent(w, "embeddings.position_embeddings.weight", 0),
+        intermediate_size=extent(w, f"{first}.intermediate.dense.weight", 0),
+        num_hidden_layers=length(w, "encoder.layer"),
+    )
+    w.weights.ignore(w.key("embeddings.token_type_ids"))
+    with w.module("embeddings", f"{family}Embeddings"):
+        x = embeddings(w, input_ids, position_ids, eps)
+    mask = w.padding_mask(attention_mask)
+    with w.module("encoder", f"{family}Encoder"):
         for number in range(w.count("layer")):
-            with w.module(f"layer.{number}", "BertLayer"):
-                x = layer(w, x, mask, config, eps)
-    outputs = [x]
-    if w.has("pooler.dense.weight"):
-        with w.module("pooler", "BertPooler"):
-            first = w.op("Gather", x, 0, axis=1)
-            outputs.append(w.op("Tanh", w.linear("dense", first), name="pooled"))
-    return w.model(*outputs)
+            with w.module(f"layer.{number}", f"{family}Layer"):
+                x = layer(w, config, family, x, mask, eps=eps)
+    if not w.has("pooler.dense.weight"):
+        return x, None
+    with w.module("pooler", f"{family}Pooler"):
+        return x, w.op("Tanh", w.linear("dense", w.op("Gather", x, 0, axis=1)))
 
 
-def embeddings(w: Writer, input_ids: str, eps: float) -> str:
+def embeddings(w: Writer, input_ids: str, position_ids: str, eps: float) -> str:
     """Words, positions and the first segment, summed and normalised."""
     words = w.embedding("word_embeddings", input_ids)
-    zeros = w.op("Mul", input_ids, 0, name="token_type_ids")
+    shape = w.op("Shape", input_ids)
+    zeros = w.op("ConstantOfShape", shape, value=ZERO, name="token_type_ids")
     x = w.add(words, w.embedding("token_type_embeddings", zeros))
-    positions = w.op("Unsqueeze", w.positions(input_ids), [0], name="position_ids")
-    x = w.add(x, w.embedding("position_embeddings", positions))
+    x = w.add(x, w.embedding("position_embeddings", position_ids))
     return w.layer_norm("LayerNorm", x, eps)
 
 
-def layer(w: Writer, x: str, mask: str, config: Config, eps: float) -> str:
+def layer(
+    w: Writer, config: Config, family: str, x: str, mask: str, *, eps: float
+) -> str:
     """One layer: attention, then two linear layers, both with a residual."""
-    with w.module("attention", "BertAttention"):
-        with w.module("self", "BertSelfAttention"):
-            attended = self_attention(w, x, mask, config)
-        with w.module("output", "BertSelfOutput"):
+    with w.module("attention", f"{family}Attention"):
+        with w.module("self", f"{family}SelfAttention"):
+            attended = self_attention(w, config, x, mask)
+        with w.module("output", f"{family}SelfOutput"):
             x = w.layer_norm("LayerNorm", w.add(w.linear("dense", attended), x), eps)
-    with w.module("intermediate", "BertIntermediate"):
+    with w.module("intermediate", f"{family}Intermediate"):
         name = config.get("hidden_act", "gelu")
         y = w.activation(name, w.linear("dense", x))
-    with w.module("output", "BertOutput"):
+    with w.module("output", f"{family}Output"):
         return w.layer_norm("LayerNorm", w.add(w.linear("dense", y), x), eps)
 
 
-def self_attention(w: Writer, x: str, mask: str, config: Config) -> str:
+def self_attention(w: Writer, config: Config, x: str, mask: str) -> str:
     """Attention of every token to all that the mask leaves."""
-    count = config.get(
-        "num_attention_heads", max(w.shape("query.weight")[0] // HEAD, 1)
-    )
+    count = heads(w, config, "query")
     query, key, value = (
         w.heads(w.linear(name, x), count, name) for name in ("query", "key", "value")
     )

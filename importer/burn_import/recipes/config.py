@@ -17,9 +17,14 @@ _LARGEST = 2**20
 
 @dataclass(frozen=True)
 class Config:
-    """Numbers and names by key, as Hugging Face writes them."""
+    """Numbers and names by key, as Hugging Face writes them.
+
+    ``assumed`` has what was taken as usual, because there is nothing at its key.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
+    assumed: dict[str, object] = field(default_factory=dict)
+    name: str = ""
 
     def get(self, key: str, default: T) -> T:
         """The value at ``key``, of the type of ``default``.
@@ -29,6 +34,7 @@ class Config:
         """
         value = self.values.get(key)
         if value is None:
+            self.assumed[self.name + key] = default
             return default
         if isinstance(default, float) and isinstance(value, int):
             value = float(value)
@@ -38,10 +44,22 @@ class Config:
         result: T = value
         return result
 
+    def part(self, name: str) -> Config:
+        """The configuration at ``name``; this one, where it has no such part."""
+        values = self.values.get(name)
+        inner = values if isinstance(values, dict) else self.values
+        return Config(inner, self.assumed, f"{name}.")
+
     @property
     def kind(self) -> str:
         """The name of the architecture, ``bert``, else ""."""
-        return self.get("model_type", "")
+        return self.get("model_type", "") if "model_type" in self.values else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence that says what was assumed, if anything was."""
+        shown = ", ".join(f"{key} {value}" for key, value in self.assumed.items())
+        return (f"Taken as usual, as nothing says otherwise: {shown}.",)[: len(shown)]
 
 
 def read_config(path: Path) -> Config:

@@ -13,14 +13,18 @@ from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.types import Array
 
 
-def frequencies(config: Config, size: int) -> Array:
+def frequencies(config: Config, size: int, usual: float = 1e4) -> Array:
     """The angle per position of each pair of a head's features, float32.
+
+    ``usual`` is the base of their powers where no configuration says it.
 
     Raises:
         UnsupportedModel: they are scaled in a way that is not known.
     """
     settings = _settings(config)
-    theta = settings.get("rope_theta", config.get("rope_theta", 10000.0))
+    theta = settings.get("rope_theta")
+    if theta is None:
+        theta = config.get("rope_theta", usual)
     if not isinstance(theta, int | float) or theta <= 0:
         raise InvalidModel(f"config 'rope_theta': expected a number, got {theta!r}")
     inverse = 1.0 / theta ** (np.arange(0, size, 2, dtype=np.float64) / size)
@@ -65,9 +69,4 @@ def angles(w: Writer, positions: str, inverse: Array) -> tuple[str, str]:
 
 def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:
     """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
-    batch = w.extent(x, 0)
-    caches = []
-    for cache in turn:
-        ones = w.op("Concat", batch, [1, 1], axis=0)
-        caches.append(w.op("Expand", cache, ones))
-    return w.op("RotaryEmbedding", x, *caches, name=name)
+    return w.op("RotaryEmbedding", x, *turn, name=name)

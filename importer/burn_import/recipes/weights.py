@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from burn.dtypes import DType
 from burn.record.errors import shown
 from burn_import.pytorch.checkpoint import LazyTensor
 from burn_ir import InvalidModel
@@ -36,6 +37,10 @@ class Weights:
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape of the tensor at ``key``."""
         return self._tensor(key).shape
+
+    def dtype(self, key: str) -> DType:
+        """The dtype of the tensor at ``key``."""
+        return self._tensor(key).dtype
 
     def _tensor(self, key: str) -> LazyTensor:
         if key not in self.tensors:

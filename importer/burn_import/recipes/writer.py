@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,17 @@ from burn_ir.dim import Dim, symbol
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
 
+#: The scope of what runs in no module but the model, as PyTorch calls that.
+ROOT = ("",)
 OPSETS = {"": 23, "burn": 1}
+#: Operators of our own.
+OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
+#: Names of weights are keys as PyTorch has them.
+PRODUCER = "pytorch"
+#: What the scores of classes are called.
+LOGITS = "logits"
 #: Extents of inputs.
-BATCH, LENGTH = symbol("batch"), symbol("length")
+BATCH, LENGTH, TARGET = symbol("batch"), symbol("length"), symbol("target_length")
 
 
 @dataclass
@@ -30,6 +38,11 @@ class Writer:
     path: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def note(self, *sentences: str) -> None:
+        """Say in the module what the weights do not tell and was taken as usual."""
+        self.notes += sentences
 
     def input(self, name: str, dtype: str, *dims: Dim) -> str:
         """An input of the model."""
@@ -50,6 +63,29 @@ class Writer:
         yield
         self.path, self.classes = outer
 
+    def base(self, name: str, class_name: str) -> AbstractContextManager[None]:
+        """Within, nodes and keys belong to the module ``name`` if there is one."""
+        return self.module(name if self.inside(name) else "", class_name)
+
+    def inside(self, name: str) -> bool:
+        """Whether the module ``name`` of this one has weights."""
+        start = f"{self.key(name)}."
+        return any(key.startswith(start) for key in self.weights.tensors)
+
+    def called(self, class_name: str) -> None:
+        """Give the class of this module another name."""
+        depth = len(self.path)
+        if depth:
+            self.classes = (*self.classes[:-1], class_name)
+            self.nodes = [
+                (
+                    replace(n, classes=(*self.classes, *n.classes[depth:]))
+                    if n.scope[:depth] == self.path
+                    else n
+                )
+                for n in self.nodes
+            ]
+
     def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
         """The result of an operator of ONNX, called ``name`` if it is free."""
         return self.many(op_type, 1, *operands, name=name, **attrs)[0]
@@ -64,18 +100,18 @@ class Writer:
         self.nodes.append(
             RawNode(
                 *(op_type, _domain(op_type), kept, names, tuple(outputs), outputs[0]),
-                scope=self.path,
+                scope=self.path or ROOT,
                 classes=self.classes,
             )
         )
         return outputs
 
     def operand(self, x: Any) -> str:
-        """The name of a value, or of a constant for numbers."""
+        """The name of a value, or of a constant for numbers; an array is as it is."""
         if isinstance(x, str):
             return x
         array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
-        if array.dtype == np.float64:
+        if array.dtype == np.float64 and not isinstance(x, np.ndarray):
             array = array.astype(np.float32)
         output = self.fresh("number")
         self.nodes.append(RawNode("Constant", "", {"value": array}, (), (output,)))
@@ -96,7 +132,10 @@ class Writer:
 
     def weight(self, name: str) -> str:
         """A weight of this module, ``query.weight``."""
-        key = self.key(name)
+        return self.shared(self.key(name))
+
+    def shared(self, key: str) -> str:
+        """The weight at ``key``, whatever module has it."""
         if key not in self.constants:
             self.constants[key] = self.weights.array(key)
             self.taken[key] = 1
@@ -118,30 +157,33 @@ class Writer:
         """How many modules the list ``name`` of this module has."""
         return self.weights.count(self.key(name))
 
-    def model(self, *outputs: str) -> RawModel:
-        """The model that was written.
+    def model(self, *outputs: str, **named: str) -> RawModel:
+        """The model that was written; ``named`` are outputs with names of their own.
 
         Raises:
             InvalidModel: weights are left over.
         """
+        for name, value in named.items():
+            outputs = (*outputs, self.op("Identity", value, name=name))
         self.weights.check_used()
         graph = RawGraph(
             "main", self.inputs, outputs, tuple(self.nodes), self.constants
         )
-        return RawModel(graph, OPSETS)
+        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 
     # Layers
 
-    def linear(self, name: str, x: str) -> str:
+    def linear(self, name: str, x: str, output: str = "") -> str:
         """``nn.Linear`` called ``name``, with a bias if there is one."""
         with self.module(name, "Linear"):
             bias = self.weight("bias") if self.has("bias") else None
-            return self.op("Linear", x, self.weight("weight"), bias, name=_leaf(name))
+            operands = (x, self.weight("weight"), bias)
+            return self.op("Linear", *operands, name=output)
 
     def embedding(self, name: str, indices: str) -> str:
         """``nn.Embedding`` called ``name``."""
         with self.module(name, "Embedding"):
-            return self.op("Gather", self.weight("weight"), indices, name=_leaf(name))
+            return self.op("Gather", self.weight("weight"), indices)
 
     def layer_norm(self, name: str, x: str, eps: float) -> str:
         """``nn.LayerNorm`` called ``name``, over the last axis."""
@@ -211,10 +253,16 @@ class Writer:
         mask: str | None = None,
         scale: float | None = None,
         causal: bool = False,
+        softcap: float | None = None,
     ) -> str:
         """Attention of heads; ``mask`` is added, or bool."""
-        operands = (query, key, value, mask)
-        return self.op("Attention", *operands, is_causal=int(causal), scale=scale)
+        return self.op(
+            "Attention",
+            *(query, key, value, mask),
+            is_causal=int(causal),
+            scale=scale,
+            softcap=softcap or None,
+        )
 
     def activation(self, name: str, x: str) -> str:
         """The activation that Hugging Face and PyTorch call ``name``.
@@ -271,8 +319,4 @@ def _activation(w: Writer, name: str, x: str) -> str:
 
 
 def _domain(op_type: str) -> str:
-    return "burn" if op_type == "Linear" else ""
-
-
-def _leaf(name: str) -> str:
-    return name.rpartition(".")[2]
+    return "burn" if op_type in OWN else ""

@@ -179,3 +179,24 @@ class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
             return ops.reduce_l2(x, spatial(x), keepdims=True)
         total = (ops.abs(x) ** float(self.p)).sum(spatial(x), keepdims=True)
         return total ** (1.0 / self.p)
+
+
+@dataclass(frozen=True)
+class AdaptiveAveragePool(Op, onnx="AdaptiveAveragePool", versions=(1,), domain="burn"):
+    """The means of ``output_size`` windows that cover each spatial axis evenly."""
+
+    output_size: Ints
+
+    def infer(self, x: Type) -> Type:
+        expect_float(x)
+        if x.shape is None:
+            return x.forget()
+        if x.rank != len(self.output_size) + 2 or min(self.output_size) < 1:
+            raise InvalidOperand(
+                f"expected an extent for each spatial axis of {x.name}, "
+                f"got {self.output_size}"
+            )
+        return x.with_shape((*x.shape[:2], *self.output_size))
+
+    def lower(self, x: Value) -> Value:
+        return ops.adaptive_avg_pool(x, output_size=one(self.output_size))
