@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ class Shared:
         """``text`` with the calls of the classes that its modules are now."""
 
         def made(line: str) -> str:
-            return _CLASS.sub(lambda match: self.known.call(match[1]), line)
+            return listed(_CLASS.sub(lambda match: self.known.call(match[1]), line))
 
         return replace(
             text, fields=list(map(made, text.fields)), steps=made(text.steps)
@@ -75,6 +76,28 @@ class Shared:
         """The fields of each class that ``name`` stands for."""
         self.own.setdefault(name, self.texts[name].fields)
         return [self.own[member] for member in self.members[name]]
+
+
+def listed(line: str) -> str:
+    """``line`` with an ``nn.ModuleList`` where all in a tuple are of one class now."""
+    if "nn.ModuleTuple(" not in line:
+        return line
+    return ast.unparse(_Lists().visit(ast.parse(line)))
+
+
+class _Lists(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        heads = {ast.unparse(a.func) for a in node.args if isinstance(a, ast.Call)}
+        several = all(isinstance(arg, ast.Call) for arg in node.args)
+        holders = heads & {"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"}
+        if ast.unparse(node.func) != "nn.ModuleTuple" or holders:
+            return node
+        if len(heads) != 1 or not several:
+            return node
+        node.func = ast.Name("nn.ModuleList")
+        node.args = [ast.List(node.args, ast.Load())]
+        return node
 
 
 def share(texts: Sequence[ClassText]) -> Shared:
