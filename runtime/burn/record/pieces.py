@@ -91,26 +91,26 @@ class Piece:
         return self._of_array(array)
 
     def _of_array(self, array: Array) -> Iterator[BytesLike]:
-        blocks: Iterable[Bytes] = self._encoded(_blocks(array))
+        blocks: Iterable[Bytes] = self._encoded(array)
         if self.tag == "F4":
             blocks = pack_f4(blocks)
         for block in blocks:
             yield block.data
 
-    def _encoded(self, blocks: Iterable[Array]) -> Iterator[Bytes]:
+    def _encoded(self, array: Array) -> Iterator[Bytes]:
         dtype = DTYPES[self.tag]
-        for block in blocks:
+        is_other = recorded(array.dtype).name != dtype.name
+        for block in _blocks(array):
             read_ahead(block)
-            values = block
-            if recorded(block.dtype).name != dtype.name:
-                try:
-                    values = converted(block, dtype)
-                except RecordError as problem:
-                    name = shown(self.name)
-                    raise RecordError(f"tensor {name}: {problem}") from None
-            row = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
-            yield row.view(np.uint8)
+            values = self._converted(block, dtype) if is_other else block
+            yield np.ascontiguousarray(values, dtype=dtype).reshape(-1).view(np.uint8)
             forget(block)
+
+    def _converted(self, block: Array, dtype: DType) -> Array:
+        try:
+            return converted(block, dtype)
+        except RecordError as problem:
+            raise RecordError(f"tensor {shown(self.name)}: {problem}") from None
 
 
 def pieces(
