@@ -1,5 +1,6 @@
-"""Law 6: what is compiled computes what is not."""
+"""Law 6: what is compiled computes what is not, but for rounding where it is joined."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
     def function(*inputs: Any) -> Any:
         return evaluate(graph, list(inputs))
 
+    tight = replace(example, rtol=1e-5, atol=1e-6)
     compiled = burn.compile(function)
     given = [inputs, inputs, [models.mapped(halved, x) for x in inputs], inputs]
     for operands in given:
@@ -49,7 +51,7 @@ def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
                 compiled(*operands)
             continue
         found = compiled(*operands)
-        compare.assert_same(arrays_of(found), arrays_of(expected))
+        compare.assert_close(arrays_of(found), arrays_of(expected), tight)
 
 
 def arrays_of(values: Any) -> Any:

@@ -54,6 +54,30 @@ CASES: dict[str, tuple[Any, list[str]]] = {
 }
 
 
+NUMBERS: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("add", "gelu", "gelu_tanh", "hard_swish", "relu"), ()),
+    **dict.fromkeys(("sigmoid", "silu", "tanh"), ()),
+    "clip": (-0.5, 1.5),
+    "leaky_relu": (0.2,),
+}
+MATRIX = burn.Parameter(burn.from_numpy(normal(8, 8, seed=5)))
+
+
+def dense(x: Any) -> Any:
+    return ops.linear(x, MATRIX, burn.from_numpy(normal(8, seed=6)))
+
+
+CASES |= {
+    "dense": (
+        lambda x: dense(ops.gelu(dense(x))) + ops.tanh(x),
+        ["linear_then", "tanh", "linear_then"],
+    ),
+    "gelu by tanh": (lambda x: ops.gelu(dense(x), approximate="tanh"), ["linear_then"]),
+    "leaky": (lambda x: ops.leaky_relu(conv(x), alpha=0.2), ["conv_then"]),
+    "silu": (lambda x: ops.silu(conv(x)), ["conv_then"]),
+}
+
+
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the quick plan, of all its segments."""
     from burn.plan.fusion import fused
@@ -64,6 +88,25 @@ def left(compiled: "Compiled[Any, Any]") -> list[str]:
         names += [s.primitive.name for s in segment.steps if isinstance(s, Step)]
         segments += segment.children.values()
     return names
+
+
+@settings(max_examples=30)
+@given(
+    rows=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
+    after=st.lists(st.sampled_from(sorted(NUMBERS)), min_size=1, max_size=3),
+)
+def test_what_follows_a_product(rows: Any, after: list[str]) -> None:
+    from burn.ops.fused import linear_then
+
+    names = list(dict.fromkeys(after))
+    residual = burn.from_numpy(normal(*rows, 8, seed=2)) if "add" in names else None
+    given = (burn.from_numpy(normal(*rows, 8)), MATRIX, None, residual)
+    static: Any = {"after": tuple((name, *NUMBERS[name]) for name in names)}
+    with engine.whatever_size():
+        found = linear_then(*given, **static)
+    with engine.numpy_only():
+        expected = linear_then(*given, **static)
+    assert_close(found.numpy(), expected.numpy())
 
 
 def leaves(value: Any) -> list[Any]:
@@ -92,7 +135,7 @@ def test_joined_steps_compute_the_same(name: str, numpy: bool) -> None:
     order=st.permutations(range(4)),
     groups=st.sampled_from([1, 2, 6]),
     stride=st.integers(1, 2),
-    after=st.lists(st.sampled_from(["relu", "clip", "add"]), min_size=1, max_size=3),
+    after=st.lists(st.sampled_from(sorted(NUMBERS)), min_size=1, max_size=3),
 )
 def test_what_follows_a_convolution(
     order: Any, groups: int, stride: int, after: list[str]
@@ -103,11 +146,10 @@ def test_what_follows_a_convolution(
     shape = ops.conv(*map(burn.from_numpy, (x, weight)), stride=stride, groups=groups)
     residual = laid_out(normal(*shape.shape, seed=2), order)
     names = list(dict.fromkeys(after))
-    numbers = {"relu": (), "add": (), "clip": (-0.5, 1.5)}
     given = [x, weight, normal(6, seed=4), residual if "add" in names else None]
     tensors = [None if a is None else burn.from_numpy(a) for a in given]
     static: dict[str, Any] = {
-        "after": tuple((name, *numbers[name]) for name in names),
+        "after": tuple((name, *NUMBERS[name]) for name in names),
         "stride": stride,
         "groups": groups,
     }

@@ -158,7 +158,9 @@ def quantized(
     attrs: dict[str, Any],
 ) -> Array:
     """What the specification says: the division is one of half precision."""
-    quotient = x.astype(np.float16) / unspread(scale, x.shape, attrs).astype(np.float16)
+    divisor = unspread(scale, x.shape, attrs).astype(np.float16)
+    with np.errstate(over="ignore"):  # infinity is the quotient of halves, then
+        quotient = x.astype(np.float16) / divisor
     if dtypes.is_float(target):
         if target in FLOAT8 and attrs.get("saturate", 1):
             largest = {"4m3fn": 448, "3fnuz": 240}.get(target.name[-5:], 57344)

@@ -1,18 +1,32 @@
-"""Primitives that plans put in the place of several others."""
+"""Primitives that plans put in the place of several others.
+
+``after`` names what follows the first of them, in order: activations (with their
+numbers), or ``("add",)`` of ``residual``, which is of the shape of the result. An
+engine may give a number where NaN is due.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
-from burn.ops.activation import clip, relu
+from burn.ops import activation
 from burn.ops.conv import conv
-from burn.ops.elementwise import add
+from burn.ops.matmul import linear
 from burn.ops.support import Array
 from burn.primitive import primitive
 
+After: TypeAlias = tuple[tuple[Any, ...], ...]
+
 _KERNELS: dict[str, Callable[..., Array]] = {
-    "add": add.kernel,
-    "clip": clip.kernel,
-    "relu": relu.kernel,
+    "clip": activation.clip.kernel,
+    "gelu": activation.gelu.kernel,
+    "gelu_tanh": partial(activation.gelu.kernel, approximate="tanh"),
+    "hard_swish": activation.hard_swish.kernel,
+    "leaky_relu": lambda x, alpha: activation.leaky_relu.kernel(x, alpha=alpha),
+    "relu": activation.relu.kernel,
+    "sigmoid": activation.sigmoid.kernel,
+    "silu": activation.silu.kernel,
+    "tanh": activation.tanh.kernel,
 }
 
 
@@ -23,18 +37,31 @@ def conv_then(
     bias: Array | None = None,
     residual: Array | None = None,
     *,
-    after: tuple[tuple[Any, ...], ...],
+    after: After,
     **static: Any,
 ) -> Array:
-    """:func:`conv`, and what is ``after`` it, in order, in one pass over memory.
+    """:func:`conv`, and what is ``after`` it, in one pass over memory."""
+    return _then(conv.kernel(x, weight, bias, **static), residual, after)
 
-    That is ``("relu",)``, ``("clip", low, high)`` or ``("add",)`` of ``residual``,
-    which is of the shape of the result. An engine may give a number where NaN is due.
-    """
-    out = conv.kernel(x, weight, bias, **static)
+
+@primitive
+def linear_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`linear`, and what is ``after`` it, in one pass over memory."""
+    return _then(linear.kernel(x, weight, bias), residual, after)
+
+
+for _made in (conv_then, linear_then):
+    _made.no_gradient("plans without gradients alone are made of it")
+
+
+def _then(out: Array, residual: Array | None, after: After) -> Array:
     for name, *numbers in after:
-        out = _KERNELS[name](out, *([residual] if name == "add" else numbers))
+        out = out + residual if name == "add" else _KERNELS[name](out, *numbers)
     return out
-
-
-conv_then.no_gradient("plans without gradients alone are made of it")

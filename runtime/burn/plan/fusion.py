@@ -1,4 +1,4 @@
-"""Steps that are one pass over memory together: a convolution and what follows it."""
+"""Steps that are one pass over memory: a convolution or a product, and what follows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,13 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.activation import clip, relu
+from burn.ops import activation
 from burn.ops.conv import conv
 from burn.ops.elementwise import add
-from burn.ops.fused import conv_then
+from burn.ops.fused import conv_then, linear_then
+from burn.ops.matmul import linear
 from burn.plan.tree import Read, Segment, Slot, Step, find_drops, slots_in
 
 _FLOAT32 = np.dtype(np.float32)
+#: What computes a primitive together with what follows it.
+_THEN: dict[Any, Any] = {
+    conv: conv_then,
+    conv_then: conv_then,
+    linear: linear_then,
+    linear_then: linear_then,
+}
+_PLAIN = frozenset(
+    {activation.relu, activation.sigmoid, activation.tanh, activation.silu}
+    | {activation.hard_swish}
+)
 
 
 def fused(root: Segment) -> Segment:
@@ -66,13 +78,13 @@ def _fused(segment: Segment, uses: "Counter[int]") -> Segment:
 def _joined(
     step: Step, steps: list[Any], made: dict[int, int], uses: "Counter[int]"
 ) -> tuple[int, Step] | None:
-    """The position of a convolution and both in one; None if they have to stay two."""
+    """The position of the first and both in one; None if they have to stay two."""
     for index, arg in enumerate(step.args):
         position = made.get(arg.place) if type(arg) is Slot else None
         if position is None or uses[arg.place] != 1:
             continue
         source = steps[position]
-        if not isinstance(source, Step) or source.primitive not in (conv, conv_then):
+        if not isinstance(source, Step) or source.primitive not in _THEN:
             continue
         if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {_FLOAT32}:
             continue
@@ -85,7 +97,9 @@ def _joined(
             if after in _done(source) or not _is_like(step, other, steps, made):
                 continue
         static = {**source.static, "after": (*_done(source), after)}
-        changed = replace(step, primitive=conv_then, args=tuple(args), static=static)
+        changed = replace(
+            step, primitive=_THEN[source.primitive], args=tuple(args), static=static
+        )
         return position, changed
     return None
 
@@ -103,16 +117,21 @@ def _is_like(step: Step, other: Slot, steps: list[Any], made: dict[int, int]) ->
 
 
 def _done(step: Step) -> tuple[Any, ...]:
-    """What the convolution ``step`` is followed by already."""
+    """What ``step`` is followed by already."""
     done: tuple[Any, ...] = step.static.get("after", ())
     return done
 
 
 def _after(step: Step, index: int) -> tuple[Any, ...] | None:
-    """``step`` as a part of a convolution that is its operand ``index``."""
-    if step.primitive is relu:
-        return ("relu",)
-    if step.primitive is clip and index == 0:
+    """``step`` as the end of what makes its operand ``index``."""
+    if step.primitive in _PLAIN:
+        return (step.primitive.name,)
+    if step.primitive is activation.gelu:
+        tanh = step.static.get("approximate") == "tanh"
+        return ("gelu_tanh",) if tanh else ("gelu",)
+    if step.primitive is activation.leaky_relu:
+        return ("leaky_relu", float(step.static.get("alpha", 0.01)))
+    if step.primitive is activation.clip and index == 0:
         bounds = step.args[1:]
         if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
             return ("clip", *map(float, bounds))

@@ -3,13 +3,13 @@
 from typing import Any
 
 from burn.backend.cpu import Cpu
+from burn.backend.onednn.after import After
 from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
 from burn.backend.onednn.operands import are_float32, form
 from burn.backend.onednn.windowed import (
-    After,
     Grouped,
     Slots,
     WeightGrad,

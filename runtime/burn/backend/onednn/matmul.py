@@ -6,11 +6,12 @@ wait for work on the same cores are in each other's way.
 """
 
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from burn.backend.cpu import Cpu
+from burn.backend.onednn.after import After, added, post_ops
 from burn.backend.onednn.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current, limits
@@ -26,7 +27,11 @@ from burn.backend.onednn.memory import (
 from burn.backend.onednn.operands import FLOAT32, are_float32, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
+from burn.ops.fused import linear_then as linear_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
+
+#: The operands of a product: ``x``, ``y`` and what is added to each row.
+Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
@@ -49,17 +54,53 @@ def matmul(x: Array, y: Array) -> Array:
 @linear_op.on(Cpu)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """:func:`burn.ops.linear` by oneDNN where that pays, by NumPy elsewhere."""
-    if are_float32(x, weight, bias) and x.size and x.ndim and weight.ndim == 2:
-        width = x.shape[-1]
-        count = x.size // width
-        work = count * weight.size
-        session = _session(work, min(count, len(weight)))
-        if session is not None and width == weight.shape[1]:
-            rows = x if x.ndim == 2 else x.reshape(count, width)
-            out = _product(session, rows, weight.T, weight, bias, work)
-            if out is not None:
-                return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(weight))
-    return linear_op.kernel(x, weight, bias)
+    out = _linear(x, weight, bias, _Ending())
+    return linear_op.kernel(x, weight, bias) if out is None else out
+
+
+@linear_then_op.on(Cpu)
+def linear_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
+    out = None
+    if are_float32(residual):
+        rows = None if residual is None else residual.reshape(-1, residual.shape[-1])
+        out = _linear(x, weight, bias, _Ending(after, rows))
+    if out is None:
+        return linear_then_op.kernel(x, weight, bias, residual, after=after)
+    return out
+
+
+class _Ending(NamedTuple):
+    """What is done to a product in the same pass."""
+
+    after: After = ()
+    residual: Array | None = None
+
+
+def _linear(
+    x: Array, weight: Array, bias: Array | None, ending: _Ending
+) -> Array | None:
+    """The linear layer; None where NumPy should compute it."""
+    if not (are_float32(x, weight, bias) and x.size and x.ndim and weight.ndim == 2):
+        return None
+    width = x.shape[-1]
+    count = x.size // width
+    work = count * weight.size
+    session = _session(work, min(count, len(weight)))
+    if session is None or width != weight.shape[1]:
+        return None
+    rows = x if x.ndim == 2 else x.reshape(count, width)
+    out = _product(session, (rows, weight.T, bias), weight, work, ending)
+    if out is None or x.ndim == 2:
+        return out
+    return out.reshape(*x.shape[:-1], len(weight))
 
 
 def _session(work: int, least: int) -> Session | None:
@@ -73,36 +114,38 @@ def _session(work: int, least: int) -> Session | None:
 def _matmul(session: Session, x: Array, y: Array, work: int) -> Array | None:
     if y.ndim == 2:
         rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-        out = _product(session, rows, y, y, None, work)
+        out = _product(session, (rows, y, None), y, work)
         return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
     rank = max(x.ndim, y.ndim)
     left, right = (
         array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, y)
     )
-    return _product(session, left, right, None, None, work)
+    return _product(session, (left, right, None), None, work)
 
 
 def _product(
     session: Session,
-    x: Array,
-    y: Array,
+    given: Given,
     owner: Array | None,
-    bias: Array | None,
     work: int,
+    ending: _Ending | None = None,
 ) -> Array | None:
-    """``x @ y + bias``, None where oneDNN has nothing for it.
+    """``x @ y + bias`` of those given, None where oneDNN has nothing for it.
 
     ``owner`` is the array that ``y`` is a view of, if it may be a parameter: from the
     second time on it is taken packed.
     """
+    (x, y, bias), (after, residual) = given, ending or _Ending()
+    if residual is not None:
+        residual = np.ascontiguousarray(residual)
     pack = owner is not None and x.shape[-2] > 1 and session.packed.seen(owner)
 
     def make(primitives: Primitives) -> "_Product | None":
-        return _prepare(session, primitives, x, y, bias, pack)
+        return _prepare(session, primitives, given, after, pack)
 
-    key = ("matmul", form(x), form(y), form(bias), pack)
+    key = ("matmul", form(x), form(y), form(bias), after, pack)
     found: _Product | None = session.primitives.get(key, make, work)
-    return None if found is None else found.run(x, y, owner, bias)
+    return None if found is None else found.run(given, owner, residual)
 
 
 class _Product:
@@ -120,8 +163,9 @@ class _Product:
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
-    def run(self, x: Array, y: Array, owner: Array | None, bias: Array | None) -> Array:
+    def run(self, given: Given, owner: Array | None, residual: Array | None) -> Array:
         """The result, row-major."""
+        x, y, bias = given
         if self._copies[0]:
             x = np.ascontiguousarray(x)
         if self._weights is None or owner is None:
@@ -131,21 +175,19 @@ class _Product:
         else:
             place = self._weights.place(owner)
         out: Array = np.empty(self._shape, FLOAT32)
-        if bias is None:
-            self._prepared.run(address(x), place, address(out))
-        else:
-            self._prepared.run(address(x), place, address(out), address(bias))
+        more = [address(part) for part in (bias, residual) if part is not None]
+        self._prepared.run(address(x), place, address(out), *more)
         return out
 
 
 def _prepare(
     session: Session,
     primitives: Primitives,
-    x: Array,
-    y: Array,
-    bias: Array | None,
+    given: Given,
+    after: After,
     pack: bool,
 ) -> _Product | None:
+    x, y, bias = given
     try:
         batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
@@ -158,7 +200,7 @@ def _prepare(
     for again in (False, True):
         if again:
             copies = (True, copies[1] if pack else True)
-        made = _attempt(session, primitives, (x, y, bias), shape, copies, pack)
+        made = _attempt(session, primitives, given, (shape, after), copies, pack)
         if made is not None:
             return made
     return None
@@ -167,12 +209,12 @@ def _prepare(
 def _attempt(
     session: Session,
     primitives: Primitives,
-    given: tuple[Array, Array, Array | None],
-    shape: tuple[int, ...],
+    given: Given,
+    wanted: tuple[tuple[int, ...], After],
     copies: tuple[bool, bool],
     pack: bool,
 ) -> _Product | None:
-    api, (x, y, bias) = primitives.api, given
+    api, (x, y, bias), (shape, after) = primitives.api, given, wanted
     left, right = (
         (
             strided(api, array.shape, row_major(array.shape))
@@ -191,6 +233,7 @@ def _attempt(
         *(api, "matmul", api.engine, left),
         *(any_layout(api, y.shape) if pack else right, shift, out),
         avoid=_FOR_MATRICES if one else None,
+        post=post_ops(api, after, out),
     )
     if found is None:
         return None
@@ -201,6 +244,8 @@ def _attempt(
     operands: Operands = [(SRC, left), (WEIGHTS, found.lent(WEIGHTS_MD)), (DST, out)]
     if shift is not None:
         operands.append((BIAS, shift))
+    if ("add",) in after:
+        operands.append((added(after), out))
     return _Product(primitives.prepared(found, operands), shape, weights, copies)
 
 

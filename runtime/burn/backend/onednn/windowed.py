@@ -6,24 +6,20 @@ is copied first: where layouts are mixed the library has slow code only.
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from burn.backend.onednn.after import After, added, post_ops
 from burn.backend.onednn.api import (
     BIAS,
-    BINARY_ADD,
-    CLIP,
     CONVOLUTION,
     DIFF_DST,
     DIFF_WEIGHTS,
     DIFF_WEIGHTS_MD,
     DST,
     INFERENCE,
-    POST_OPERATION,
-    RELU,
     SRC,
-    SRC_1,
     TRAINING,
     WEIGHTS,
     WEIGHTS_MD,
@@ -47,16 +43,12 @@ from burn.backend.onednn.operands import Arranged
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
-    PostOps,
     Prepared,
     described,
 )
 from burn.backend.onednn.scratch import Block
 from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
-
-#: What a convolution is followed by in one pass: a name with its numbers.
-After: TypeAlias = tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -200,7 +192,7 @@ def forward(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
         *(source, any_layout(api, view.shape)),
         *(shift, target, *geometry),
-        post=_post_ops(api, slots.after, target),
+        post=post_ops(api, slots.after, target),
     )
     if found is None:
         return None
@@ -213,25 +205,11 @@ def forward(
         operands.append((BIAS, shift))
     residual = None
     if slots.residual is not None:
-        place = slots.after.index(("add",)) + 1
-        operands.append((POST_OPERATION * place | SRC_1, target))
+        operands.append((added(slots.after), target))
         residual = Arranged(primitives, slots.residual, channels_last(shape))
     arranged = Arranged(primitives, x, channels_last(x.shape))
     prepared = primitives.prepared(found, operands)
     return Windowed(arranged, weights, prepared, shape, residual)
-
-
-def _post_ops(api: Api, after: After, target: Handle) -> PostOps | None:
-    """What follows in the same pass: ``("relu",)``, ``("clip", low, high)``, a sum."""
-    if not after:
-        return None
-    made = PostOps(api)
-    for name, *numbers in after:
-        if name == "add":
-            made.binary(BINARY_ADD, target)
-        else:
-            made.activation({"relu": RELU, "clip": CLIP}[name], *numbers)
-    return made
 
 
 def _weights(

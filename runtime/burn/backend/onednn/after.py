@@ -1,0 +1,53 @@
+"""What is done to a result in the same pass over memory."""
+
+from typing import Any, TypeAlias
+
+from burn.backend.onednn.api import (
+    BINARY_ADD,
+    CLIP,
+    GELU_ERF,
+    GELU_TANH,
+    HARD_SWISH,
+    LOGISTIC,
+    POST_OPERATION,
+    RELU,
+    SRC_1,
+    SWISH,
+    TANH,
+    Api,
+)
+from burn.backend.onednn.memory import Handle
+from burn.backend.onednn.prepared import PostOps
+
+#: Names with their numbers, as :mod:`burn.ops.fused` has them.
+After: TypeAlias = tuple[tuple[Any, ...], ...]
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "clip": (CLIP,),
+    "gelu": (GELU_ERF,),
+    "gelu_tanh": (GELU_TANH,),
+    "hard_swish": (HARD_SWISH, 1 / 6, 0.5),
+    "leaky_relu": (RELU,),
+    "relu": (RELU,),
+    "sigmoid": (LOGISTIC,),
+    "silu": (SWISH, 1.0),
+    "tanh": (TANH,),
+}
+
+
+def post_ops(api: Api, after: After, target: Handle) -> PostOps | None:
+    """The operations, None if there are none; what is added lies as ``target``."""
+    if not after:
+        return None
+    made = PostOps(api)
+    for name, *numbers in after:
+        if name == "add":
+            made.binary(BINARY_ADD, target)
+        else:
+            made.activation(*_KINDS[name], *numbers)
+    return made
+
+
+def added(after: After) -> int:
+    """The argument of the execution that is added."""
+    return POST_OPERATION * (after.index(("add",)) + 1) | SRC_1
