@@ -41,6 +41,8 @@ from burn_ir.raw import RawGraph
 _PREFIX = "torch.ops."
 #: Branches in branches; the source of more would be indented off the page.
 _DEEPEST = 24
+#: Views of views that a change is followed through.
+_LONGEST = 16
 
 
 class Calls:
@@ -159,7 +161,9 @@ class Calls:
         if first is None or not refs:
             return
         name = frame.change(first[1], refs[0].name, g.name, target)
-        while name in frame.origin:
+        for _ in range(_LONGEST):
+            if name not in frame.origin:
+                return
             base, made, rest = frame.origin[name]
             old, new = frame.values[base], frame.values[name]
             back = written_back(made, rest, old, new)
