@@ -158,7 +158,7 @@ class _Match:
         """Whether ``condition`` is that the largest score is minus infinity."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
-            return False
+            return self.finds_no_other(condition, softmax)
         for name, other in (equal.inputs, equal.inputs[::-1]):
             largest, bound = self.flow.made_by(name, "ReduceMax"), self.flow.stored(
                 other
@@ -170,6 +170,23 @@ class _Match:
                 softmax.inputs[0],
                 self.before_cast(softmax.inputs[0]),
             )
+        return False
+
+    def finds_no_other(self, condition: str | None, softmax: Node) -> bool:
+        """Whether ``condition`` is that no score is other than minus infinity."""
+        none = self.flow.made_by(condition, "Not")
+        some = none and self.flow.made_by(none.inputs[0], "Any")
+        other = some and self.flow.made_by(some.inputs[0], "Not")
+        equal = other and self.flow.made_by(other.inputs[0], "Equal")
+        if not (none and some and other and equal):
+            return False
+        attrs = some.op.attrs()
+        self.inner += [none, some, other, equal]
+        for name, bound in (equal.inputs, equal.inputs[::-1]):
+            stored = self.flow.stored(bound)
+            if stored is not None and np.isneginf(stored).all():
+                same = name in (softmax.inputs[0], self.before_cast(softmax.inputs[0]))
+                return same and attrs["axes"] == (-1,) and bool(attrs["keepdims"])
         return False
 
     def before_cast(self, name: str | None) -> str | None:
