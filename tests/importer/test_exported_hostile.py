@@ -37,10 +37,10 @@ SECONDS = 2
 
 def refused(path: Path) -> ModelError:
     """Return how the file at ``path`` is refused, after at most two seconds."""
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ModelError) as caught:
         load(path)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     return caught.value
 
 
@@ -222,6 +222,24 @@ def test_calls_that_wait_for_each_other_are_refused(tmp_path: Path) -> None:
     assert "expected a value called 'b'" in str(refused(saved(tmp_path, content, {})))
 
 
+def test_views_of_themselves_are_refused_or_read(tmp_path: Path) -> None:
+    two = meta("float32", [2])
+    nodes = [
+        call("aten.t.default", "a", self=ref("x")),
+        call("aten.t.default", "x", self=ref("a")),
+        call("aten.t.default", "x", self=ref("x")),
+        *(
+            call("aten.add_.Tensor", "a", self=ref("x"), other=one(1))
+            for _ in range(40)
+        ),
+    ]
+    content = program({"x": two}, {}, nodes, {"a": two}, ["a"])
+    start = time.process_time()
+    with suppress(ModelError):
+        load(saved(tmp_path, content, {}))
+    assert time.process_time() - start < SECONDS
+
+
 def nested(depth: int) -> Any:
     """Return a program of branches in branches, each with one that is short."""
     two, truth = meta("float32", [2]), meta("bool", [])
@@ -269,10 +287,10 @@ def test_huge_numbers_do_no_harm(
 ) -> None:
     two = meta("float32", [2])
     content = program({"x": two}, {}, [make(number)], {"y": two}, ["y"])
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(ModelError):
         load(saved(tmp_path, content, {}))
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def ints(*values: int) -> dict[str, Any]:
@@ -318,10 +336,10 @@ def test_mutated_programs_raise_our_errors_only(
         else:
             holder.append(holder.pop(key))
     path = saved(tmp_path_factory.mktemp("mutated"), content, WEIGHTS)
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(ModelError):
         load(path)
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def renamed(of: Any, old: str, new: str) -> Any:
@@ -347,11 +365,11 @@ def test_names_are_nothing_but_names(
 ) -> None:
     content = renamed(json.loads(TEXT), name, text)
     path = saved(tmp_path_factory.mktemp("names"), content, WEIGHTS)
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(ModelError):
         model: Any = load(path)  # looks at the source before it runs it
         model(burn.tensor(np.ones((2, 4, 5), np.float32)))
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert not Path("pwned").exists()
 
 
@@ -372,8 +390,8 @@ def test_paths_are_nothing_but_paths(
             stack = f"L__self__,,Net;{text},{text},{text}"
             node["metadata"]["nn_module_stack"] = stack
     folder = tmp_path_factory.mktemp("paths")
-    start = time.perf_counter()
+    start = time.process_time()
     with suppress(ModelError):
         load(saved(folder, content, weights))
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
     assert not Path("pwned").exists()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn.record.errors import shown
+from burn_import.exported.back import Arguments
 from burn_import.exported.builder import Nodes, Value
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.errors import Problem
@@ -17,8 +18,9 @@ class Frame:
     """The values of one graph by name, as they are at this point of it.
 
     A program may change a tensor in place. The result of such a call is another name of
-    the same tensor, whose value is the new one under all its names. A view of it would
-    be changed too: it is ``stale`` from then on, and must not be read.
+    the same tensor, whose value is the new one under all its names. What it is a view
+    of is changed too, and other views of that: these are ``stale`` from then on, and
+    must not be read.
     """
 
     meta: Mapping[str, Any]
@@ -31,6 +33,8 @@ class Frame:
     #: Whose memory each tensor shares, and the tensors that share it.
     base: dict[str, str] = field(default_factory=dict)
     shared: dict[str, list[str]] = field(default_factory=dict)
+    #: What each view was made of, by which call, with which other arguments.
+    origin: dict[str, tuple[str, str, Arguments]] = field(default_factory=dict)
     #: What is wrong with reading a value.
     stale: dict[str, Problem] = field(default_factory=dict)
 
@@ -48,14 +52,18 @@ class Frame:
             raise InvalidModel(f"expected a value called {shown(name)}, found none")
         return self.values[first]
 
-    def view(self, name: str, of: str) -> None:
+    def view(self, name: str, of: str, target: str, args: Arguments) -> None:
         """Note that the tensor ``name`` may be a view of the tensor ``of``."""
         of = self.same.get(of, of)
         base = self.base[name] = self.base.get(of, of)
         self.shared.setdefault(base, [of]).append(name)
+        self.origin[name] = (of, target, args)
 
-    def change(self, name: str, result: str, node: str, target: str) -> None:
-        """Note that ``node`` changed the tensor ``name`` in place to ``result``."""
+    def change(self, name: str, result: str, node: str, target: str) -> str:
+        """Note that ``node`` changed the tensor ``name`` in place to ``result``.
+
+        The first name of that tensor.
+        """
         first = self.same[result] = self.same.get(name, name)
         self.values[first] = self.values[result]
         base = self.base.get(first, first)
@@ -66,4 +74,11 @@ class Frame:
         for other in self.shared.pop(base, ()):
             if other != first:
                 self.stale[other] = Problem(message, node, target)
-        self.base[first] = first
+        self.shared[base] = [first]
+        return first
+
+    def refresh(self, name: str, value: Value) -> None:
+        """Give a tensor that a view of was changed its new value."""
+        self.values[name] = value
+        self.stale.pop(name, None)
+        self.shared.setdefault(self.base.get(name, name), []).append(name)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn.record.errors import shown
+from burn_import.exported.back import written_back
 from burn_import.exported.builder import (
     BOOL,
     FLOAT64,
@@ -41,6 +42,8 @@ from burn_ir.raw import RawGraph
 _PREFIX = "torch.ops."
 #: Branches in branches; the source of more would be indented off the page.
 _DEEPEST = 24
+#: Views of views that a change is followed through.
+_LONGEST = 16
 
 
 class Calls:
@@ -91,7 +94,10 @@ class Calls:
         made = called(entry, builder, args)
         self.bind(frame, results, made)
         self.rename(frame, results, start)
-        self.alias(frame, entry, names, results, (name, target))
+        if entry.views:
+            self.view(frame, names, args, results, target)
+        elif entry.mutates is not None:
+            self.change(frame, names, results, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
         """Give the names of the results to what a rule made."""
@@ -124,22 +130,51 @@ class Calls:
             outputs = tuple(names.get(name, name) for name in node.outputs)
             frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
 
-    def alias(
+    def view(
         self,
         frame: Frame,
-        entry: Entry,
-        args: Sequence[tuple[str, Argument]],
+        names: Sequence[tuple[str, Argument]],
+        args: Sequence[tuple[str, Any]],
         results: Sequence[Argument],
-        where: tuple[str, str],
+        target: str,
     ) -> None:
-        """Note which values share memory, and what a change in place changes."""
-        first = next((a for _, a in args if isinstance(a, TensorRef)), None)
-        refs = list(_refs(results))
-        if entry.mutates is not None and first is not None and refs:
-            frame.change(first.name, refs[0].name, *where)
-        elif entry.views and first is not None:
+        """Note which values share memory."""
+        first = _first_tensor(names)
+        refs = _refs(results)
+        if first is not None:
+            place, name = first
+            # One of several has no way back.
+            made = target if len(refs) == 1 else ""
+            rest = [*args[:place], *args[place + 1 :]]
             for ref in refs:
-                frame.view(ref.name, first.name)
+                frame.view(ref.name, name, made, rest)
+
+    def change(
+        self,
+        frame: Frame,
+        names: Sequence[tuple[str, Argument]],
+        results: Sequence[Argument],
+        g: Builder,
+        target: str,
+    ) -> None:
+        """Note what a change in place changes, and write what that is."""
+        first, refs = _first_tensor(names), _refs(results)
+        if first is None or not refs:
+            return
+        name = frame.change(first[1], refs[0].name, g.name, target)
+        for _ in range(_LONGEST):
+            if name not in frame.origin:
+                return
+            base, made, rest = frame.origin[name]
+            old, new = frame.values[base], frame.values[name]
+            back = written_back(made, rest, old, new)
+            if back is None or back[0] not in RULES:
+                return
+            word = old.name.rpartition(".")[2] or base
+            whole = replace(g, name=word, results=[old])
+            value = called(RULES[back[0]], whole, back[1])
+            frame.refresh(base, replace(old, name=value.name))
+            name = base
 
     def typed(self, frame: Frame, name: str) -> Value:
         """A value as the program types it."""
@@ -208,6 +243,14 @@ def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
         elif isinstance(result, TensorRef | SymbolRef):
             found.append(result)
     return found
+
+
+def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
+    """The place and name of the first tensor among arguments."""
+    for place, (_, arg) in enumerate(names):
+        if isinstance(arg, TensorRef):
+            return place, arg.name
+    return None
 
 
 def _leaf(results: Sequence[Argument], name: str) -> str:

@@ -30,7 +30,7 @@ from burn_import.exported.trees import leaf_names
 from burn_import.exported.weights import Stored
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.raw import RawGraph, RawNode
-from burn_ir.types import Type
+from burn_ir.types import Array, Type
 
 
 class Program(Calls):
@@ -45,6 +45,8 @@ class Program(Calls):
         self.stored = stored
         #: What is stored, by path: its name in the program, and in the graph.
         self.held: dict[str, tuple[str, str]] = {}
+        #: Whether what is stored is a parameter, by its name in the graph.
+        self.trained: dict[str, bool] = {}
 
     def graph(self) -> RawGraph:
         """The main graph, with everything that a graph inside uses.
@@ -61,6 +63,9 @@ class Program(Calls):
         outputs = self.outputs(frame, signature["output_specs"], names)
         changed = self.changed(frame)
         states = {name: frame.out.constants.pop(name) for name in changed}
+        constants = frame.out.constants
+        lifted = [name for name in constants if name not in self.trained]
+        nodes = [_constant(name, constants.pop(name)) for name in lifted]
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
         for kind in (InvalidModel, UnsupportedModel):
             if self.problems.get(kind):
@@ -69,9 +74,10 @@ class Program(Calls):
             "main",
             inputs,
             (*outputs, *changed.values()),
-            tuple(frame.out.nodes),
-            frame.out.constants,
+            (*nodes, *frame.out.nodes),
+            constants,
             states=states,
+            trained=self.trained,
         )
 
     def leaves(self, spec: str, count: int, kind: str) -> list[str]:
@@ -140,6 +146,8 @@ class Program(Calls):
         frame.out.constants[unique] = array
         frame.values[name] = Value(unique, array.dtype, array.shape)
         self.held[path] = (name, unique)
+        if kind in ("parameter", "buffer"):
+            self.trained[unique] = kind == "parameter"
 
     def outputs(
         self, frame: Frame, specs: Sequence[Any], names: Sequence[str]
@@ -208,6 +216,11 @@ _MUTATED = {
 }
 #: Kinds of inputs that the caller of the original gives.
 _GIVEN = frozenset({"user_input", "constant_input"})
+
+
+def _constant(name: str, array: Array) -> RawNode:
+    """A tensor that no module of PyTorch's lists as its own: numbers in the code."""
+    return RawNode("Constant", "", {"value": array}, (), (name,), name)
 
 
 def _kind(number: float) -> DType:
