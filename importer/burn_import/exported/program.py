@@ -32,6 +32,7 @@ from burn_import.exported.schema import (
 )
 from burn_import.exported.symbols import Symbols
 from burn_import.exported.table import Entry
+from burn_import.exported.unsupported import refusal
 from burn_import.pytorch.elements import ELEMENTS
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
@@ -81,7 +82,7 @@ class Calls:
         # Should this call fail, those that read it are not wrong for that.
         frame.values.update((value.name, value) for value in types)
         if target not in RULES:
-            raise UnsupportedModel("this operator is not supported")
+            raise UnsupportedModel(refusal(target))
         entry = RULES[target]
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)

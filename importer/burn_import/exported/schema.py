@@ -156,6 +156,7 @@ _PLAIN = {
     "as_float": (int, float),
     "as_bool": bool,
     "as_string": str,
+    "as_operator": str,
 }
 _LISTS = {
     "as_tensors": "tensor",

@@ -114,7 +114,10 @@ class Program(Calls):
                     )
             elif kind in _STORED:
                 self.store(frame, kind, body)
-            elif kind not in ("constant_input", "token"):
+            elif kind == "token":
+                token = field(field(body, "arg", dict), "name", str)
+                frame.values[token] = Value(token, BOOL, ())
+            elif kind != "constant_input":
                 raise UnsupportedModel(f"inputs of kind {shown(kind)} are not read")
         count = sum(union(spec)[0] in _GIVEN for spec in specs)
         self.leaves("in_spec", count, "inputs")

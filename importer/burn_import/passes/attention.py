@@ -15,6 +15,7 @@ from burn_import.passes.rewrite import changed, common_scope, rename
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
+from burn_ir.ops.programs import AnyOf
 
 #: How many nodes there may be between the two products.
 STEPS = 16
@@ -158,7 +159,7 @@ class _Match:
         """Whether ``condition`` is that the largest score is minus infinity."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
-            return False
+            return self.finds_no_other(condition, softmax)
         for name, other in (equal.inputs, equal.inputs[::-1]):
             largest, bound = self.flow.made_by(name, "ReduceMax"), self.flow.stored(
                 other
@@ -170,6 +171,24 @@ class _Match:
                 softmax.inputs[0],
                 self.before_cast(softmax.inputs[0]),
             )
+        return False
+
+    def finds_no_other(self, condition: str | None, softmax: Node) -> bool:
+        """Whether ``condition`` is that no score is other than minus infinity."""
+        none = self.flow.made_by(condition, "Not")
+        some = self.flow.producers.get((none and none.inputs[0]) or "")
+        if none is None or some is None or not isinstance(some.op, AnyOf):
+            return False
+        other = self.flow.made_by(some.inputs[0], "Not")
+        equal = other and self.flow.made_by(other.inputs[0], "Equal")
+        if other is None or equal is None:
+            return False
+        self.inner += [none, some, other, equal]
+        for name, bound in (equal.inputs, equal.inputs[::-1]):
+            stored = self.flow.stored(bound)
+            if stored is not None and np.isneginf(stored).all():
+                same = name in (softmax.inputs[0], self.before_cast(softmax.inputs[0]))
+                return same and some.op.axes == (-1,) and some.op.keepdims
         return False
 
     def before_cast(self, name: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -54,6 +54,8 @@ class Case:
     label: str = ""
     tolerance: float = 1e-5
     given: Mapping[str, Given] = field(default_factory=dict)
+    #: Whether the first result alone is of interest.
+    first: bool = False
 
     @property
     def name(self) -> str:
@@ -95,6 +97,11 @@ def case(
     given |= dict(tensors(args))
     full = target if target.startswith(("aten.", "_operator.")) else f"aten.{target}"
     return Case(full, expected, args, label, tolerance, given)
+
+
+def first(target: str, expected: Callable[..., Any], /, **args: Any) -> Case:
+    """Return a case of which only the first result is compared."""
+    return replace(case(target, expected, **args), first=True)
 
 
 def tensors(args: Mapping[str, Any]) -> Iterator[tuple[str, Given]]:

@@ -39,7 +39,8 @@ def called(case: Case) -> Callable[..., Any]:
         left = iter(given[1:] if SIZED in case.given else given)
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
-        return op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+        made = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+        return made[0] if case.first else made
 
     return run
 

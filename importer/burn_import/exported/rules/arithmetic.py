@@ -142,12 +142,12 @@ def power(g: Builder, self: Operand, exponent: Operand) -> Value:
 def clamp(
     g: Builder, self: Value, min: Operand | None = None, max: Operand | None = None
 ) -> Value:
-    x = g.cast(self)
-    if isinstance(min, Value) or isinstance(max, Value):
-        x = x if min is None else g.op("Max", x, g.cast(min))
-        return x if max is None else g.op("Min", x, g.cast(max))
-    low, high = (None if bound is None else g.cast(bound) for bound in (min, max))
-    return x if low is None and high is None else g.op("Clip", x, low, high)
+    """By numbers at both ends at once, else by one bound after the other."""
+    x, bounds = g.cast(self), (min, max)
+    if not any(bound is None or isinstance(bound, Value) for bound in bounds):
+        return g.op("Clip", x, g.cast(min), g.cast(max))
+    x = x if min is None else g.op("Max", x, g.cast(min))
+    return x if max is None else g.op("Min", x, g.cast(max))
 
 
 @rule("aten.clamp_min.default", "aten.clamp_min.Tensor")

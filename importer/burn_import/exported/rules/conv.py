@@ -56,8 +56,16 @@ def conv(
         "group": groups,
     }
     return batched(
-        g, input, weight.rank, lambda x: g.op("Conv", x, weight, bias, **attrs)
+        g,
+        g.cast(input),
+        weight.rank,
+        lambda x: g.op("Conv", x, *cast_all(g, weight, bias), **attrs),
     )
+
+
+def cast_all(g: Builder, *operands: Value | None) -> list[Value | None]:
+    """The operands in the dtype of the result, which autocast makes another one."""
+    return [None if x is None else g.cast(x) for x in operands]
 
 
 def pads_of(
@@ -100,9 +108,9 @@ def conv_transpose(
     }
     return batched(
         g,
-        input,
+        g.cast(input),
         weight.rank,
-        lambda x: g.op("ConvTranspose", x, weight, bias, **attrs),
+        lambda x: g.op("ConvTranspose", x, *cast_all(g, weight, bias), **attrs),
     )
 
 

@@ -14,11 +14,13 @@ from burn_ir import UnsupportedModel
 
 @rule("aten.linear.default")
 def linear(g: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
+    """Casts are those of autocast: without it there are none."""
+    x, factor = g.cast(input), g.cast(weight)
     if weight.rank == 1:
-        made = g.op("MatMul", input, weight)
+        made = g.op("MatMul", x, factor)
     else:
-        made = g.op("MatMul", input, g.op("Transpose", weight, perm=(1, 0)))
-    return made if bias is None else g.op("Add", made, bias)
+        made = g.op("MatMul", x, g.op("Transpose", factor, perm=(1, 0)))
+    return made if bias is None else g.op("Add", made, g.cast(bias))
 
 
 @rule("aten.matmul.default", "aten.mm.default", "aten.bmm.default")
@@ -32,7 +34,7 @@ def matmul(
     tensor: Value | None = None,
     vec: Value | None = None,
 ) -> Value:
-    return g.op("MatMul", self, other or mat2 or tensor or vec)
+    return g.op("MatMul", *g.floats(self, other or mat2 or tensor or vec))
 
 
 def added(g: Builder, self: Value, made: Value, beta: Operand, alpha: Operand) -> Value:
@@ -40,21 +42,21 @@ def added(g: Builder, self: Value, made: Value, beta: Operand, alpha: Operand) -
     product = times(g, made, alpha)
     if not isinstance(beta, Value) and beta == 0:
         return product
-    return g.op("Add", product, times(g, self, beta))
+    return g.op("Add", product, times(g, g.cast(self), beta))
 
 
 @rule("aten.addmm.default")
 def addmm(
     g: Builder, self: Value, mat1: Value, mat2: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return added(g, self, g.op("MatMul", mat1, mat2), beta, alpha)
+    return added(g, self, g.op("MatMul", *g.floats(mat1, mat2)), beta, alpha)
 
 
 @rule("aten.baddbmm.default")
 def baddbmm(
     g: Builder, self: Value, batch1: Value, batch2: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return added(g, self, g.op("MatMul", batch1, batch2), beta, alpha)
+    return added(g, self, g.op("MatMul", *g.floats(batch1, batch2)), beta, alpha)
 
 
 @rule("aten.addbmm.default")
@@ -288,7 +290,7 @@ def attention(
         raise UnsupportedModel("attention with dropout; export model.eval()")
     attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}
     if query.rank == _HEADS:
-        return g.op("Attention", query, key, value, attn_mask, **attrs)
+        return g.op("Attention", *g.floats(query, key, value), attn_mask, **attrs)
     if query.rank != _HEADS - 1:
         raise UnsupportedModel(f"attention of rank {query.rank}")
     operands = [g.op("Unsqueeze", x, [1]) for x in (query, key, value)]

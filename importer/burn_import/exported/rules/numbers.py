@@ -6,7 +6,8 @@ from typing import Any
 
 from burn_import.exported.builder import Builder, Operand, Value
 from burn_import.exported.rules.cast import to
-from burn_import.exported.table import rule
+from burn_import.exported.table import RULES, rule
+from burn_ir import UnsupportedModel
 
 
 @rule(
@@ -22,10 +23,21 @@ from burn_import.exported.table import rule
     "aten._functional_sym_constrain_range.default",
     "aten._functional_sym_constrain_range_for_size.default",
     "_operator.is_",
-    "higher_order.with_effects",
 )
 def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
     """A check of the exporter's; the shapes it checks are those of the model."""
+
+
+@rule("higher_order.with_effects")
+def with_effects(g: Builder, token: Any, operator: str, *operands: Any) -> None:
+    """A check that is kept in its place by a token.
+
+    Raises:
+        UnsupportedModel: it is no check: an effect on the world around a program.
+    """
+    entry = RULES.get(operator.removeprefix("torch.ops."))
+    if entry is None or entry.rule is not nothing:
+        raise UnsupportedModel(f"expected a check among effects, got {operator!r}")
 
 
 @rule("torch.sym_float", "torch.sym_int", "math.trunc", "_operator.pos")

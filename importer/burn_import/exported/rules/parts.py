@@ -52,11 +52,8 @@ def select(g: Builder, self: Value, dim: int, index: int | Value) -> Value:
 
 @rule("aten.unbind.int", "aten.unbind_copy.int", views=True)
 def unbind(g: Builder, self: Value, dim: int = 0) -> Sequence[Value]:
-    count = len(g.results)
-    if count == 1:
-        return [g.op("Squeeze", self, [dim])]
-    parts = g.many("Split", count, self, axis=dim, num_outputs=count)
-    return [g.op("Squeeze", part, [dim]) for part in parts]
+    numbers = range(len(g.results))
+    return [g.op("Gather", self, g.constant(place), axis=dim) for place in numbers]
 
 
 def divided(g: Builder, x: Value, sizes: Sizes, dim: int) -> Sequence[Value]:

@@ -10,6 +10,7 @@ from burn_import.exported.table import Rule, rule
 
 Sizes = Sequence[int | Value]
 NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+ANTIALIASED = {"antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5}
 EXACT = {"nearest_mode": "round_prefer_ceil"}
 
 
@@ -107,8 +108,8 @@ both("upsample_linear1d", interpolated("linear"))
 both("upsample_bilinear2d", interpolated("linear"))
 both("upsample_trilinear3d", interpolated("linear"))
 both("upsample_bicubic2d", interpolated("cubic"))
-both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1))
-both("_upsample_bicubic2d_aa", interpolated("cubic", antialias=1, cubic_coeff_a=-0.5))
+both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1))
+both("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
 
 #: The modes of ``grid_sampler`` by their numbers.
 INTERPOLATIONS = ("linear", "nearest", "cubic")

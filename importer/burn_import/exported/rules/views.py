@@ -18,7 +18,6 @@ Sizes = Sequence[int | Value]
     "aten._unsafe_view.default",
     "aten.view_copy.default",
     "aten._reshape_copy.default",
-    "aten.resize_.default",
     views=True,
 )
 def view(g: Builder, self: Value, size: Sizes = (), shape: Sizes = ()) -> Value:

@@ -1,0 +1,86 @@
+"""``python -m tests.importer.aten.page``: writes ``docs/aten.md``.
+
+What the page says comes from the rules, the table of what has none, the stored names
+of the core operators, and the cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from burn_import.exported.rules import RULES
+from burn_import.exported.unsupported import REASONS
+from tests.conftest import ROOT
+from tests.importer.aten import families
+
+PAGE = ROOT / "docs" / "aten.md"
+NAMES = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
+HEAD = """\
+# Operators of exported programs
+
+Written by `python -m tests.importer.aten.page`: do not edit.
+
+These are the operators of ATen that a `.pt2` file may call. Each is written with
+operators of the [other page](operators.md), so that there is one meaning of each, and
+its gradient, devices and dtypes are those that stand there. *core* are the overloads
+that PyTorch counts among the Core ATen operators; *others* are those that programs
+contain if they are exported without `run_decompositions()`, or that decompositions
+make. `add_` and the like, which change their operand in place, come with the operator
+of which they are the form. *cases* are those that compare an overload with a formula.
+"""
+
+
+def page() -> str:
+    """Return the text of the page."""
+    core = set(NAMES["core"])
+    lines = [HEAD, summary(), ""]
+    lines += ["| operator | core | others | cases |", "|---|---|---|--:|"]
+    lines += rows(core)
+    lines += ["", "## Not supported", ""]
+    lines += ["A program that calls one of these is refused with the reason.", ""]
+    for reason, targets in REASONS.items():
+        names = ", ".join(
+            f"`{t.removeprefix('aten.')}`" for t in sorted(targets.split())
+        )
+        lines += [f"- {reason}: {names}"]
+    return "\n".join(lines) + "\n"
+
+
+def summary() -> str:
+    """Return how much of the stored names has a rule."""
+    counts = []
+    for kind, text in (("core", "core operators"), ("exported", "others")):
+        found = sum(name in RULES for name in NAMES[kind])
+        counts.append(f"{found} of the {len(NAMES[kind])} {text}")
+    return (
+        f"With PyTorch {NAMES['torch']}, {' and '.join(counts)} that exports of its "
+        f"layers and functions\ncontain have a rule; {len(families.CASES)} cases call "
+        f"{len({case.target for case in families.CASES})} of them."
+    )
+
+
+def rows(core: set[str]) -> Iterator[str]:
+    """Yield a line for each operator, with its overloads."""
+    cases = Counter(case.target.rpartition(".")[0] for case in families.CASES)
+    found: dict[str, list[str]] = {}
+    for target, entry in RULES.items():
+        if entry.mutates is None:
+            name, _, overload = target.rpartition(".")
+            found.setdefault(name, []).append(overload)
+    for name, overloads in sorted(found.items()):
+        kept = sorted(o for o in overloads if f"{name}.{o}" in core)
+        others = sorted(set(overloads) - set(kept))
+        cells = (name.removeprefix("aten."), ", ".join(kept), ", ".join(others))
+        yield f"| {' | '.join(cells)} | {cases[name] or ''} |"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

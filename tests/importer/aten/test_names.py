@@ -1,0 +1,40 @@
+"""No operator of ATen is missing silently: it has a rule, or a reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from burn_import.exported.rules import RULES
+from burn_import.exported.unsupported import UNSUPPORTED, refusal
+from tests.importer.aten import families, page
+
+#: The Core ATen operators, and the others that PyTorch's exports of layers and
+#: functions contained: ``python -m tests.importer.aten.names`` lists them anew.
+NAMES = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("kind", ["core", "exported"])
+def test_every_operator_has_a_rule_or_a_reason(kind: str) -> None:
+    missing = [n for n in NAMES[kind] if n not in RULES and n not in UNSUPPORTED]
+    assert missing == []
+
+
+def test_what_has_a_rule_is_not_called_unsupported() -> None:
+    plain = {name for name, entry in RULES.items() if entry.mutates is None}
+    assert sorted(plain & set(UNSUPPORTED)) == []
+
+
+def test_refusals_say_what_was_expected() -> None:
+    assert refusal("aten.frobnicate.default") == "this operator is not supported"
+    assert "complex" in refusal("aten.polar.default")
+    expected = "expected an overload among Scalar, Tensor, got out"
+    assert refusal("aten.eq.out") == expected
+
+
+def test_cases_call_what_has_a_rule() -> None:
+    assert [c.name for c in families.CASES if c.target not in RULES] == []
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert page.PAGE.read_text("utf-8") == page.page(), f"run python -m {page.__name__}"
