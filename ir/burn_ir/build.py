@@ -116,6 +116,8 @@ class _Builder:
         if len(raw.outputs) == len(raw.states):
             self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
+        told = ((scope.names.get(name), flag) for name, flag in raw.trained.items())
+        self.constants.trained.update((name, flag) for name, flag in told if name)
         graph = replace(graph, defaults=defaults, states=states, doc=raw.doc)
         self.problems += changed_states(graph)
         return graph

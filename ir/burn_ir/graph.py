@@ -49,6 +49,8 @@ class Constants(Mapping[str, Array]):
         self.source: dict[str, str] = {}
         #: Names that the file has as nodes (``Constant``), not as stored weights.
         self.literals: set[str] = set()
+        #: Whether an array is a parameter or a buffer, where the file says so.
+        self.trained: dict[str, bool] = {}
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
         """The name under which ``array`` is stored: ``name``, or one made from it."""

@@ -35,7 +35,8 @@ class RawGraph:
     where the file says nothing. ``defaults`` are the inputs that a stored value stands
     in for (their arrays are not among ``constants``). ``states`` are the last
     inputs, with arrays that are theirs before the first call: these are kept under the
-    names of the inputs, and a call replaces them by as many last outputs.
+    names of the inputs, and a call replaces them by as many last outputs. ``trained``
+    tells parameters (True) from buffers (False), where the file does.
     """
 
     name: str
@@ -46,6 +47,7 @@ class RawGraph:
     defaults: Mapping[str, Array] = field(default_factory=dict)
     doc: str = ""
     states: Mapping[str, Array] = field(default_factory=dict)
+    trained: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

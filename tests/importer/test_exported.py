@@ -54,6 +54,21 @@ def test_what_is_not_trained_yet_is_a_weight(tmp_path: Path) -> None:
     assert model.state_dict().keys() == weights.keys()
 
 
+def test_parameters_and_buffers_are_told_apart(tmp_path: Path) -> None:
+    two = meta("float32", [2])
+    mean, mask = np.array([[0.5, 2.0], [1.0, -1.0]], np.float32)
+    weights = {"mean": mean, "mask": mask}  # names that say something else
+    nodes = [
+        call("aten.mul.Tensor", "mul", self=ref("x"), other=ref("b_mean")),
+        call("aten.add.Tensor", "add", self=ref("mul"), other=ref("p_mask")),
+    ]
+    values = {"mul": two, "add": two}
+    content = program({"x": two}, weights, nodes, values, ["add"], ["mean"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert sorted(model.state_dict()) == ["mask", "mean"]
+    assert [name for name, _ in model.parameters()] == ["mask"]
+
+
 def test_everything_that_is_not_supported_is_named(tmp_path: Path) -> None:
     content, weights = linear_program()
     nodes = content["graph_module"]["graph"]["nodes"]

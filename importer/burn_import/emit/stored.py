@@ -73,7 +73,8 @@ class StoredArrays:
         made = name in constants.literals  # by an upgrade
         # A key means its layout too: what was turned or reshaped is not it.
         whole = same_view(constants[name], constants[constant])
-        if made or not whole or not is_key(self.graph.producer, name):
+        known = name in constants.trained or is_key(self.graph.producer, name)
+        if made or not whole or not known:
             return ()
         path, own = clean(name.split(".")), self.part.path
         if path[-1].isdigit():

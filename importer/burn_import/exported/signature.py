@@ -45,6 +45,8 @@ class Program(Calls):
         self.stored = stored
         #: What is stored, by path: its name in the program, and in the graph.
         self.held: dict[str, tuple[str, str]] = {}
+        #: Whether what is stored is a parameter, by its name in the graph.
+        self.trained: dict[str, bool] = {}
 
     def graph(self) -> RawGraph:
         """The main graph, with everything that a graph inside uses.
@@ -72,6 +74,7 @@ class Program(Calls):
             tuple(frame.out.nodes),
             frame.out.constants,
             states=states,
+            trained=self.trained,
         )
 
     def leaves(self, spec: str, count: int, kind: str) -> list[str]:
@@ -137,6 +140,7 @@ class Program(Calls):
         frame.out.constants[unique] = array
         frame.values[name] = Value(unique, array.dtype, array.shape)
         self.held[path] = (name, unique)
+        self.trained[unique] = kind == "parameter"
 
     def outputs(
         self, frame: Frame, specs: Sequence[Any], names: Sequence[str]

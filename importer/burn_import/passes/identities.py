@@ -211,7 +211,8 @@ def _is_weight(name: str | None, graph: Graph) -> bool:
     """
     if name is None or name in graph.constants.literals:
         return False
-    known = is_key(graph.producer, original(graph, name))
+    first = original(graph, name)
+    known = first in graph.constants.trained or is_key(graph.producer, first)
     return known and graph.constants[name].size > 1 and is_trained(graph, name)
 
 

@@ -23,9 +23,9 @@ _BUFFERS = re.compile(
 def is_trained(graph: Graph, constant: str) -> bool:
     """Whether a stored array is a weight, to be trained, rather than a buffer.
 
-    Files do not tell the two apart. What is no floating number, or is replaced by a
-    call, cannot be trained. What stands in the file as a small ``Constant`` was written
-    by hand; PyTorch's exporters write no weight so, other ones do. Of the rest, what
+    Few files tell the two apart. What is no floating number, or is replaced by a call,
+    cannot be trained. What stands in the file as a small ``Constant`` was written by
+    hand; PyTorch's exporters write no weight so, other ones do. Of the rest, what
     PyTorch's models commonly register as a buffer is told by its name, and without a
     name by its contents: angles of rotary embedding, slopes, and masks.
     """
@@ -33,6 +33,8 @@ def is_trained(graph: Graph, constant: str) -> bool:
     if not is_float(array.dtype) or constant in graph.states:
         return False
     name = original(graph, constant)
+    if name in constants.trained:
+        return constants.trained[name]
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
     if by_hand and name in constants.literals:
         return False
