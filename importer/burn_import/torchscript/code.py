@@ -8,6 +8,7 @@ before the last part.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -79,7 +80,9 @@ def parsed(file: str, text: str) -> ast.Module:
         UnreadableFile: it is no Python.
     """
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, about the file's style
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f"code/{shown(file)[1:-1]}" + (f", line {line}" if line else "")

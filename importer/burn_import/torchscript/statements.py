@@ -116,9 +116,18 @@ class Statements(Expressions):
                 self.note(kind_of, _without_node(problem), node, frame)
         except FAULTS as error:  # operands of kinds that no compiler writes
             self.note(InvalidModel, told(error), node, frame)
-        for name in assigned([node]):
-            frame.names[name] = UNKNOWN
+        self.forget(node, frame)
         return Returned(UNKNOWN) if isinstance(node, ast.Return) else None
+
+    def forget(self, node: ast.stmt, frame: Frame) -> None:
+        """Know no more of what a statement gives values to, or may put something in."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                known = frame.names.get(part.id)
+                if isinstance(part.ctx, ast.Store):
+                    frame.names[part.id] = UNKNOWN
+                elif isinstance(known, list):
+                    known[:] = [UNKNOWN]
 
     def note(
         self, kind: type[ModelError], message: str, node: ast.stmt, frame: Frame
@@ -187,8 +196,7 @@ class Statements(Expressions):
         """One of two blocks; both, if it is known only when the model runs."""
         test = self.evaluate(node.test, frame)
         if test is UNKNOWN:
-            for name in assigned([node]):
-                frame.names[name] = UNKNOWN
+            self.forget(node, frame)
             return None
         if isinstance(test, Held):
             test = self.converted(bool, test, frame.place("condition"))
@@ -211,7 +219,8 @@ class Statements(Expressions):
         assert isinstance(node.iter, ast.Call)
         ends = [self.evaluate(arg, frame) for arg in node.iter.args]
         if any(end is UNKNOWN for end in ends):
-            raise UnsupportedModel("a loop over what is not supported")
+            self.forget(node, frame)
+            return None
         if any(isinstance(end, Value) for end in ends):
             if len(ends) > 1:
                 raise UnsupportedModel("a loop that begins at a number that varies")
@@ -232,6 +241,9 @@ class Statements(Expressions):
         """The rounds of ``while``, one after the other as long as that is known."""
         while True:
             test = self.evaluate(node.test, frame)
+            if test is UNKNOWN:
+                self.forget(node, frame)
+                return None
             if isinstance(test, Held):
                 test = self.converted(bool, test, frame.place("condition"))
             if isinstance(test, Value):
@@ -244,18 +256,6 @@ class Statements(Expressions):
             result = self.run(node.body, frame)
             if result is not None:
                 return result
-
-
-def assigned(body: Sequence[ast.AST]) -> list[str]:
-    """The names that statements give values to, in their order."""
-    return list(
-        dict.fromkeys(
-            node.id
-            for statement in body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-    )
 
 
 def _hint(target: ast.expr) -> str:
