@@ -39,13 +39,18 @@ class Writer:
     classes: tuple[str, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    defaults: dict[str, Array] = field(default_factory=dict)
 
     def note(self, *sentences: str) -> None:
         """Say in the module what the weights do not tell and was taken as usual."""
         self.notes += sentences
 
-    def input(self, name: str, dtype: str, *dims: Dim) -> str:
-        """An input of the model."""
+    def input(
+        self, name: str, dtype: str, *dims: Dim, default: Array | None = None
+    ) -> str:
+        """An input of the model, which may be left out if there is a ``default``."""
+        if default is not None:
+            self.defaults[name] = default
         self.inputs[name] = Type(np.dtype(dtype), dims)
         self.taken[name] = 1
         return name
@@ -166,8 +171,9 @@ class Writer:
         for name, value in named.items():
             outputs = (*outputs, self.op("Identity", value, name=name))
         self.weights.check_used()
+        nodes = tuple(self.nodes)
         graph = RawGraph(
-            "main", self.inputs, outputs, tuple(self.nodes), self.constants
+            *("main", self.inputs, outputs, nodes, self.constants, self.defaults)
         )
         return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 
