@@ -17,12 +17,17 @@ __all__ = ["Source", "compile_graph"]
 
 
 def compile_graph(
-    graph: Graph, options: Options, record: str, notes: Sequence[str] = ()
+    graph: Graph,
+    options: Options,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
 ) -> Source:
     """The source of ``graph`` and its weights.
 
     ``record`` is the file name of the weights beside the module; ``notes`` are
-    sentences for its docstring.
+    sentences for its docstring. ``inside`` is the attribute of a module that
+    is the whole model, and whose name is no part of keys.
 
     Raises:
         ValueError: the options name a pass that there is not.
@@ -31,4 +36,4 @@ def compile_graph(
     graph = simplify(graph, options.passes)
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record, notes)
+    return emit(tree, graph, record, notes, inside)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
 #: The extents of an input: numbers, and names of those that may differ from call to
 #: call.
@@ -13,10 +14,33 @@ Extents = tuple[int | str, ...]
 
 #: Stands for all passes that run unless somebody chooses, in a list of passes.
 ALL = "all"
+#: What can stand between the layers of an ``nn.Sequential``.
+ACTIVATIONS = ("relu", "gelu", "tanh", "silu", "sigmoid", "none")
+#: What its convolutions can do at borders, and what can stand behind them.
+PADDINGS = ("same", "valid")
+POOLS = ("max", "average", "none")
 #: What a module can be asked to compute in.
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 _EXTENT = re.compile(r"[0-9]{1,18}|[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a file of weights does not say of its model.
+
+    ``config`` is the path of its ``config.json``; None is the one beside the file, if
+    any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
+    ``activation`` is what stands between the layers of an ``nn.Sequential`` (of
+    ``ACTIVATIONS``), ``padding`` (of ``PADDINGS``) is that of its convolutions, and
+    ``pool`` (of ``POOLS``) stands behind them.
+    """
+
+    config: str | None = None
+    top_level_key: str | None = None
+    activation: str | None = None
+    padding: str | None = None
+    pool: str | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +57,7 @@ class Options:
     computes in instead of the file's floating dtypes. ``shapes`` fixes and names the
     extents of inputs. ``inputs`` and ``outputs`` are names of values in the file
     between which a part of the model is cut out; empty leaves those of the model.
+    ``hints`` are for files that hold weights alone.
     """
 
     class_name: str | None = None
@@ -44,6 +69,7 @@ class Options:
     shapes: Mapping[str, Extents] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    hints: Hints = Hints()
 
     @property
     def weights(self) -> str:
@@ -53,7 +79,8 @@ class Options:
     @property
     def mark(self) -> str:
         """A few digits that tell what was asked for beside names; empty if nothing."""
-        wanted = (
+        told = astuple(replace(self.hints, config=None))
+        wanted: tuple[Any, ...] = (
             None if self.passes is None else sorted(set(self.passes)),
             self.flat,
             self.dtype,
@@ -61,6 +88,8 @@ class Options:
             tuple(self.inputs),
             tuple(self.outputs),
         )
+        if told != astuple(Hints()):
+            wanted += told
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A module as text without its header, its weights by key, and its origin."""
+    """A module as text without its header, its weights by key, and its origin.
+
+    ``notes`` are what its docstring says of what the file does not.
+    """
 
     text: str
     weights: list[tuple[str, Array]]
     class_name: str
     origin: str
     source_sha256: str
+    notes: tuple[str, ...] = ()
 
 
 def import_model(source: str | Path, options: Options | None = None) -> Compiled:
@@ -44,25 +48,36 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     from burn_import.operators import load_operators, load_operators_for
     from burn_import.sources import kind_of, read
     from burn_import.transform import check_options, prepared
+    from burn_ir import RawModel
 
     options = options or Options()
     check_options(options)
     options = replace(options, stem=options.stem or module_stem(path))
     load_operators(options.operators)
-    raw = read(path)
-    load_operators_for(raw)
     options = replace(options, class_name=options.class_name or options.stem)
+    opset = ""
     with uncollected():
-        raw = read(path)
-        module = compile_graph(
-            prepared(raw, options), options, options.weights, raw.notes
-        )
-    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
+        raw = read(path, options.hints)
+        if isinstance(raw, RawModel):
+            load_operators_for(raw)
+            opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
+            told = (raw.notes, raw.inside)
+            graph = prepared(raw, options)
+            module = compile_graph(graph, options, options.weights, *told)
+        else:
+            from burn_import.skeleton import skeleton_of
+
+            module = skeleton_of(raw, options)
     mark = f"options {options.mark}" if options.mark else ""
     versions = [opset, mark, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
     return Compiled(
-        module.text, module.weights, module.class_name, origin, file_sha256(path)
+        module.text,
+        module.weights,
+        module.class_name,
+        origin,
+        file_sha256(path),
+        module.notes,
     )
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
 from burn_import.foreign import REMEDIES
+from burn_import.options import Hints
 from burn_ir import RawModel, UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.pytorch import Checkpoint
 
 EXPORTED = "PyTorch exported program (.pt2, zip)"
 WEIGHTS = frozenset(
@@ -19,10 +24,11 @@ WEIGHTS = frozenset(
 )
 
 
-def read(path: str | Path) -> RawModel:
+def read(path: str | Path, hints: Hints | None = None) -> RawModel | Checkpoint:
     """The model in an ONNX file, an exported program (``.pt2``), or of some weights.
 
-    Weights are those of an architecture that there is a recipe for.
+    Weights of an architecture that there is no recipe for are returned as they are.
+    ``hints`` say what weights do not.
 
     Raises:
         UnreadableFile: it is no model that can be read.
@@ -40,9 +46,9 @@ def read(path: str | Path) -> RawModel:
 
         return read_exported(path)
     if kind in WEIGHTS or path.name.endswith(".index.json"):
-        from burn_import.recipes import read as read_recipe
+        from burn_import.recipes import model_of
 
-        return read_recipe(path, what=kind or "file of weights")
+        return model_of(path, hints or Hints())
     from burn_import.onnx import read as read_onnx
 
     return read_onnx(path)

@@ -69,7 +69,7 @@ def convert(
 
     output = Path(output)
     checkpoint = read(source, top_level_key)
-    weights = list(_arrays(checkpoint))
+    weights = list(arrays_of(checkpoint))
     changed = not same_record(output, weights)
     if changed and not force:
         _check_ours(output)
@@ -84,7 +84,7 @@ def convert(
     return Converted(output, changed, kind, rows, size, checkpoint.skipped)
 
 
-def _arrays(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
+def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
     """The arrays by name, mapped and not read."""
     for name, tensor in checkpoint.items():
         yield name, tensor.array()

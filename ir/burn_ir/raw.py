@@ -50,10 +50,12 @@ class RawModel:
     """A main graph with what its file says of versions and origin.
 
     ``notes`` are sentences for whoever reads the module: what its file does not say and
-    was taken as usual.
+    was taken as usual. ``inside`` is the attribute under which the whole model is, and
+    no part of its keys: ``layers`` where PyTorch's own keys begin with numbers.
     """
 
     graph: RawGraph
     opsets: Mapping[str, int]
     producer: str = ""
     notes: tuple[str, ...] = ()
+    inside: str = ""

@@ -255,7 +255,10 @@ def test_weights_come_first_and_failures_leave_nothing(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = SimpleNamespace(
-        text="X = 1\n", weights=[("s", np.array(["a"], object))], class_name="X"
+        text="X = 1\n",
+        weights=[("s", np.array(["a"], object))],
+        class_name="X",
+        notes=(),
     )
     monkeypatch.setattr(burn_import.compiler, "compile_graph", lambda *_: odd)
     answer = run(net, "-o", tmp_path / "out.py")

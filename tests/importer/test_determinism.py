@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from burn_import.options import Options
+from burn_import.options import Hints, Options
 
 ROOT = Path(__file__).parent.parent.parent
 ROOTS = [str(ROOT / name) for name in ("importer", "ir", "templates", "runtime")]
@@ -16,6 +16,7 @@ MODELS = [
 #: Beside none, which every model is imported with.
 OPTIONS = [
     Options(flat=True),
+    Options(hints=Hints(activation="relu")),
     Options(passes=()),
     Options(dtype="float16", passes=("all",)),
 ]
@@ -24,7 +25,7 @@ OPTIONS = [
 IMPORT = """
 import hashlib, sys
 from pathlib import Path
-from burn_import.options import Options
+from burn_import.options import Hints, Options
 from burn_import.pipeline import import_model, write_model
 jobs = [(path, {}) for path in sys.argv[2:]]
 jobs += [(sys.argv[2], given) for given in eval(sys.argv[1])]

@@ -12,7 +12,7 @@ import burn
 from burn.record import write_record
 from burn_import import load
 from burn_import.cli.command import burn_import
-from burn_import.recipes import read
+from burn_import.recipes import read, table
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.modules import Array
 
@@ -132,3 +132,17 @@ def test_the_command_writes_a_module(tmp_path: Path) -> None:
     answer = CliRunner().invoke(burn_import, [str(path), "-o", str(output)])
     assert answer.exit_code == 0, answer.output
     assert "class BertLayer(nn.Module):" in output.read_text()
+
+
+def test_weights_that_fit_several_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "RECIPES", list(table.RECIPES))
+    for name in ("first", "second"):
+        table.recipe(name, "Net", "odd.weight")(lambda w, _: w.model(w.weight("x")))
+    path = saved(tmp_path, {"odd.weight": np.ones(3, np.float32)})
+    with pytest.raises(UnsupportedModel, match="fit several: first, second; model_"):
+        read(path)
+    path = saved(tmp_path, {"odd.weight": np.ones(3, np.float32)}, model_type="third")
+    with pytest.raises(UnsupportedModel, match="Known architectures"):
+        read(path)

@@ -22,6 +22,9 @@ from tests.zoo.test_recipes import compare, saved
 #: The configuration of each model, and the epsilon of its batch norms.
 MODELS: Mapping[str, tuple[Mapping[str, Any], float]] = {
     "arch/resnet.dynamo-op20": ({"model_type": "resnet"}, 1e-5),
+    "arch/resnet.ts-op17": ({}, 1e-5),
+    "arch/convnext.dynamo-op20": ({"model_type": "convnext"}, 1e-5),
+    "arch/convnext.ts-op11": ({}, 1e-5),
 }
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
 
-from burn_import.options import DTYPES, Extents, Options, parse_shape, split_names
+from burn_import.options import (
+    ACTIVATIONS,
+    DTYPES,
+    PADDINGS,
+    POOLS,
+    Extents,
+    Hints,
+    Options,
+    parse_shape,
+    split_names,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,6 +84,34 @@ _CHOICES = (
         help="End at these values of the file: the outputs of the module.",
     ),
     click.option(
+        "--config",
+        metavar="FILE",
+        help="For weights alone: the config.json of their model. [default: the one"
+        " beside them]",
+    ),
+    click.option(
+        "--activation",
+        type=click.Choice(ACTIVATIONS),
+        help="For weights of an nn.Sequential: what stands between its layers.",
+    ),
+    click.option(
+        "--padding",
+        type=click.Choice(PADDINGS),
+        help="For weights of an nn.Sequential: whether convolutions keep extents.",
+    ),
+    click.option(
+        "--pool",
+        type=click.Choice(POOLS),
+        help="For weights of an nn.Sequential: what stands where a second number is"
+        " left out between convolutions.",
+    ),
+    click.option(
+        "--top-level-key",
+        metavar="KEY",
+        help="For weights: the dict in a checkpoint that holds them. [default:"
+        " state_dict or model_state_dict, if there is one]",
+    ),
+    click.option(
         "--operators",
         multiple=True,
         metavar="MODULE",
@@ -104,6 +143,7 @@ def options_of(given: dict[str, Any]) -> Options:
 
 
 def _options(given: dict[str, Any], passes: tuple[str, ...] | None) -> Options:
+    hints = {field.name: given.pop(field.name) for field in fields(Hints)}
     ends = {key: split_names(given.pop(key)) for key in ("inputs", "outputs")}
     wanted: dict[str, Any] = {**given, **ends}
-    return Options(passes=passes, **wanted)
+    return Options(passes=passes, hints=Hints(**hints), **wanted)

@@ -26,7 +26,7 @@ import click
 
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
-from burn_import.options import Options
+from burn_import.options import Hints, Options
 from burn_import.version import VERSION
 
 
@@ -66,11 +66,6 @@ def burn_import(ctx: click.Context) -> None:
     " A record (.safetensors) takes the weights alone.",
 )
 @choices
-@click.option(
-    "--top-level-key",
-    metavar="KEY",
-    help="For a record: the dict in a checkpoint that holds the weights (state_dict).",
-)
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Write nothing, show what would change.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
@@ -81,31 +76,40 @@ def import_command(
     /,
     model: Path,
     output: Path | None,
-    top_level_key: str | None,
     force: bool,
     dry_run: bool,
     style: str | None,
     verbose: bool,
     **given: Any,
 ) -> None:
-    """Write the Python module of MODEL, an ONNX file.
+    """Write the Python module of MODEL: an ONNX file, an exported program or weights.
 
+    Weights (.pt, .pth, .ckpt, .bin, .safetensors or its index) become the whole model
+    where the architecture is known, else its modules, to be completed by hand.
     Where the output is a record (`-o weights.safetensors`), MODEL is a file of weights
     (.pt, .pth, .ckpt, .bin, .safetensors or its index), and these are written.
     """
     options = options_of(given)
-    if options.mark and output is not None and output.suffix == ".safetensors":
+    recorded = output is not None and output.suffix == ".safetensors"
+    if recorded and _of_modules(options):
         raise click.UsageError("expected options of records, got some of modules")
     report = Report(style or "text", str(model))
     with _Answer(report, verbose) as answer, _current_directory(options.operators):
-        if output is not None and output.suffix == ".safetensors":
+        if output is not None and recorded:
             from burn_import.weights import convert
 
-            done = convert(model, output, top_level_key, force=force, dry_run=dry_run)
+            key = options.hints.top_level_key
+            done = convert(model, output, key, force=force, dry_run=dry_run)
             report.record(done, dry_run)
         else:
             _import(report, model, output, options, force=force, dry_run=dry_run)
     ctx.exit(answer.code)
+
+
+def _of_modules(options: Options) -> bool:
+    """Whether an option says how modules are written, and not records."""
+    hints = replace(options.hints, top_level_key=None)
+    return hints != Hints() or replace(options, hints=Hints()).mark != ""
 
 
 @burn_import.command("passes")
@@ -141,7 +145,8 @@ def _import(
     if not force:  # before the work, and again when writing
         check_ours(output)
     compiled = import_model(model, replace(options, stem=output.stem))
-    report.result(write_model(compiled, output, force=force, dry_run=dry_run), dry_run)
+    written = write_model(compiled, output, force=force, dry_run=dry_run)
+    report.result(written, dry_run, compiled.notes)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -95,13 +95,16 @@ class Report:
     style: str
     model: str
 
-    def result(self, written: Written, dry_run: bool) -> None:
-        """Print what was written, or would be."""
+    def result(
+        self, written: Written, dry_run: bool, notes: Sequence[str] = ()
+    ) -> None:
+        """Print what was written, or would be; ``notes`` say what was not known."""
         paths = [str(written.module), str(written.weights)]
         if self.style == "json":
             data = {"schema": SCHEMA, "module": paths[0], "weights": paths[1]}
             about = {"changed": written.changed, **_as_data(written.changes)}
-            click.echo(json.dumps({**data, **about}))
+            said = {"notes": list(notes)} if notes else {}
+            click.echo(json.dumps({**data, **about, **said}))
             return
         word = _word(written.changed, dry_run)
         for path in paths:
@@ -109,6 +112,8 @@ class Report:
         if written.changes is not None:
             for line in _difference(written.changes):
                 click.echo(line)
+        for note in notes:
+            click.echo(f"note: {clean(note)}", err=True)
 
     def record(self, done: Converted, dry_run: bool) -> None:
         """Print the tensors of a record that was written, or would be."""

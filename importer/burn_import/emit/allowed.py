@@ -22,7 +22,15 @@ COOKIE = re.compile(rb"coding[:=]")
 NODES = (
     *(ast.Module, ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Expr),
     *(ast.Assign, ast.AnnAssign, ast.Return, ast.Pass, ast.If, ast.For, ast.While),
-    *(ast.Break, ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare),
+    *(
+        ast.Break,
+        ast.Raise,
+        ast.Attribute,
+        ast.BinOp,
+        ast.BoolOp,
+        ast.Call,
+        ast.Compare,
+    ),
     *(ast.Constant, ast.Dict, ast.GeneratorExp, ast.IfExp, ast.List, ast.Name),
     *(ast.Slice, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.alias, ast.arg),
     *(ast.arguments, ast.comprehension, ast.keyword, ast.expr_context),
@@ -39,10 +47,11 @@ CONSTANTS = (str, int, float, bool, type(None), type(...))
 GIVEN = frozenset(
     {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
     | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
+    | {"NotImplementedError"}
 )
 #: Names that nothing in a module may mean anew.
 TAKEN = RESERVED | frozenset(dir(builtins))
-BASES = frozenset({"nn.Module", "NamedTuple"})
+BASES = frozenset({"nn.Module", "nn.Sequential", "NamedTuple"})
 #: Attributes of values: those of tensors that compute, and the value of a parameter.
 METHODS = frozenset(
     {"cast", "dtype", "expand", "flatten", "item", "max", "mean", "mT", "min", "ndim"}
@@ -54,6 +63,8 @@ PHRASES = frozenset(
     {"super().__init__", "cls().load_weights", "Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
+#: What a message about something to be written may be.
+PROSE = re.compile(r"[\w ,:]*", re.ASCII)
 #: Functions to which every string is data: they look it up, match it or return it.
 TEXTS = frozenset(
     {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}

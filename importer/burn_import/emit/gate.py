@@ -22,6 +22,7 @@ from burn_import.emit.allowed import (
     METHODS,
     NODES,
     PHRASES,
+    PROSE,
     STRINGS,
     TAKEN,
     TEXTS,
@@ -31,6 +32,9 @@ from burn_import.emit.allowed import (
 )
 from burn_import.emit.members import member_attributes, root
 from burn_import.source.names import MEMBERS
+
+#: What may be raised.
+_UNWRITTEN = "NotImplementedError"
 
 
 class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model
@@ -106,6 +110,8 @@ class _Gate:
             self.strings([node.slice], WORD)
         elif isinstance(node, ast.keyword):
             self.strings([node.value], WORD)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            self.strings(node.exc.args, PROSE)
         elif isinstance(node, ast.Call):
             self.place_call(node)
 
@@ -194,6 +200,11 @@ class _Gate:
         function = node.func
         fine = isinstance(function, ast.Attribute) or root(function)
         return "" if fine else "of the result of an expression"
+
+    def on_raise(self, node: ast.Raise) -> str:
+        call = node.exc
+        named = isinstance(call, ast.Call) and _spelt(call.func) == _UNWRITTEN
+        return "" if named and node.cause is None else "of something else"
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"

@@ -16,6 +16,7 @@ from burn_import.emit.classes import (
 from burn_import.emit.containers import Holders
 from burn_import.emit.families import Families, families
 from burn_import.emit.naming import Nouns, parameter_names
+from burn_import.emit.opened import opened
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties
@@ -36,17 +37,28 @@ _NOTE = 400
 
 @dataclass(frozen=True)
 class Source:
-    """A generated module without its header, and what goes into its record."""
+    """A generated module without its header, and what goes into its record.
+
+    ``notes`` are sentences that stand in its docstring too.
+    """
 
     text: str
     weights: list[tuple[str, Array]]
     class_name: str
+    notes: tuple[str, ...] = ()
 
 
-def emit(tree: Tree, graph: Graph, record: str, notes: Sequence[str] = ()) -> Source:
+def emit(
+    tree: Tree,
+    graph: Graph,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
+) -> Source:
     """The source of ``tree``; ``record`` is the file name of the weights.
 
-    ``notes`` are sentences that stand in the docstring of the module.
+    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
+    attribute of a list that becomes the model itself, so that keys begin with numbers.
     """
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
@@ -61,8 +73,10 @@ def emit(tree: Tree, graph: Graph, record: str, notes: Sequence[str] = ()) -> So
         (".".join(entry.key), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
+    if inside:
+        texts, weights = opened(texts, weights, inside)
     text = _module(tree, nouns, texts, weights, record, notes)
-    return Source(_formatted(text), weights, tree.root.class_name)
+    return Source(formatted(text), weights, tree.root.class_name, tuple(notes))
 
 
 def _texts(tree: Tree, known: Families, nouns: Nouns) -> list[ClassText]:
@@ -119,10 +133,10 @@ def _module(
         inputs=describe(graph, inputs, graph.inputs),
         outputs=describe(graph, outputs, graph.outputs),
         notes=wrapped(notes),
-        weights=f"{count:,} number{'s' * (count != 1)}".replace(",", " "),
+        weights=counted(count),
         record=comment(record),
         record_literal=literal(record),
-        imports=_imports(texts, several),
+        imports=imports(texts, several),
         output_tuple=tuple_name(tree.root.class_name) if several else "",
         output_fields=[
             (name, python_type(graph.type(value)))
@@ -130,6 +144,11 @@ def _module(
         ],
         classes=texts,
     )
+
+
+def counted(count: int) -> str:
+    """``12 345 numbers``."""
+    return f"{count:,} number{'s' * (count != 1)}".replace(",", " ")
 
 
 def wrapped(notes: Sequence[str]) -> list[str]:
@@ -146,7 +165,8 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
 
 
-def _imports(texts: list[ClassText], several: bool) -> list[str]:
+def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
+    """The import statements of a module; ``several`` is whether it has a NamedTuple."""
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
@@ -155,7 +175,8 @@ def _imports(texts: list[ClassText], several: bool) -> list[str]:
     return [*lines, "import burn", f"from burn import {', '.join(names)}"]
 
 
-def _formatted(text: str) -> str:
+def formatted(text: str) -> str:
+    """``text`` as black lays it out."""
     from black import format_str
     from black.mode import Mode, TargetVersion
 

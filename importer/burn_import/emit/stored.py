@@ -133,8 +133,13 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return False
     leaf = name.rpartition(".")[2]
     if is_dotted(name):
-        return _BUFFERS.fullmatch(leaf) is None
+        return not is_buffer_name(leaf)
     return not contents(array)
+
+
+def is_buffer_name(name: str) -> bool:
+    """Whether PyTorch's models commonly register a buffer under this name."""
+    return _BUFFERS.fullmatch(name) is not None
 
 
 def contents(array: Array) -> str:

@@ -20,3 +20,6 @@ class ClassText:
     constructor: str = ""
     #: What tells classes apart: types, and the body without the file's names.
     plain: list[str] = field(default_factory=list)
+    base: str = "nn.Module"
+    #: What the constructor of ``base`` is given.
+    steps: str = ""

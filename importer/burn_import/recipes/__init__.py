@@ -5,6 +5,6 @@ of one architecture in terms of the intermediate representation; the weights are
 under the keys that they have, and each of them has to be used.
 """
 
-from burn_import.recipes.reader import read
+from burn_import.recipes.reader import model_of, read
 
-__all__ = ["read"]
+__all__ = ["model_of", "read"]

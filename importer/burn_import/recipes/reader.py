@@ -23,25 +23,27 @@ import burn_import.recipes.vit
 import burn_import.recipes.vit_torchvision
 import burn_import.recipes.whisper  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
-from burn_import.pytorch import read as read_weights
+from burn_import.options import Hints
+from burn_import.pytorch import Checkpoint, read as read_weights
 from burn_import.recipes.config import Config, read_config
+from burn_import.recipes.sequential import sequential
 from burn_import.recipes.table import RECIPES, find
 from burn_import.recipes.weights import Weights
 from burn_import.recipes.writer import Writer
 from burn_ir import RawModel, UnsupportedModel
+
+#: What the dict of a checkpoint is called that holds the weights.
+STATES = ("state_dict", "model_state_dict")
 
 
 def read(
     path: str | Path,
     config: str | Path | None = None,
     top_level_key: str | None = None,
-    *,
-    what: str = "file of weights",
 ) -> RawModel:
     """The model whose weights are in a file of PyTorch or safetensors.
 
     ``config`` is its ``config.json``; by default the one beside the file, if any.
-    ``what`` says in errors what kind of file it is.
 
     Raises:
         UnreadableFile: a file is not what it should be.
@@ -49,20 +51,48 @@ def read(
         InvalidModel: the weights are not those of the architecture.
     """
     path = Path(path)
-    beside = path.with_name("config.json")
-    if config is None and beside.is_file():
-        config = beside
-    known = read_config(Path(config)) if config is not None else Config()
-    tensors = read_weights(path, top_level_key)
-    found = find(tensors, known)
-    if found is None:
+    hints = Hints(None if config is None else str(config), top_level_key)
+    found = model_of(path, hints)
+    if not isinstance(found, RawModel):
         names = ", ".join(sorted({recipe.name for recipe in RECIPES}))
         raise UnsupportedModel(
-            f"{path.name}: this is a {what}. No module can be made of weights without "
-            f"the program that uses them. Known architectures: {names}. {REMEDY}"
+            f"{path.name}: this is a file of weights. No module can be made of weights "
+            f"without the program that uses them. Known architectures: {names}. "
+            f"{REMEDY}"
         )
+    return found
+
+
+def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
+    """The tensors of a model by name, without the names of dicts around them.
+
+    A dict called ``state_dict`` or ``model_state_dict`` holds them.
+    """
+    checkpoint = read_weights(path, top_level_key)
+    if top_level_key is not None or checkpoint.format in ("safetensors", "sharded"):
+        return checkpoint
+    tops = dict.fromkeys(key.partition(".")[0] for key in checkpoint)
+    named = [top for top in tops if top in STATES]
+    return read_weights(path, named[0]) if len(named) == 1 else checkpoint
+
+
+def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
+    """The model whose weights are in a file, or they if no recipe knows it.
+
+    Raises:
+        UnreadableFile: a file is not what it should be.
+        InvalidModel: the weights are not those of the architecture.
+    """
+    config = Path(hints.config) if hints.config else path.with_name("config.json")
+    known = read_config(config) if hints.config or config.is_file() else Config()
+    checkpoint = weights_in(path, hints.top_level_key)
+    if hints.activation is not None:
+        return sequential(checkpoint, hints)
+    found = find(checkpoint, known)
+    if found is None:
+        return checkpoint
     recipe, prefix = found
-    writer = Writer(Weights(tensors))
+    writer = Writer(Weights(checkpoint))
     with writer.module(prefix.removesuffix("."), recipe.class_name):
         model = recipe.build(writer, known)
     return replace(model, notes=(*model.notes, *known.notes))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from burn_import.pytorch.checkpoint import LazyTensor
 from burn_import.recipes.config import Config
 from burn_import.recipes.writer import Writer
+from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
 Build = Callable[[Writer, Config], RawModel]
@@ -64,6 +65,9 @@ def find(
 
     A configuration that names an architecture decides among recipes whose keys fit,
     then the shortest prefix: what is called ``roberta.`` is no part of another model.
+
+    Raises:
+        UnsupportedModel: nothing decides among several.
     """
     fitting = []
     for candidate in RECIPES:
@@ -73,7 +77,18 @@ def find(
             fitting.append((rank, candidate, prefix))
     named = [found for found in fitting if config.kind in found[1].kinds]
     best = named or ([] if config.kind else fitting)
-    return min(best, key=lambda found: found[0])[1:] if best else None
+    if not best:
+        return None
+    rank, chosen, prefix = min(best, key=lambda found: found[0])
+    even = [other for each, other, _ in best if each == rank]
+    names = [o.name for o in even if not set(o.kinds) & set(chosen.kinds)]
+    if names:
+        raise UnsupportedModel(
+            "expected the weights of one architecture, got some that fit several: "
+            f"{', '.join([chosen.name, *names])}; model_type in a config.json tells "
+            "which (--config)"
+        )
+    return chosen, prefix
 
 
 def _rank(candidate: Recipe, prefix: str, tensors: Mapping[str, LazyTensor]) -> int:

@@ -1,0 +1,52 @@
+"""A model that is one list: its class is an ``nn.Sequential``, its keys are numbers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.emit.text import ClassText
+from burn_ir.types import Array
+
+Weights = list[tuple[str, Array]]
+
+
+def opened(
+    texts: Sequence[ClassText], weights: Weights, inside: str
+) -> tuple[list[ClassText], Weights]:
+    """``texts`` and ``weights`` with the list at ``inside`` as the model itself.
+
+    They stay as they are if the model holds something else too.
+    """
+    root, *others = texts
+    given = _items(root.fields, inside)
+    prefix = f"{inside}."
+    if given is None or not all(key.startswith(prefix) for key, _ in weights):
+        return list(texts), weights
+    body = [line.replace(f"self.{inside}", "self") for line in root.body]
+    last = body[-1].partition("return ")
+    if len(body) == 1 and last[2].startswith("self("):
+        body = []  # as an nn.Sequential does
+    elif last[1]:  # what a list holds is of any type
+        body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
+    whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
+    kept = [(key.removeprefix(prefix), array) for key, array in weights]
+    return [whole, *others], kept
+
+
+def _items(fields: Sequence[str], inside: str) -> str | None:
+    """What the only field, a list, is made of."""
+    if len(fields) != 1:
+        return None
+    line = ast.parse(fields[0]).body[0]
+    call = line.value if isinstance(line, ast.Assign) else None
+    if not isinstance(call, ast.Call) or fields[0].split()[0] != f"self.{inside}":
+        return None
+    items = list(call.args)
+    if len(items) == 1 and isinstance(items[0], ast.List):
+        items = items[0].elts
+    if any(isinstance(item, ast.GeneratorExp) for item in items):
+        made = next(item for item in items if isinstance(item, ast.GeneratorExp))
+        return f"*({ast.unparse(made)[1:-1]})"
+    return ", ".join(ast.unparse(item) for item in items)

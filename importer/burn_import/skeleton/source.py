@@ -1,0 +1,220 @@
+"""The source of a tree of modules that nobody has written a program for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from burn.dtypes import float32, is_float
+from burn.record.errors import shown
+from burn_import.emit.classes import layer_text
+from burn_import.emit.containers import Containers, Holders
+from burn_import.emit.families import Families, families
+from burn_import.emit.module import Source, counted, formatted, imports, wrapped
+from burn_import.emit.stored import is_buffer_name
+from burn_import.emit.text import ClassText
+from burn_import.skeleton.layers import COUNTER, Flow, find_layer, turned_names
+from burn_import.skeleton.tree import Node, Stored, tree_of
+from burn_import.source.names import Namespace, comment, dtype_source, literal
+from burn_import.structure import Path
+from burn_import.structure.recover import class_name
+from burn_ir.types import Array
+from burn_templates import render
+
+NOTE = (
+    "The weights come without the program that uses them: what each class does is to "
+    "be written, in its __call__. They load as they are. An export of the model (by "
+    "torch.export or torch.onnx.export) has the program too."
+)
+#: How long the names in a message may be, and how many keys a note names.
+_ROOM, _KEYS = 44, 3
+
+
+def skeleton(
+    arrays: Sequence[tuple[str, Array]],
+    name: str,
+    record: str,
+    notes: Sequence[str] = (),
+) -> Source:
+    """The source of the modules that hold ``arrays``, and these by their keys in it.
+
+    ``name`` is that of the top class, ``record`` the file name of the weights;
+    ``notes`` are sentences for its docstring.
+    """
+    root = tree_of((key, array.dtype, array.shape) for key, array in arrays)
+    first = _Writer(name)
+    first.root(root)
+    second = _Writer(name, families(first.texts), first)
+    second.root(root)
+    texts = [second.known.parameterised(text) for text in second.texts]
+    keys = {stored.key: key for stored, key in root.stored()}
+    said = (NOTE, *notes, *_guessed(first.flow), *_renamed(keys))
+    kept = [(keys[key], array) for key, array in arrays if key not in first.counters]
+    return Source(_module(name, texts, kept, record, said), kept, name, said)
+
+
+@dataclass
+class _Writer:
+    """Writes classes, each once for all modules that hold the same.
+
+    ``known`` says which classes of the pass before are one, ``before``.
+    """
+
+    top: str
+    known: Families = field(default_factory=Families)
+    before: _Writer | None = None
+    texts: list[ClassText] = field(default_factory=list)
+    flow: Flow = field(default_factory=Flow)
+    names: dict[int, str] = field(default_factory=dict)
+    made: dict[tuple[str, ...], str] = field(default_factory=dict)
+    paths: dict[str, list[Path]] = field(default_factory=dict)
+    #: Keys of PyTorch's counts of batches, which layers here have not.
+    counters: set[str] = field(default_factory=set)
+
+    def root(self, node: Node) -> None:
+        """Write the classes of everything, the top class first."""
+        self.taken = Namespace([self.top])
+        self.flow.turned = turned_names(node)
+        if not node.listed:
+            self.texts.insert(0, self.text(self.top, self.fields(node), node))
+            return
+        held = {int(name): self.module(child) for name, child in node.children.items()}
+        steps = [held.get(place, "nn.Identity()") for place in range(max(held) + 1)]
+        text = self.text(self.top, [], node)
+        self.texts.insert(
+            0, replace(text, base="nn.Sequential", steps=", ".join(steps))
+        )
+
+    def module(self, node: Node) -> str:
+        """The source that makes a module which is no list."""
+        layer = find_layer(node, self.flow)
+        if layer is not None:
+            if COUNTER in node.tensors:
+                self.counters.add(node.tensors[COUNTER].key)
+            return layer_text(layer)
+        place = len(self.texts)
+        fields = self.fields(node)
+        name = self.before.names[id(node)] if self.before else self.name(node, fields)
+        self.names[id(node)] = name
+        if name not in self.paths and (not self.before or name in self.known.members):
+            self.texts.insert(place, self.text(name, fields, node))
+        self.paths.setdefault(name, []).append(node.path)
+        return self.known.call(name)
+
+    def name(self, node: Node, fields: list[str]) -> str:
+        """The class with these fields; a new one is called after its attribute."""
+        if tuple(fields) not in self.made:
+            told = "in_proj_weight" in node.tensors
+            word = "MultiheadAttention" if told else class_name(node.path)
+            self.made[tuple(fields)] = self.taken.unique(word)
+        return self.made[tuple(fields)]
+
+    def fields(self, node: Node) -> list[str]:
+        """The assignments of ``__init__``: modules, then tensors."""
+        entries = {path: self.module(child) for path, child in _held(node, ())}
+        containers = Containers(entries, Holders(Namespace()))
+        tensors = [
+            f"self.{stored.attribute} = {_tensor(stored)}"
+            for stored in node.tensors.values()
+        ]
+        return containers.fields() + tensors
+
+    def text(self, name: str, fields: list[str], node: Node) -> ClassText:
+        """A class whose ``__call__`` says what is to be written."""
+        held = [child.path[-1] for child in node.children.values()]
+        held += [stored.attribute for stored in node.tensors.values()]
+        said = f"write what this does with {_listed(held)}"
+        return ClassText(
+            name,
+            self.doc(name, node),
+            fields,
+            ", x: Tensor",
+            "Tensor",
+            [f"        raise NotImplementedError({literal(said)})"],
+            not node.path,
+            {"nn"} | ({"burn"} if any("burn." in line for line in fields) else set()),
+            plain=[said],
+        )
+
+    def doc(self, name: str, node: Node) -> str:
+        """Where the modules of a class are."""
+        if not node.path:
+            return ""
+        members = self.known.members.get(name, [name])
+        paths = self.before.paths if self.before else {}
+        count = sum(len(paths.get(member, [])) for member in members)
+        more = f" and {count - 1} more" if count > 1 else ""
+        return comment(f"``{'.'.join(node.path)}``{more}.", 78)
+
+
+def _listed(names: list[str]) -> str:
+    """As many of the names as a line has room for."""
+    most = len(names)
+    while True:
+        some = names[:most] + ["more"] * (most < len(names))
+        text = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
+        if len(text) <= _ROOM or not most:
+            return text
+        most -= 1
+
+
+def _held(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+    """The modules that ``node`` holds, those in lists too, by path."""
+    for child in node.children.values():
+        here = (*path, child.path[-1])
+        if child.listed:
+            yield from _held(child, here)
+        else:
+            yield here, child
+
+
+def _tensor(stored: Stored) -> str:
+    """``nn.parameter(...)`` for what may be trained, else ``nn.buffer(...)``."""
+    trained = is_float(stored.dtype) and not is_buffer_name(stored.attribute)
+    args = [str(extent) for extent in stored.shape]
+    if stored.dtype != float32:
+        args.append(f"dtype={dtype_source(stored.dtype)}")
+    return f"nn.{'parameter' if trained else 'buffer'}({', '.join(args)})"
+
+
+def _guessed(flow: Flow) -> list[str]:
+    """What layers were given their usual values for."""
+    if not flow.guesses:
+        return []
+    return [f"Weights do not tell, and here are as usual: {', '.join(flow.guesses)}."]
+
+
+def _renamed(keys: Mapping[str, str]) -> list[str]:
+    """Which keys are others than in the file."""
+    others = [(old, new) for old, new in keys.items() if old != new]
+    if not others:
+        return []
+    listed = ", ".join(f"{shown(old)} is {new}" for old, new in others[:_KEYS])
+    more = f" and {len(others) - _KEYS} more" if len(others) > _KEYS else ""
+    return [f"Keys that Python does not allow are others: {listed}{more}."]
+
+
+def _module(
+    name: str,
+    texts: Sequence[ClassText],
+    weights: Sequence[tuple[str, Array]],
+    record: str,
+    notes: Sequence[str],
+) -> str:
+    count = sum(array.size for _, array in weights)
+    return formatted(
+        render(
+            "module.py.j2",
+            title=f"{name}: modules without a program.",
+            inputs=[],
+            outputs=[],
+            notes=wrapped(notes),
+            weights=counted(count),
+            record=comment(record),
+            record_literal=literal(record),
+            imports=imports(texts, several=False),
+            output_tuple="",
+            output_fields=[],
+            classes=texts,
+        )
+    )
