@@ -53,6 +53,7 @@ def unscaled(
     w: Writer, x: str, other: str, mask: str, count: int, causal: bool = False
 ) -> str:
     """Attention to ``other``, of scores as they are: the weights hold their scale."""
+    w.weights.ignore(w.key(TABLE))  # old files have one that nobody reads
     query = w.heads(w.linear("q", x), count)
     key, value = (w.heads(w.linear(name, other), count) for name in "kv")
     attended = w.attention(query, key, value, mask, 1.0, causal)
