@@ -37,10 +37,13 @@ class Weights:
         """The tensor at ``key``.
 
         Raises:
-            InvalidModel: there is none.
+            InvalidModel: there is none, or none of its elements.
         """
         self.used.add(key)
         tensor = self._tensor(key)
+        if 0 in tensor.shape:
+            found = f"shape {list(tensor.shape)}"
+            raise InvalidModel(f"weight {shown(key)}: expected elements, got {found}")
         narrow = tensor.dtype in NARROW
         return tensor.array().astype(np.float32) if narrow else tensor.array()
 

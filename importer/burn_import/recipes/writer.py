@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from burn.record.errors import shown
 from burn_import.recipes.weights import Weights
+from burn_ir import InvalidModel
 from burn_ir.dim import Dim, symbol
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
@@ -155,8 +157,17 @@ class Writer:
         return key
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a weight of this module."""
-        return self.weights.shape(self.key(name))
+        """The shape of a weight of this module, which has elements and axes.
+
+        Raises:
+            InvalidModel: it has none.
+        """
+        shape = self.weights.shape(self.key(name))
+        if 0 in shape or not shape:
+            raise InvalidModel(
+                f"weight {shown(self.key(name))}: expected extents, got {list(shape)}"
+            )
+        return shape
 
     def count(self, name: str) -> int:
         """How many modules the list ``name`` of this module has."""
