@@ -11,12 +11,15 @@ from click.testing import CliRunner, Result
 
 import burn
 from burn.record import write_record
-from burn_import import load
+from burn_import import Hints, Options, load
+from burn_import.build.table import options_in
 from burn_import.cli.command import burn_import
-from burn_import.options import ACTIVATIONS, Hints, Options
+from burn_import.options import ACTIVATIONS
 from burn_import.pipeline import import_model
+from burn_import.transform import WrongOptions
 from burn_ir import UnsupportedModel
 from tests.importer.onnx_net import OnnxNet
+from tests.importer.vision_twins import TWINS
 from tests.modules import Array, import_file
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -218,3 +221,34 @@ def test_the_command_takes_hints(tmp_path: Path) -> None:
     assert answer.exit_code == 2 and "options of records" in answer.output
     answer = run(path, "-o", output, "--activation", "swish")
     assert answer.exit_code == 2
+
+
+def test_hints_are_checked_everywhere(tmp_path: Path) -> None:
+    path = saved(tmp_path, drawn(MLP))
+    with pytest.raises(WrongOptions) as caught:
+        source(path, activation="swish", padding="full", pool="min")
+    assert [problem.message for problem in caught.value.problems] == [
+        "expected an activation among relu, gelu, tanh, silu, sigmoid, none, "
+        "got 'swish'",
+        "expected a padding among same, valid, got 'full'",
+        "expected a pool among max, average, none, got 'min'",
+    ]
+    hints = {"activation": "relu", "padding": "same", "pool": "max", "config": "c.json"}
+    found = options_in({**hints, "top-level-key": "model"})
+    assert found == Options(hints=Hints(top_level_key="model", **hints))
+    with pytest.raises(ValueError, match="pool: expected one of max, average, none"):
+        options_in({"pool": "min"})
+
+
+def test_a_configuration_may_be_elsewhere(tmp_path: Path) -> None:
+    twin, _ = TWINS["vit"]
+    net = OnnxNet((1, 3, 12, 12))
+    twin(net, "x")
+    path = saved(tmp_path, net.state)
+    config = tmp_path / "other.json"
+    config.write_text('{"model_type": "vit", "num_attention_heads": 4}')
+    output = tmp_path / "model.py"
+    assert run(path, "-o", output, "--config", config).exit_code == 0
+    assert "reshape(batch, 10, 4, 4)" in output.read_text()
+    answer = run(path, "-o", output, "--config", tmp_path / "missing.json")
+    assert answer.exit_code == 3 and "missing.json" in answer.stderr

@@ -37,6 +37,23 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", TWINS)
+def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
+    """What is not float32 is held by no layer: arrays stand where layers did."""
+    twin, sizes = TWINS[name]
+    x = np.random.default_rng(3).normal(size=(2, 3, *sizes[0])).astype(np.float32)
+    net = OnnxNet(x.shape)
+    expected = net.run(twin(net, "x"), x)
+    state = {
+        key: array.astype(np.float64) if array.dtype == np.float32 else array
+        for key, array in net.state.items()
+    }
+    model: Any = load(saved(tmp_path, state))
+    check_keys(model, state)
+    found = model(burn.tensor(x.astype(np.float64))).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def check_keys(model: Any, state: dict[str, Array]) -> None:
     """Return if the model holds every weight under its key."""
     kept = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}

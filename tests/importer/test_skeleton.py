@@ -17,6 +17,7 @@ from burn.record import write_record
 from burn_import import load
 from burn_import.cli.command import burn_import
 from burn_import.emit.gate import check_body
+from burn_import.emit.module import Source
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.skeleton import skeleton
@@ -223,6 +224,49 @@ def test_hostile_names_become_safe_source(names: list[str]) -> None:
     assert skeleton(arrays, "Net", "net.safetensors") == made
 
 
+PIECES = st.sampled_from(
+    ["0", "1", "a", "self", "in_proj_weight", "norm", "conv", "up", "emb", "layers"]
+)
+LEAVES = st.sampled_from(
+    ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "0"]
+    + ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh"]
+)
+KEYS = st.builds(
+    lambda pieces, leaf: ".".join([*pieces, leaf]), st.lists(PIECES, max_size=3), LEAVES
+)
+SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
+DTYPES = st.sampled_from(["float32", "float32", "float16", "int64", "bool"])
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(KEYS, st.tuples(SHAPES, DTYPES), min_size=1, max_size=8))
+def test_any_shapes_are_held(found: dict[str, tuple[tuple[int, ...], str]]) -> None:
+    arrays = [(key, np.ones(shape, dtype)) for key, (shape, dtype) in found.items()]
+    made = skeleton(arrays, "Net", "net.safetensors")
+    check_body(made.text.encode("ascii"))
+    space: dict[str, Any] = {"__file__": "net.py"}
+    exec(compile(made.text, "net.py", "exec"), space)
+    model = space["Net"]().load_state_dict(dict(made.weights))
+    state = model.state_dict()
+    assert set(state) == {key for key, _ in made.weights}
+    left = [key for key in found if not key.endswith("num_batches_tracked")]
+    assert len(state) >= len(left)
+
+
+def test_lists_at_the_root_and_in_lists() -> None:
+    def made_of(*keys: str) -> Source:
+        arrays = [(key, np.ones((2, 2), np.float32)) for key in keys]
+        return skeleton(arrays, "Net", "n.safetensors")
+
+    made = made_of("0.attn.w", "1.attn.w")
+    assert [key for key, _ in made.weights] == ["0.attn.w", "1.attn.w"]
+    assert "super().__init__(Block(), Block())" in made.text
+    made = made_of("0.1.w", "2.w")
+    assert [key for key, _ in made.weights] == ["part_0.1.w", "part_2.w"]
+    made = made_of("a.0.1.w", "a.1.0.w")
+    assert [key for key, _ in made.weights] == ["a.0.1.w", "a.1.0.w"]
+
+
 def test_names_that_nest_without_end_are_joined() -> None:
     arrays = [(".".join("a" * 5000), np.ones(2, np.float32))]
     made = skeleton(arrays, "Net", "net.safetensors")
@@ -247,6 +291,28 @@ def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     assert answer.exit_code == 2
     assert "--flat: expected a model with a program" in answer.output
     assert "--shape: expected a model with a program" in answer.output
+
+
+def test_weights_of_one_storage_are_tied(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(3, 2)
+    other = tensor("1", array)
+    state = {"emb.weight": tensor("0", array), "layers.0.w": other, "layers.1.w": other}
+    state["head.weight"] = tensor("0", array)
+    path = tmp_path / "net.pt"
+    path.write_bytes(zip_file(state))
+    compiled = import_model(path, Options(class_name="Net", stem="net"))
+    assert "self.head.weight = self.emb.weight" in compiled.text
+    assert "self.layers[1].w = self.layers[0].w" in compiled.text
+    assert [key for key, _ in compiled.weights] == ["emb.weight", "layers.0.w"]
+    model: Any = check_weights(path, dict.fromkeys(state, array))
+    assert model.head.weight is model.emb.weight
+
+
+def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, state_of(a=nn.Linear(2, 3)))
+    (tmp_path / "config.json").write_text('{"model_type": "odd"}')
+    text = " ".join(source(path).split())
+    assert "No architecture is known that fits them and is called odd." in text
 
 
 def test_the_dict_of_the_weights_is_found_or_asked_for(tmp_path: Path) -> None:

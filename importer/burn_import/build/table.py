@@ -10,14 +10,31 @@
     inputs = ["x"]
     outputs = ["logits"]
     operators = ["app.operators"]
+
+and for weights alone::
+
+    config = "config.json"
+    top-level-key = "model"
+    activation = "relu"
+    padding = "same"
+    pool = "max"
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from burn_import.options import DTYPES, Extents, Options, is_extent
+from burn_import.options import (
+    ACTIVATIONS,
+    DTYPES,
+    PADDINGS,
+    POOLS,
+    Extents,
+    Hints,
+    Options,
+    is_extent,
+)
 
 
 def options_in(table: Mapping[str, Any]) -> Options:
@@ -29,13 +46,14 @@ def options_in(table: Mapping[str, Any]) -> Options:
     if unknown := sorted(table.keys() - _READERS.keys()):
         raise ValueError(f"expected keys among {sorted(_READERS)}, got {unknown}")
     found: dict[str, Any] = {}
+    hints: dict[str, str] = {}
     for key, value in table.items():
         name, read = _READERS[key]
         try:
-            found[name] = read(value)
+            (hints if key in _HINTS else found)[name] = read(value)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
-    return Options(**found)
+    return Options(hints=Hints(**hints), **found)
 
 
 def _text(value: Any) -> str:
@@ -62,10 +80,13 @@ def _passes(value: Any) -> tuple[str, ...] | None:
     return _names(value)
 
 
-def _dtype(value: Any) -> str:
-    if value not in DTYPES:
-        raise ValueError(f"expected one of {', '.join(DTYPES)}, got {value!r}")
-    return _text(value)
+def _one_of(words: Sequence[str]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError(f"expected one of {', '.join(words)}, got {value!r}")
+        return _text(value)
+
+    return read
 
 
 def _shapes(value: Any) -> dict[str, Extents]:
@@ -81,9 +102,17 @@ def _shapes(value: Any) -> dict[str, Extents]:
     return found
 
 
+_HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "activation": ("activation", _one_of(ACTIVATIONS)),
+    "config": ("config", _text),
+    "padding": ("padding", _one_of(PADDINGS)),
+    "pool": ("pool", _one_of(POOLS)),
+    "top-level-key": ("top_level_key", _text),
+}
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    **_HINTS,
     "class-name": ("class_name", _text),
-    "dtype": ("dtype", _dtype),
+    "dtype": ("dtype", _one_of(DTYPES)),
     "flat": ("flat", _flag),
     "inputs": ("inputs", _names),
     "operators": ("operators", _names),

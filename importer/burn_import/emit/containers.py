@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
@@ -45,6 +45,8 @@ class Containers:
         self.texts: dict[Path, str] = {}
         #: Lists that are called as a whole.
         self.chains: set[Path] = set()
+        #: Lists that get further members, which are not called.
+        self.growing: set[Path] = set()
         for path, text in entries.items():
             self.add(path, text)
 
@@ -54,6 +56,10 @@ class Containers:
         for length in range(len(path)):
             self.children.setdefault(path[:length], {})[path[length]] = None
             self.texts.pop(path[:length], None)
+
+    def names(self, path: Path) -> Collection[str]:
+        """What is held in what stands at ``path``."""
+        return self.children.get(path, ())
 
     def has_room(self, path: Path) -> bool:
         """Whether nothing stands at ``path``, inside it or, as one module, around."""

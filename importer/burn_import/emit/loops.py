@@ -47,6 +47,8 @@ class _Rolls:
     def roll(self, block: Block) -> None:
         """Roll up what can be in ``block`` and in the loops that this makes."""
         for path in _lists(block):
+            if path in self.containers.growing:
+                continue
             own = block is self.trace.body and not self.containers.is_alike(path)
             if own and chain_up(block, path, self.containers):
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -103,6 +103,23 @@ class StoredArrays:
     def fields(self) -> list[str]:
         """The assignments of ``__init__`` of what stands in no other module."""
         return [f"self.{self.places[c][0]} = {t}" for c, t in self.plain.items()]
+
+
+def reserve(part: Part, containers: Containers, constants: Iterable[str]) -> None:
+    """Note the lists that stored arrays will be further members of.
+
+    What is not float32 is held by no layer: a list may have some layers, and the arrays
+    of others. It is not run through as if all of it were modules.
+    """
+    arrays = StoredArrays(part, containers, {}, {})
+    for constant in constants:
+        path = () if constant in arrays.weights else arrays.told(constant)
+        if len(path) > 1 and containers.has_room(path):
+            containers.growing |= {
+                path[:n]
+                for n in range(1, len(path))
+                if path[n].isdigit() and path[n] not in containers.names(path[:n])
+            }
 
 
 def tensor_text(graph: Graph, constant: str) -> str:

@@ -1,6 +1,8 @@
-"""MobileNetV2 with the keys of torchvision."""
+"""MobileNetV2 with the keys of torchvision and of Hugging Face."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from burn_import.recipes.config import Config
 from burn_import.recipes.table import recipe
@@ -65,4 +67,86 @@ def normed(w: Writer, name: str, x: str, stride: int = 1, deep: bool = False) ->
     """A convolution, batch norm and ReLU6."""
     with w.module(name, "ConvNormActivation"):
         x = depthwise(w, "0", x, stride) if deep else w.conv("0", x, stride)
-        return w.op("Clip", w.batch_norm("1", x), 0.0, 6.0)
+        return relu6(w, w.batch_norm("1", x), "0.weight")
+
+
+@recipe(
+    "mobilenet_v2 (Hugging Face)",
+    "MobileNetV2ForImageClassification",
+    "mobilenet_v2.conv_stem.first_conv.convolution.weight",
+    "mobilenet_v2.layer.0.conv_3x3.convolution.weight",
+    "mobilenet_v2.conv_1x1.convolution.weight",
+    "classifier.weight",
+    kinds=("mobilenet_v2",),
+)
+def hugging_face(w: Writer, config: Config) -> RawModel:
+    """The graph of ``MobileNetV2ForImageClassification``: the scores of the classes.
+
+    Raises:
+        UnsupportedModel: it has another number of layers, or dilations.
+    """
+    size = config.get("image_size", 224)
+    with w.module("mobilenet_v2", "MobileNetV2Model"):
+        count = w.count("layer") + 1
+        if count != BLOCKS or config.get("output_stride", 32) != 32:
+            raise UnsupportedModel(
+                f"expected the {BLOCKS - 1} layers of MobileNetV2 and an output_stride "
+                f"of 32, got {count - 1} and {config.get('output_stride', 32)}"
+            )
+        w.note(
+            "Weights do not tell strides: the first convolution and layers "
+            f"{', '.join(str(step - 2) for step in STEPS)} halve the extents."
+        )
+        with w.module("conv_stem", "MobileNetV2Stem"):
+            first = "first_conv.convolution.weight"
+            x = image(w, first, size, size, name="pixel_values")
+            x = narrowed(w, layer(w, "first_conv", x, config, 2), config, 1)
+        for number in range(count - 1):
+            with w.module(f"layer.{number}", "MobileNetV2InvertedResidual"):
+                y = narrowed(w, x, config, 2 if number + 2 in STEPS else 1)
+                given = w.shape("expand_1x1.convolution.weight")[1]
+                same = given == w.shape("reduce_1x1.convolution.weight")[0]
+            x = w.add(x, y) if same and number + 2 not in STEPS else y
+        x = layer(w, "conv_1x1", x, config)
+    return w.model(w.linear("classifier", pooled(w, x), LOGITS))
+
+
+def narrowed(w: Writer, x: str, config: Config, stride: int) -> str:
+    """Wide if there are weights for that, by channel, narrow."""
+    if w.has("expand_1x1.convolution.weight"):
+        x = layer(w, "expand_1x1", x, config)
+    x = layer(w, "conv_3x3", x, config, stride, deep=True)
+    return layer(w, "reduce_1x1", x, config, act=False)
+
+
+def layer(
+    w: Writer,
+    name: str,
+    x: str,
+    config: Config,
+    stride: int = 1,
+    *,
+    deep: bool = False,
+    act: bool = True,
+) -> str:
+    """A convolution, padded as TensorFlow does it, batch norm and ReLU6."""
+    with w.module(name, "MobileNetV2ConvLayer"):
+        same = config.get("tf_padding", True)
+        with w.module("convolution", "Conv2d"):
+            out, _, *kernel = w.shape("weight")
+            x = w.op(
+                "Conv",
+                *(x, w.weight("weight")),
+                strides=(stride, stride),
+                auto_pad="SAME_UPPER" if same else None,
+                pads=None if same else [k // 2 for k in kernel] * 2,
+                group=out if deep else 1,
+            )
+        x = w.batch_norm("normalization", x, config.get("layer_norm_eps", 1e-3))
+        return relu6(w, x, "convolution.weight") if act else x
+
+
+def relu6(w: Writer, x: str, weight: str) -> str:
+    """``x`` between 0 and 6, in the dtype of a weight."""
+    dtype = w.weights.dtype(w.key(weight))
+    return w.op("Clip", x, *(np.array(end, dtype) for end in (0, 6)))

@@ -76,6 +76,16 @@ def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
     return read_weights(path, named[0]) if len(named) == 1 else checkpoint
 
 
+def config_of(path: Path, hints: Hints) -> Config:
+    """The configuration that was named, or is beside the weights; empty without one.
+
+    Raises:
+        UnreadableFile: it is none.
+    """
+    config = Path(hints.config) if hints.config else path.with_name("config.json")
+    return read_config(config) if hints.config or config.is_file() else Config()
+
+
 def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     """The model whose weights are in a file, or they if no recipe knows it.
 
@@ -83,8 +93,7 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
         UnreadableFile: a file is not what it should be.
         InvalidModel: the weights are not those of the architecture.
     """
-    config = Path(hints.config) if hints.config else path.with_name("config.json")
-    known = read_config(config) if hints.config or config.is_file() else Config()
+    known = config_of(path, hints)
     checkpoint = weights_in(path, hints.top_level_key)
     if hints.activation is not None:
         return sequential(checkpoint, hints)

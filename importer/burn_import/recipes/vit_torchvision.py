@@ -31,11 +31,7 @@ def vit(w: Writer, config: Config) -> RawModel:
     width = w.shape("conv_proj.weight")[0]
     size = HUGE_HEAD if width == HUGE else min(HEAD, width)
     heads = config.get("num_attention_heads", max(width // size, 1))
-    w.note(
-        f"Weights do not tell the number of heads: {heads}, of {width // heads} "
-        f"features each; num_attention_heads in a config.json changes it. The epsilon "
-        f"of norms is {EPS:g}."
-    )
+    w.note(f"Weights do not tell the epsilon of norms, here {EPS:g}.")
     x = patches(w)
     with w.module("encoder", "Encoder"):
         x = w.add(x, w.weight("pos_embedding"))

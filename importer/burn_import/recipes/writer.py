@@ -114,11 +114,11 @@ class Writer:
         return outputs
 
     def operand(self, x: Any) -> str:
-        """The name of a value, or of a constant for numbers."""
+        """The name of a value, or of a constant for numbers; an array is as it is."""
         if isinstance(x, str):
             return x
         array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
-        if array.dtype == np.float64:
+        if array.dtype == np.float64 and not isinstance(x, np.ndarray):
             array = array.astype(np.float32)
         output = self.fresh("number")
         self.nodes.append(RawNode("Constant", "", {"value": array}, (), (output,)))

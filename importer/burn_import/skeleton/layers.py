@@ -86,7 +86,8 @@ def _candidates(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
     if "running_mean" in shapes:
         affine = {} if weight is not None else {"affine": False}
         rank = flow.rank or 1
-        yield _layer(f"BatchNorm{rank}d", shapes["running_mean"], affine)
+        if len(shapes["running_mean"]) == 1:
+            yield _layer(f"BatchNorm{rank}d", shapes["running_mean"], affine)
     elif weight is not None and len(weight) == 1:
         yield from _vectors(shapes, name, flow)
     elif weight is not None and len(weight) == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from burn.dtypes import float32, is_float
 from burn.record.errors import shown
@@ -38,8 +39,9 @@ def skeleton(
 ) -> Source:
     """The source of the modules that hold ``arrays``, and these by their keys in it.
 
-    ``name`` is that of the top class, ``record`` the file name of the weights;
-    ``notes`` are sentences for its docstring.
+    Weights that are one array are tied, and stored once. ``name`` is that of the top
+    class, ``record`` the file name of the weights; ``notes`` are sentences for its
+    docstring.
     """
     root = tree_of((key, array.dtype, array.shape) for key, array in arrays)
     first = _Writer(name)
@@ -49,8 +51,27 @@ def skeleton(
     texts = [second.known.parameterised(text) for text in second.texts]
     keys = {stored.key: key for stored, key in root.stored()}
     said = (NOTE, *notes, *_guessed(first.flow), *_renamed(keys))
-    kept = [(keys[key], array) for key, array in arrays if key not in first.counters]
+    tied = _tied(arrays)
+    reads = {stored.key: stored.access for stored, _ in root.stored()}
+    lines = [f"{reads[key]} = {reads[other]}" for key, other in tied.items()]
+    texts[0] = replace(texts[0], fields=texts[0].fields + lines)
+    left_out = first.counters | tied.keys()
+    kept = [(keys[key], array) for key, array in arrays if key not in left_out]
     return Source(_module(name, texts, kept, record, said), kept, name, said)
+
+
+def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
+    """The keys of weights that are where another is in the file, with its key."""
+    first: dict[tuple[Any, ...], str] = {}
+    tied = {}
+    for key, array in arrays:
+        if array.size > 1 and is_float(array.dtype):
+            place = array.__array_interface__["data"][0]
+            about = (place, array.dtype, array.shape, array.strides)
+            other = first.setdefault(about, key)
+            if other != key:
+                tied[key] = other
+    return tied
 
 
 @dataclass
@@ -105,7 +126,9 @@ class _Writer:
         """The class with these fields; a new one is called after its attribute."""
         if tuple(fields) not in self.made:
             told = "in_proj_weight" in node.tensors
-            word = "MultiheadAttention" if told else class_name(node.path)
+            named = any(not segment.isdigit() for segment in node.path)
+            word = class_name(node.path) if named else "Block"
+            word = "MultiheadAttention" if told else word
             self.made[tuple(fields)] = self.taken.unique(word)
         return self.made[tuple(fields)]
 
@@ -149,13 +172,12 @@ class _Writer:
 
 def _listed(names: list[str]) -> str:
     """As many of the names as a line has room for."""
-    most = len(names)
-    while True:
+    for most in range(len(names), 0, -1):
         some = names[:most] + ["more"] * (most < len(names))
         text = " and ".join(filter(None, (", ".join(some[:-1]), some[-1])))
-        if len(text) <= _ROOM or not most:
+        if len(text) <= _ROOM:
             return text
-        most -= 1
+    return "what it holds"
 
 
 def _held(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:

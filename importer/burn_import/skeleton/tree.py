@@ -19,12 +19,16 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 
 @dataclass(eq=False)
 class Stored:
-    """A tensor: its key in the file, its attribute, its dtype and its shape."""
+    """A tensor: its key in the file, its dtype, its shape and its attribute.
+
+    ``access`` is how the model reads it: ``self.layers[0].weight``.
+    """
 
     key: str
     dtype: DType
     shape: tuple[int, ...]
     attribute: str = ""
+    access: str = ""
 
 
 @dataclass(eq=False)
@@ -44,16 +48,24 @@ class Node:
             node = node.children.setdefault(segment, Node())
         node.tensors[segments[-1]] = stored
 
-    def settle(self, path: Path = ()) -> None:
-        """Give everything inside its attributes."""
+    @property
+    def may_be_list(self) -> bool:
+        """Whether all inside are modules with numbers; the model has no lists then."""
+        return not self.tensors and _is_list(self.children)
+
+    def settle(self, path: Path = (), access: str = "self") -> None:
+        """Give everything inside its attributes; ``access`` is how this is read."""
         self.path = path
-        self.listed = not self.tensors and _is_list(self.children)
+        inner = [child.may_be_list for child in self.children.values()]
+        self.listed = self.may_be_list and (bool(path) or not any(inner))
         names = Namespace()
         for name, child in self.children.items():
             own = name if self.listed else names.unique(attribute(name))
-            child.settle((*path, own))
+            inner_access = f"{access}[{own}]" if self.listed else f"{access}.{own}"
+            child.settle((*path, own), inner_access)
         for name, stored in self.tensors.items():
             stored.attribute = names.unique(attribute(name, "tensor"))
+            stored.access = f"{access}.{stored.attribute}"
 
     def stored(self) -> Iterator[tuple[Stored, str]]:
         """Every tensor inside, with the key that it has in the record."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from burn_import.options import ALL, DTYPES, Extents, Options
+from burn_import.options import (
+    ACTIVATIONS,
+    ALL,
+    DTYPES,
+    PADDINGS,
+    POOLS,
+    Extents,
+    Options,
+)
 from burn_import.transform.cut import begin_cut, finish_cut
 from burn_import.transform.errors import WrongOptions, unknown
 from burn_import.transform.precision import in_precision
@@ -89,8 +97,15 @@ def check_options(options: Options) -> None:
             problem = unknown("a pass", name, known)
             hint = problem.hint or f"there are {', '.join(known)}"
             problems.append(Problem(problem.message, hint=hint))
-    if options.dtype is not None and options.dtype not in DTYPES:
-        message = f"expected a dtype among {', '.join(DTYPES)}, got {options.dtype!r}"
-        problems.append(Problem(message))
+    hints = options.hints
+    for kind, value, words in (
+        ("a dtype", options.dtype, DTYPES),
+        ("an activation", hints.activation, ACTIVATIONS),
+        ("a padding", hints.padding, PADDINGS),
+        ("a pool", hints.pool, POOLS),
+    ):
+        if value is not None and value not in words:
+            message = f"expected {kind} among {', '.join(words)}, got {value!r}"
+            problems.append(Problem(message))
     if problems:
         raise WrongOptions(problems)
