@@ -226,5 +226,5 @@ def test_what_was_assumed_stands_in_the_docstring(tmp_path: Path) -> None:
     weights = drawn(bert_shapes(""))
     text = import_model(saved(tmp_path, weights, hidden_act="relu")).text
     head = " ".join(text.split('"""')[1].split())
-    assert "as nothing says otherwise: layer_norm_eps 1e-12, num_attention" in head
+    assert "otherwise: model_type bert, layer_norm_eps 1e-12, num_attention" in head
     assert "hidden_act" not in head

@@ -25,8 +25,6 @@ from burn_ir.raw import RawModel
 #: The size of a head where no configuration says how many there are.
 HEAD = 256
 WINDOW = 4096
-#: How the classes of each kind begin.
-NAMES = {"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3"}
 
 
 @recipe(
@@ -35,7 +33,10 @@ NAMES = {"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3"}
     *KEYS,
     kinds=("gemma",),
     base="model",
-    without=("layers.0.pre_feedforward_layernorm.weight",),
+    without=(
+        "layers.0.pre_feedforward_layernorm.weight",
+        "layers.0.self_attn.q_norm.weight",
+    ),
     rows={KEYS[0]: 256000},
 )
 @recipe(
