@@ -103,7 +103,10 @@ class ClassWriter:
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
-        made = self.containers.entries.values()
+        made = [
+            *self.containers.entries.values(),
+            *map(self.default, self.optional.values()),
+        ]
         modules = ("ops", "math", "burn")
         return {name for name in modules for t in made if f"{name}." in t}
 
@@ -111,12 +114,20 @@ class ClassWriter:
         """The attribute path of a stored array that the code reads itself."""
         return self.stored.access(constant)
 
+    @property
+    def optional(self) -> Mapping[str, str]:
+        """The inputs that a caller may leave out, with what stands in for them.
+
+        Modules inside are called with what the model was given, or with that.
+        """
+        return {} if self.part.path else self.graph.defaults
+
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
         shown = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
             kind = python_type(self.graph.type(value))
-            optional = value in self.graph.defaults
+            optional = value in self.optional
             shown.append(
                 f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
             )
@@ -126,13 +137,19 @@ class ClassWriter:
         """Lines that put the stored value in place of an input left out."""
         lines = []
         for name, value in zip(parameters, self.part.inputs, strict=True):
-            if value in self.graph.defaults:
-                path = self.attribute(self.graph.defaults[value])
+            if value in self.optional:
                 lines += [
                     f"        if {name} is None:",
-                    f"            {name} = self.{path}.value",
+                    f"            {name} = {self.default(self.optional[value])}",
                 ]
         return lines
+
+    def default(self, constant: str) -> str:
+        """What stands in for an input left out: a stored array, or one integer."""
+        array = self.graph.constants[constant]
+        if array.dtype != np.int64 or array.size != 1:
+            return f"self.{self.attribute(constant)}.value"
+        return f"ops.full({array.shape}, value={array.item()})"
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""

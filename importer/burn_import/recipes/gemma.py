@@ -88,7 +88,7 @@ def model(
     turns = angles_of(w, config, family, places, size)
     scale, bound = None, 0.0
     if family != "Gemma":
-        scalar = config.get("query_pre_attn_scalar", 256)
+        scalar = config.positive("query_pre_attn_scalar", 256)
         scale = None if scalar == size else scalar**-0.5
     if family == "Gemma2":
         bound = cap(config, "attn", 50.0)
@@ -103,7 +103,7 @@ def model(
 def near(config: Config, family: str, number: int) -> bool:
     """Whether a layer sees a window of the text alone."""
     if family == "Gemma3":
-        return (number + 1) % config.get("sliding_window_pattern", 6) != 0
+        return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
     return family == "Gemma2" and number % 2 == 0
 
 
