@@ -13,6 +13,7 @@ from burn.record import write_record
 from burn_import import Hints, Options
 from burn_import.pipeline import import_model, write_model
 from tests.importer.onnx_net import OnnxNet
+from tests.importer.test_recipes_broken import NETS
 from tests.importer.vision_twins import TWINS
 from tests.modules import Array
 
@@ -38,6 +39,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, shapes in LAYERS.items():
         state = {key: np.ones(shape, np.float32) for key, shape in shapes.items()}
         write(folder, name, state, hints)
+    config = folder / "text.json"
+    config.write_text('{"head_dim": 6}')
+    for name, state in NETS.items():
+        write(folder, name, state, Hints(config=str(config)))
     return folder
 
 
@@ -52,7 +57,7 @@ def write(folder: Path, name: str, state: dict[str, Array], hints: Hints) -> Non
 
 def test_black_has_nothing_to_change(sources: Path) -> None:
     paths = list(sources.glob("*.py"))
-    assert len(paths) == len(TWINS) + len(LAYERS)
+    assert len(paths) == len(TWINS) + len(LAYERS) + len(NETS)
     for path in paths:
         text = path.read_text("ascii")
         assert black.format_str(text, mode=black.Mode(line_length=88)) == text, path
