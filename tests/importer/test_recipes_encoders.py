@@ -50,10 +50,13 @@ def bert_shapes(prefix: str, rows: int = 2, pooler: bool = True) -> Shapes:
     return shapes | (linear(f"{prefix}pooler.dense", HIDDEN, HIDDEN) if pooler else {})
 
 
-def bert_twin(p: Twin, ids: Array, places: Array, mask: Array) -> Array:
+def bert_twin(
+    p: Twin, ids: Array, places: Array, mask: Array, segments: Array | int = 0
+) -> Array:
     """Return BERT's hidden states."""
     e = p.at("embeddings")
-    x = e.get("word_embeddings.weight")[ids] + e.get("token_type_embeddings.weight")[0]
+    x = e.get("word_embeddings.weight")[ids]
+    x = x + e.get("token_type_embeddings.weight")[segments]
     x = e.norm("LayerNorm", x + e.get("position_embeddings.weight")[places], EPS)
     for number in range(2):
         at = p.at(f"encoder.layer.{number}")
@@ -83,6 +86,22 @@ def test_masked_language_model_of_bert(tmp_path: Path) -> None:
         close(scores, y @ table.T + p.get(f"{at}.bias"))
         pooled = np.tanh(p.linear("bert.pooler.dense", x[:, 0]))
         close(follows, p.linear("cls.seq_relationship", pooled))
+
+
+def test_two_texts_are_told_apart(tmp_path: Path) -> None:
+    weights = drawn(bert_shapes("") | linear("classifier", HIDDEN, 3))
+    config = {"num_attention_heads": COUNT, "layer_norm_eps": EPS}
+    model = loaded(tmp_path, weights, None, **config)
+    assert set(model.state_dict()) == set(weights)
+    p = Twin(weights)
+    for batch, length in SIZES:
+        ids, mask = tokens(batch, length, 0)
+        segments = np.arange(ids.size).reshape(ids.shape) % 3 % 2
+        for given in ([], [segments]):
+            x = bert_twin(p, ids, np.arange(length), mask, *given)
+            pooled = np.tanh(p.linear("pooler.dense", x[:, 0]))
+            found = results(model, ids, mask, *given)[0]
+            close(found, p.linear("classifier", pooled))
 
 
 HEADS: dict[str, Shapes] = {
@@ -207,5 +226,5 @@ def test_what_was_assumed_stands_in_the_docstring(tmp_path: Path) -> None:
     weights = drawn(bert_shapes(""))
     text = import_model(saved(tmp_path, weights, hidden_act="relu")).text
     head = " ".join(text.split('"""')[1].split())
-    assert "as nothing says otherwise: layer_norm_eps 1e-12, num_attention" in head
+    assert "otherwise: model_type bert, layer_norm_eps 1e-12, num_attention" in head
     assert "hidden_act" not in head

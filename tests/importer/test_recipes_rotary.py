@@ -199,7 +199,9 @@ def test_without_a_prefix_there_are_hidden_states(tmp_path: Path) -> None:
 def test_the_vocabulary_tells_gemma_from_llama(tmp_path: Path) -> None:
     weights = weights_of(FAMILIES["llama"])
     del weights["lm_head.weight"]
-    assert "LlamaModel" in classes(tmp_path, weights)
+    source = classes(tmp_path, weights)
+    assert "LlamaModel" in source
+    assert "as nothing says otherwise: model_type llama," in source
     table = np.zeros((256000, HIDDEN), np.float32)
     weights["model.embed_tokens.weight"] = table
     assert "GemmaModel" in classes(tmp_path, weights)

@@ -163,6 +163,19 @@ def test_a_first_step_with_a_result_for_the_others(tmp_path: Path) -> None:
     assert "ops.relu(block(x) + bias)" in printed
 
 
+@pytest.mark.parametrize(("count", "shown"), [(4, "(a, b) * 2"), (3, "(a, b, a)")])
+def test_values_that_steps_take_in_turns(
+    tmp_path: Path, count: int, shown: str
+) -> None:
+    lines = "x0 = Identity (x)\n"
+    for i in range(count):
+        lines += BLOCK.format(i=i, x=f"x{i}", y=f"r{i}")
+        lines += f"x{i + 1} = Mul (r{i}, {'ab'[i % 2]})\n"
+    lines += f"y = Tanh (x{count})"
+    printed = run(tmp_path, lines, ["x", "a", "b"], "float[n, 4] y", count)
+    assert f"in zip(self.blocks, {shown}, strict=True):" in printed
+
+
 def test_steps_through_two_lists(tmp_path: Path) -> None:
     lines = "x0 = Identity (x)\n"
     made = weights(3, "up.{}") | weights(3, "down.{}")

@@ -144,7 +144,10 @@ class ClassWriter:
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
-        made = self.containers.entries.values()
+        made = [
+            *self.containers.entries.values(),
+            *map(self.default, self.optional.values()),
+        ]
         modules = ("ops", "math", "burn")
         return {name for name in modules for t in made if f"{name}." in t}
 
@@ -152,34 +155,48 @@ class ClassWriter:
         """The attribute path of a stored array that the code reads itself."""
         return self.stored.access(constant)
 
+    @property
+    def optional(self) -> Mapping[str, str]:
+        """The inputs that a caller may leave out, with what stands in for them.
+
+        Modules inside are called with what the model was given, or with that.
+        """
+        return {} if self.part.path else self.graph.defaults
+
     def signature(self, parameters: list[str]) -> str:
         """The parameters of ``__call__`` after ``self``."""
         kinds = [python_type(each.type) for each in self.trace.parameters]
         shown = [
             f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
             for name, kind, optional in zip(
-                parameters, kinds, self.optional(), strict=True
+                parameters, kinds, self.may_lack(), strict=True
             )
         ]
         return "".join(f", {text}" for text in shown)
 
-    def optional(self) -> list[bool]:
+    def may_lack(self) -> list[bool]:
         """Which of the parameters may be None."""
         if self.family is not None:
             return [None in places for places in self.family.union.parameters]
-        return [value in self.graph.defaults for value in self.part.inputs]
+        return [value in self.optional for value in self.part.inputs]
 
     def defaults(self, parameters: list[str]) -> list[str]:
         """Lines that put the stored value in place of an input left out."""
         lines: list[str] = []
         for name, value in zip(parameters, self.part.inputs, strict=False):
-            if value in self.graph.defaults and self.family is None:
-                path = self.attribute(self.graph.defaults[value])
+            if value in self.optional:
                 lines += [
                     f"        if {name} is None:",
-                    f"            {name} = self.{path}.value",
+                    f"            {name} = {self.default(self.optional[value])}",
                 ]
         return lines
+
+    def default(self, constant: str) -> str:
+        """What stands in for an input left out: a stored array, or one integer."""
+        array = self.graph.constants[constant]
+        if array.dtype != np.int64 or array.size != 1:
+            return f"self.{self.attribute(constant)}.value"
+        return f"ops.full({array.shape}, value={array.item()})"
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``: modules, then stored arrays."""

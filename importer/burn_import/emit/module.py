@@ -144,7 +144,8 @@ def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
     typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
     lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
-    names = ["Tensor", *sorted(used & {"nn", "ops"})]
+    names = ["Tensor"] if any(text.body for text in texts) else []
+    names += sorted(used & {"nn", "ops"})
     return [*lines, "import burn", f"from burn import {', '.join(names)}"]
 
 

@@ -117,7 +117,17 @@ def _source(writer: Writer, source: Any) -> Expression:
     if isinstance(source, Tensor):
         return writer.result(source)
     values = [writer.result(value) for value in source]
-    return Expression(f"({', '.join(v.text for v in values)})", ATOM, merge(values))
+    return Expression(_tuple([v.text for v in values]), ATOM, merge(values))
+
+
+def _tuple(texts: list[str]) -> str:
+    """A tuple of values: ``(a, b) * 13`` where they return over and over."""
+    count = len(texts)
+    size = next(n for n in range(1, count + 1) if texts[:n] * (count // n) == texts)
+    if count <= 3 or size == count:
+        return f"({', '.join(texts)})"
+    shown = ", ".join(texts[:size]) + "," * (size == 1)
+    return f"({shown}) * {count // size}"
 
 
 def _items(

@@ -43,7 +43,8 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
     ties: list[Tie] = []
     first: dict[tuple[str, tuple[int, ...]], Entry] = {}
     backs: list[Entry] = []
-    for entry in entries:
+    # Whoever has the file's name for an array is the one that others are tied to.
+    for entry in sorted(entries, key=lambda e: not _is_named(e, graph)):
         array = graph.constants[entry.constant]
         name = original(graph, entry.constant)
         if not is_float(array.dtype) or not (entry.layer or is_dotted(name)):
@@ -70,6 +71,9 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
 def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
     """``tie``, to the other entry if it is one to ``known``."""
     return Tie(tie.key, entry.key) if tie.first == known.key else tie
+
+def _is_named(entry: Entry, graph: Graph) -> bool:
+    return ".".join(entry.key) == original(graph, entry.constant)
 
 
 def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:

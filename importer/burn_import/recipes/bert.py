@@ -11,7 +11,8 @@ from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
 
-ZERO = np.zeros(1, np.int64)
+#: Without segments all tokens are of the first text.
+FIRST = np.zeros((1, 1), np.int64)
 WORDS = "embeddings.word_embeddings.weight"
 KEYS = (
     WORDS,
@@ -25,15 +26,14 @@ def bert(w: Writer, config: Config) -> RawModel:
     """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
     attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
+    segments = w.input("token_type_ids", "int64", BATCH, LENGTH, default=FIRST)
     eps = config.get("layer_norm_eps", 1e-12)
     with w.base("bert", "BertModel"):
         table = w.key(WORDS)
-        w.weights.ignore(w.key("embeddings.position_ids"))
         with w.module("embeddings", "BertEmbeddings"):
             places = w.op("Unsqueeze", w.positions(input_ids), [0])
-        x, pooled = encoder(
-            w, config, "Bert", input_ids, places, attention_mask, eps=eps
-        )
+            x = embeddings(w, input_ids, segments, places, eps)
+        x, pooled = encoder(w, config, "Bert", x, attention_mask, eps)
     if w.has("cls.predictions.transform.dense.weight"):
         return pretrained(w, config, x, pooled, table, eps)
     return scores(w, "Bert", x, pooled) or bare(w, x, pooled)
@@ -69,14 +69,7 @@ def pretrained(
 
 
 def encoder(
-    w: Writer,
-    config: Config,
-    family: str,
-    input_ids: str,
-    position_ids: str,
-    attention_mask: str,
-    *,
-    eps: float,
+    w: Writer, config: Config, family: str, x: str, attention_mask: str, eps: float
 ) -> tuple[str, str | None]:
     """Hidden states, and what the pooler makes of the first if there is one."""
     first = "encoder.layer.0"
@@ -89,33 +82,30 @@ def encoder(
         intermediate_size=extent(w, f"{first}.intermediate.dense.weight", 0),
         num_hidden_layers=length(w, "encoder.layer"),
     )
-    w.weights.ignore(w.key("embeddings.token_type_ids"))
-    with w.module("embeddings", f"{family}Embeddings"):
-        x = embeddings(w, input_ids, position_ids, eps)
+    for name in ("position", "token_type"):
+        w.weights.ignore(w.key(f"embeddings.{name}_ids"))
     mask = w.padding_mask(attention_mask)
     with w.module("encoder", f"{family}Encoder"):
         for number in range(w.count("layer")):
             with w.module(f"layer.{number}", f"{family}Layer"):
-                x = layer(w, config, family, x, mask, eps=eps)
+                x = layer(w, config, family, x, mask, eps)
     if not w.has("pooler.dense.weight"):
         return x, None
     with w.module("pooler", f"{family}Pooler"):
         return x, w.op("Tanh", w.linear("dense", w.op("Gather", x, 0, axis=1)))
 
 
-def embeddings(w: Writer, input_ids: str, position_ids: str, eps: float) -> str:
-    """Words, positions and the first segment, summed and normalised."""
+def embeddings(
+    w: Writer, input_ids: str, segments: str, position_ids: str, eps: float
+) -> str:
+    """Words, the texts that they are of, and positions, summed and normalised."""
     words = w.embedding("word_embeddings", input_ids)
-    shape = w.op("Shape", input_ids)
-    zeros = w.op("ConstantOfShape", shape, value=ZERO, name="token_type_ids")
-    x = w.add(words, w.embedding("token_type_embeddings", zeros))
+    x = w.add(words, w.embedding("token_type_embeddings", segments))
     x = w.add(x, w.embedding("position_embeddings", position_ids))
     return w.layer_norm("LayerNorm", x, eps)
 
 
-def layer(
-    w: Writer, config: Config, family: str, x: str, mask: str, *, eps: float
-) -> str:
+def layer(w: Writer, config: Config, family: str, x: str, mask: str, eps: float) -> str:
     """One layer: attention, then two linear layers, both with a residual."""
     with w.module("attention", f"{family}Attention"):
         with w.module("self", f"{family}SelfAttention"):

@@ -55,6 +55,7 @@ def vision_model(w: Writer, config: Config, batch: Dim) -> tuple[str, str]:
 
 def vision_embeddings(w: Writer, config: Config, batch: Dim) -> str:
     """Patches in a row behind the class token, with their positions."""
+    extent(w, PATCHES, 3)
     _, channels, *size = w.shape(PATCHES)
     count = w.shape(PLACES)[0] - 1
     side = isqrt(count)

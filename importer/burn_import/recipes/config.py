@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,6 +50,25 @@ class Config:
         values = self.values.get(name)
         inner = values if isinstance(values, dict) else self.values
         return Config(inner, self.assumed, f"{name}.")
+
+    def positive(self, key: str, default: T) -> T:
+        """The number at ``key``.
+
+        Raises:
+            InvalidModel: it is of another type, or not above 0.
+        """
+        value = self.get(key, default)
+        if not isinstance(value, int | float) or not 0 < value < inf:
+            raise InvalidModel(
+                f"config {shown(key)}: expected a number above 0, got {value}"
+            )
+        return value
+
+    @property
+    def architectures(self) -> list[str]:
+        """The names of the classes that the weights are of."""
+        found = self.values.get("architectures")
+        return [str(name) for name in found] if isinstance(found, list) else []
 
     @property
     def kind(self) -> str:

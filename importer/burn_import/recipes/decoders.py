@@ -107,6 +107,7 @@ def masks(
 
 def self_attention(w: Writer, x: str, how: Attending, norm: Norm) -> str:
     """Causal attention of turned queries and keys; several queries share a key."""
+    w.weights.ignore(w.key("rotary_emb.inv_freq"))
     parts = []
     for name in "qkv":
         count = w.shape(f"{name}_proj.weight")[0] // how.size

@@ -22,8 +22,17 @@ class Fact:
 
 
 def extent(w: Writer, name: str, axis: int) -> Fact:
-    """The extent of an axis of a weight of this module."""
+    """The extent of an axis of a weight of this module.
+
+    Raises:
+        InvalidModel: it has no such axis.
+    """
     shape = w.shape(name)
+    if axis >= len(shape):
+        raise InvalidModel(
+            f"weight {shown(w.key(name))}: expected more than {axis} axes, "
+            f"got shape {list(shape)}"
+        )
     return Fact(shape[axis], f"weight {shown(w.key(name))} has shape {list(shape)}")
 
 

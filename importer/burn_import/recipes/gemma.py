@@ -25,8 +25,6 @@ from burn_ir.raw import RawModel
 #: The size of a head where no configuration says how many there are.
 HEAD = 256
 WINDOW = 4096
-#: How the classes of each kind begin.
-NAMES = {"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3"}
 
 
 @recipe(
@@ -35,7 +33,10 @@ NAMES = {"gemma": "Gemma", "gemma2": "Gemma2", "gemma3_text": "Gemma3"}
     *KEYS,
     kinds=("gemma",),
     base="model",
-    without=("layers.0.pre_feedforward_layernorm.weight",),
+    without=(
+        "layers.0.pre_feedforward_layernorm.weight",
+        "layers.0.self_attn.q_norm.weight",
+    ),
     rows={KEYS[0]: 256000},
 )
 @recipe(
@@ -88,7 +89,7 @@ def model(
     turns = angles_of(w, config, family, places, size)
     scale, bound = None, 0.0
     if family != "Gemma":
-        scalar = config.get("query_pre_attn_scalar", 256)
+        scalar = config.positive("query_pre_attn_scalar", 256)
         scale = None if scalar == size else scalar**-0.5
     if family == "Gemma2":
         bound = cap(config, "attn", 50.0)
@@ -103,7 +104,7 @@ def model(
 def near(config: Config, family: str, number: int) -> bool:
     """Whether a layer sees a window of the text alone."""
     if family == "Gemma3":
-        return (number + 1) % config.get("sliding_window_pattern", 6) != 0
+        return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
     return family == "Gemma2" and number % 2 == 0
 
 

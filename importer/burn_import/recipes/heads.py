@@ -60,9 +60,7 @@ def is_headed(w: Writer, config: Config, base: str, name: str = "lm_head") -> bo
     """
     if w.has(f"{name}.weight") or w.inside(base):
         return True
-    found = config.values.get("architectures")
-    names = found if isinstance(found, list) else []
-    return any(str(name).endswith(HEADED) for name in names)
+    return any(name.endswith(HEADED) for name in config.architectures)
 
 
 def next_token(

@@ -104,4 +104,5 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     writer = Writer(Weights(checkpoint))
     with writer.module(prefix.removesuffix("."), recipe.class_name):
         model = recipe.build(writer, known)
-    return replace(model, notes=(*model.notes, *known.notes))
+    notes = *model.notes, *known.notes, *writer.weights.notes
+    return replace(model, notes=notes)

@@ -6,7 +6,9 @@ from math import log
 
 import numpy as np
 
+from burn.record.errors import shown
 from burn_import.recipes.writer import Writer
+from burn_ir import InvalidModel
 
 TABLE = "relative_attention_bias.weight"
 LOWEST = float(np.finfo(np.float32).min)
@@ -40,8 +42,18 @@ def buckets(w: Writer, distance: str, last: int, both: bool) -> str:
 
 
 def rows_of(w: Writer, distance: str, rows: int, last: int) -> str:
-    """The row of distances of 0 or more; half of the rows are for one distance each."""
+    """The row of distances of 0 or more; half of the rows are for one distance each.
+
+    Raises:
+        InvalidModel: there are no rows for distances from there to ``last``.
+    """
     exact = rows // 2
+    told = f"weight {shown(w.key(TABLE))} has {rows} rows for each direction"
+    if not 0 < exact < last:
+        raise InvalidModel(
+            f"config 'relative_attention_max_distance': expected more than {exact}, "
+            f"and rows for both near and far, since {told}, got {last}"
+        )
     ratio = w.op("Div", w.op("Cast", w.op("Max", distance, exact), to=1), exact * 1.0)
     steps = w.op("Div", w.op("Log", ratio), log(last / exact))
     far = w.op("Cast", w.op("Mul", steps, float(rows - exact)), to=7)
@@ -53,6 +65,7 @@ def unscaled(
     w: Writer, x: str, other: str, mask: str, count: int, causal: bool = False
 ) -> str:
     """Attention to ``other``, of scores as they are: the weights hold their scale."""
+    w.weights.ignore(w.key(TABLE))  # old files have one that nobody reads
     query = w.heads(w.linear("q", x), count)
     key, value = (w.heads(w.linear(name, other), count) for name in "kv")
     attended = w.attention(query, key, value, mask, 1.0, causal)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from burn_import.recipes.bert import KEYS, WORDS, bare, encoder
+import numpy as np
+
+from burn_import.recipes.bert import KEYS, WORDS, bare, embeddings, encoder
 from burn_import.recipes.config import Config
 from burn_import.recipes.heads import scores, vocabulary
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
+
+ZERO = np.zeros(1, np.int64)
 
 
 @recipe(
@@ -25,12 +29,11 @@ def roberta(w: Writer, config: Config) -> RawModel:
     eps = config.get("layer_norm_eps", 1e-5)
     with w.base("roberta", "RobertaModel"):
         table = w.key(WORDS)
-        w.weights.ignore(w.key("embeddings.position_ids"))
         with w.module("embeddings", "RobertaEmbeddings"):
             places = positions(w, input_ids, config.get("pad_token_id", 1))
-        x, pooled = encoder(
-            w, config, "Roberta", input_ids, places, attention_mask, eps=eps
-        )
+            segments = w.op("ConstantOfShape", w.op("Shape", input_ids), value=ZERO)
+            x = embeddings(w, input_ids, segments, places, eps)
+        x, pooled = encoder(w, config, "Roberta", x, attention_mask, eps)
     if w.has("lm_head.dense.weight"):
         return masked(w, x, table, eps)
     if w.has("classifier.dense.weight"):

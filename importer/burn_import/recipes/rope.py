@@ -22,17 +22,15 @@ def frequencies(config: Config, size: int, usual: float = 1e4) -> Array:
         UnsupportedModel: they are scaled in a way that is not known.
     """
     settings = _settings(config)
-    theta = settings.get("rope_theta")
-    if theta is None:
-        theta = config.get("rope_theta", usual)
-    if not isinstance(theta, int | float) or theta <= 0:
-        raise InvalidModel(f"config 'rope_theta': expected a number, got {theta!r}")
+    told = Config(settings, config.assumed)
+    given = told if "rope_theta" in settings else config
+    theta = given.positive("rope_theta", usual)
     inverse = 1.0 / theta ** (np.arange(0, size, 2, dtype=np.float64) / size)
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "linear":
-        inverse = inverse / float(settings.get("factor", 1.0))
+        inverse = inverse / told.positive("factor", 1.0)
     elif kind == "llama3":
-        inverse = _llama3(inverse, settings)
+        inverse = _llama3(inverse, told)
     elif kind != "default":
         raise UnsupportedModel(f"expected a known scaling of angles, got {kind!r}")
     return inverse.astype(np.float32)
@@ -47,11 +45,16 @@ def _settings(config: Config) -> Mapping[str, Any]:
     return {}
 
 
-def _llama3(inverse: Array, settings: Mapping[str, Any]) -> Array:
+def _llama3(inverse: Array, told: Config) -> Array:
     """Long waves are stretched, short ones kept, those between mixed."""
-    factor = float(settings["factor"])
-    low, high = (float(settings[f"{end}_freq_factor"]) for end in ("low", "high"))
-    length = float(settings["original_max_position_embeddings"])
+    factor = told.positive("factor", 8.0)
+    low = told.positive("low_freq_factor", 1.0)
+    high = told.positive("high_freq_factor", 4.0)
+    if low >= high:
+        raise InvalidModel(
+            f"config 'high_freq_factor': expected more than {low}, got {high}"
+        )
+    length = told.positive("original_max_position_embeddings", 8192)
     waves = 2 * np.pi / inverse
     share = (length / waves - low) / (high - low)
     mixed = (1 - share) * inverse / factor + share * inverse

@@ -50,16 +50,17 @@ def t5(w: Writer, config: Config) -> RawModel:
 
 def logits(w: Writer, config: Config, x: str) -> RawModel:
     """The scores of the next token, unless the configuration says there are none."""
-    if "T5Model" in config.values.get("architectures", ()):
+    if "T5Model" in config.architectures:
         w.called("T5Model")
         return w.model(last_hidden_state=x)
     w.called("T5ForConditionalGeneration")
-    table = w.key(table_of(w, "decoder"))
+    name = table_of(w, "decoder")
+    table, width = w.key(name), extent(w, name, 1).number
     same = not w.has("lm_head.weight") or np.array_equal(
         w.weights.array(w.key("lm_head.weight")), w.weights.array(table)
     )
     if config.get("tie_word_embeddings", same):
-        x = w.op("Mul", x, w.weights.shape(table)[1] ** -0.5)
+        x = w.op("Mul", x, width**-0.5)
     return w.model(logits=vocabulary(w, "lm_head", x, table))
 
 
@@ -111,7 +112,7 @@ def block(w: Writer, config: Config, x: str, bias: str, seen: Seen) -> tuple[str
         y = norm(w, config, "layer_norm", x)
         with w.module("SelfAttention", "T5Attention"):
             if w.has(TABLE):
-                last = config.get("relative_attention_max_distance", 128)
+                last = config.positive("relative_attention_max_distance", 128)
                 hidden = None if seen.other else seen.mask
                 bias = distances(w, seen.places, last, hidden)
             y = unscaled(w, y, y, bias, seen.count, causal=bool(seen.other))

@@ -65,6 +65,7 @@ def find(
 
     A configuration that names an architecture decides among recipes whose keys fit,
     then the shortest prefix: what is called ``roberta.`` is no part of another model.
+    Where only the rows of a weight decide, the architecture is among what is assumed.
 
     Raises:
         UnsupportedModel: nothing decides among several.
@@ -88,6 +89,10 @@ def find(
             f"{', '.join([chosen.name, *names])}; model_type in a config.json tells "
             "which (--config)"
         )
+    if not config.kind and any(
+        each[0] == rank[0] and other.kinds != chosen.kinds for each, other, _ in best
+    ):
+        config.assumed["model_type"] = chosen.kinds[0]
     return chosen, prefix
 
 

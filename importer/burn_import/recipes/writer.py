@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from burn.record.errors import shown
 from burn_import.recipes.weights import Weights
+from burn_ir import InvalidModel
 from burn_ir.dim import Dim, symbol
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Array, Type
@@ -39,13 +41,18 @@ class Writer:
     classes: tuple[str, ...] = ()
     taken: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    defaults: dict[str, Array] = field(default_factory=dict)
 
     def note(self, *sentences: str) -> None:
         """Say in the module what the weights do not tell and was taken as usual."""
         self.notes += sentences
 
-    def input(self, name: str, dtype: str, *dims: Dim) -> str:
-        """An input of the model."""
+    def input(
+        self, name: str, dtype: str, *dims: Dim, default: Array | None = None
+    ) -> str:
+        """An input of the model, which may be left out if there is a ``default``."""
+        if default is not None:
+            self.defaults[name] = default
         self.inputs[name] = Type(np.dtype(dtype), dims)
         self.taken[name] = 1
         return name
@@ -150,8 +157,17 @@ class Writer:
         return key
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a weight of this module."""
-        return self.weights.shape(self.key(name))
+        """The shape of a weight of this module, which has elements and axes.
+
+        Raises:
+            InvalidModel: it has none.
+        """
+        shape = self.weights.shape(self.key(name))
+        if 0 in shape or not shape:
+            raise InvalidModel(
+                f"weight {shown(self.key(name))}: expected extents, got {list(shape)}"
+            )
+        return shape
 
     def count(self, name: str) -> int:
         """How many modules the list ``name`` of this module has."""
@@ -166,8 +182,9 @@ class Writer:
         for name, value in named.items():
             outputs = (*outputs, self.op("Identity", value, name=name))
         self.weights.check_used()
+        nodes = tuple(self.nodes)
         graph = RawGraph(
-            "main", self.inputs, outputs, tuple(self.nodes), self.constants
+            *("main", self.inputs, outputs, nodes, self.constants, self.defaults)
         )
         return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
 

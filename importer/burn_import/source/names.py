@@ -75,10 +75,14 @@ def camel(text: str, default: str = "Model") -> str:
     return f"{default}{name}" if name in _FORBIDDEN or name[0].isdigit() else name
 
 
+#: How words end that are one thing: class, bias, radius, axis.
+_ONE = ("ss", "ias", "us", "is")
+
+
 def singular(name: str) -> str:
     """What one of several is called: ``blocks`` gives ``block``, ``convs_2`` conv_2."""
     word = name.rstrip("0123456789").rstrip("_")
-    several = len(word) > 3 and word.endswith("s") and not word.endswith("ss")
+    several = len(word) > 3 and word.endswith("s") and not word.endswith(_ONE)
     return identifier(word[:-1] + name[len(word) :] if several else name)
 
 
