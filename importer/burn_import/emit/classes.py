@@ -12,7 +12,7 @@ from burn_import.emit.families import Families
 from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles
-from burn_import.emit.stored import StoredArrays, reserve
+from burn_import.emit.stored import StoredArrays
 from burn_import.emit.text import ClassText
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
@@ -45,10 +45,10 @@ class ClassWriter:
         part.layers = self.trace.layers
         self.containers = Containers(self.modules(), holders)
         self.nouns = dict(nouns)
-        reserve(part, self.containers, constant_roles(self.trace.body))
+        self.stored = StoredArrays(part, self.containers, self.nouns)
+        self.stored.reserve(constant_roles(self.trace.body))
         roll_up(self.trace, self.containers, self.nouns)
-        roles = constant_roles(self.trace.body)
-        self.stored = StoredArrays(part, self.containers, roles, self.nouns)
+        self.stored.roles = constant_roles(self.trace.body)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""
