@@ -13,7 +13,7 @@ from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
 from burn_import.emit.naming import constant_roles
 from burn_import.emit.patching import Arrangement, arrange, patch
-from burn_import.emit.stored import StoredArrays, reserve
+from burn_import.emit.stored import StoredArrays
 from burn_import.emit.text import ClassText
 from burn_import.emit.union import Body
 from burn_import.emit.writer import Writer
@@ -54,10 +54,10 @@ class ClassWriter:
         settled = dict(part.tensors) if family else {}
         self.containers = Containers(self.modules(), holders)
         self.nouns = dict(nouns)
-        reserve(part, self.containers, constant_roles(self.trace.body))
+        self.stored = StoredArrays(part, self.containers, self.nouns, settled)
+        self.stored.reserve(constant_roles(self.trace.body))
         roll_up(self.trace, self.containers, self.nouns)
-        roles = constant_roles(self.trace.body)
-        self.stored = StoredArrays(part, self.containers, roles, self.nouns, settled)
+        self.stored.roles = constant_roles(self.trace.body)
 
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""

@@ -29,14 +29,15 @@ class StoredArrays:
         self,
         part: Part,
         containers: Containers,
-        roles: Mapping[str, str],
         nouns: Mapping[str, str],
         settled: Mapping[str, str] | None = None,
     ) -> None:
         """``settled`` are attributes that arrays have already, by their names."""
         self.settled = settled or {}
         self.part, self.graph = part, part.graph
-        self.containers, self.roles, self.nouns = containers, roles, nouns
+        self.containers, self.nouns = containers, nouns
+        #: What each array is for, known once loops are made.
+        self.roles: Mapping[str, str] = {}
         self.taken = Namespace(path[0] for path in containers.entries)
         self.weights = part.layer_weights()
         self.places: dict[str, Path] = {}
@@ -53,6 +54,22 @@ class StoredArrays:
         else:
             path = self.places.get(constant) or self.place(constant)
         return self.containers.access(path).removeprefix("self.")
+
+    def reserve(self, constants: Iterable[str]) -> None:
+        """Note the lists that arrays will be further members of.
+
+        What is not float32 is held by no layer: a list may have some layers, and the
+        arrays of others. It is not run through as if all of it were modules.
+        """
+        for constant in constants:
+            path = () if constant in self.weights else self.told(constant)
+            if len(path) > 1 and self.containers.has_room(path):
+                self.containers.growing |= {
+                    path[:n]
+                    for n in range(1, len(path))
+                    if path[n].isdigit()
+                    and path[n] not in self.containers.names(path[:n])
+                }
 
     def place(self, constant: str) -> Path:
         """Make an attribute for ``constant``; its path."""
@@ -102,23 +119,6 @@ class StoredArrays:
     def fields(self) -> list[str]:
         """The assignments of ``__init__`` of what stands in no other module."""
         return [f"self.{self.places[c][0]} = {t}" for c, t in self.plain.items()]
-
-
-def reserve(part: Part, containers: Containers, constants: Iterable[str]) -> None:
-    """Note the lists that stored arrays will be further members of.
-
-    What is not float32 is held by no layer: a list may have some layers, and the arrays
-    of others. It is not run through as if all of it were modules.
-    """
-    arrays = StoredArrays(part, containers, {}, {})
-    for constant in constants:
-        path = () if constant in arrays.weights else arrays.told(constant)
-        if len(path) > 1 and containers.has_room(path):
-            containers.growing |= {
-                path[:n]
-                for n in range(1, len(path))
-                if path[n].isdigit() and path[n] not in containers.names(path[:n])
-            }
 
 
 def tensor_text(graph: Graph, constant: str) -> str:

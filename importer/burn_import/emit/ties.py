@@ -72,6 +72,7 @@ def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
     """``tie``, to the other entry if it is one to ``known``."""
     return Tie(tie.key, entry.key) if tie.first == known.key else tie
 
+
 def _is_named(entry: Entry, graph: Graph) -> bool:
     return ".".join(entry.key) == original(graph, entry.constant)
 
