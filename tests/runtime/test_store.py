@@ -355,6 +355,12 @@ def test_burns_layout_and_back(tmp_path: Path) -> None:
     same(loaded(store), WHOLE)
 
 
+def test_a_file_with_burns_key_and_ours() -> None:
+    both = {"norm.gamma": np.ones(3, np.float32), **state()}
+    with pytest.raises(WeightsError, match="unexpected norm.gamma"):
+        Store.from_tensors(both).in_burn_layout().load(Head())
+
+
 def test_keys_are_renamed_on_saving_too(tmp_path: Path) -> None:
     target = tmp_path / "w.safetensors"
     store = Store.from_file(target).with_key_remapping("^", "model.")

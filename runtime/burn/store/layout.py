@@ -34,6 +34,8 @@ def from_burn(
     result = {}
     for name, tensor in tensors.items():
         key, turn = ours.get(name, (name, False))
+        if key != name and key in tensors:  # the file has both, and one is too many
+            key, turn = name, False
         result[key] = Turned(tensor) if turn else tensor
     return result
 
