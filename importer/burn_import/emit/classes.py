@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,16 @@ from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.families import Families, Family
 from burn_import.emit.function import FunctionTrace, trace_part
 from burn_import.emit.loops import roll_up
-from burn_import.emit.naming import constant_roles
+from burn_import.emit.methods import Method, cut
+from burn_import.emit.naming import constant_roles, named
 from burn_import.emit.patching import Arrangement, arrange, patch
 from burn_import.emit.stored import StoredArrays
-from burn_import.emit.text import ClassText
+from burn_import.emit.text import ClassText, MethodText
 from burn_import.emit.union import Body
 from burn_import.emit.writer import Writer
 from burn_import.source.names import (
+    MEMBERS,
+    Namespace,
     comment,
     dtype_source,
     literal,
@@ -110,16 +113,16 @@ class ClassWriter:
         self, parameters: list[str], outputs: list[str], wrap: str, doc: str
     ) -> ClassText:
         """The class text; ``wrap`` names the tuple that several results make."""
-        writer = Writer(
-            self.trace,
-            parameters,
-            self.attribute,
-            self.containers.access,
-            self.nouns,
-            outputs,
-            wrap,
-        )
-        body = self.defaults(parameters) + writer.write()
+        plain = self.plain()
+        writer = self.writer(self.trace, parameters, outputs, wrap)
+        body = writer.write()
+        taken = Namespace([*(p[0] for p in self.containers.entries), *MEMBERS])
+        methods = [self.method(method) for method in cut(self.trace, len(body), taken)]
+        modules = writer.render.modules
+        if methods:
+            writer = self.writer(self.trace, parameters, outputs, wrap)
+            body = writer.write()
+        body = self.defaults(parameters) + body
         kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
         several = wrap or f"tuple[{', '.join(kinds)}]"
         return ClassText(
@@ -130,9 +133,35 @@ class ClassWriter:
             kinds[0] if len(kinds) == 1 else several,
             body,
             not self.part.path,
-            writer.render.modules | self.imported(),
-            plain=[", ".join(kinds), *self.plain()],
+            modules | self.imported(),
+            plain=[", ".join(kinds), *plain],
+            methods=methods,
         )
+
+    def writer(
+        self,
+        trace: FunctionTrace,
+        parameters: list[str],
+        outputs: Sequence[str] = (),
+        wrap: str = "",
+    ) -> Writer:
+        """Who writes the body of ``trace``, a function of this class."""
+        access = self.containers.access
+        return Writer(
+            trace, parameters, self.attribute, access, self.nouns, outputs, wrap
+        )
+
+    def method(self, method: Method) -> MethodText:
+        """A piece of the body as a function of its own."""
+        given, results = method.trace.parameters, method.trace.body.results
+        names = named([self.nouns.get(symbol.name, "") for symbol in given])
+        kinds = [python_type(symbol.type) for symbol in given]
+        pairs = zip(names, kinds, strict=True)
+        signature = "".join(f", {name}: {kind}" for name, kind in pairs)
+        made = [python_type(result.data.type) for result in results]
+        result = made[0] if len(made) == 1 else f"tuple[{', '.join(made)}]"
+        body = self.writer(method.trace, names).write()
+        return MethodText(method.name, signature, result, body)
 
     def plain(self) -> list[str]:
         """The body as it would be if the file had no names for values."""

@@ -6,6 +6,16 @@ from dataclasses import dataclass, field
 
 
 @dataclass
+class MethodText:
+    """A method that ``__call__`` runs."""
+
+    name: str
+    signature: str
+    result: str
+    body: list[str]
+
+
+@dataclass
 class ClassText:
     """What the class template shows; ``constructor`` are the parameters of its own."""
 
@@ -20,6 +30,8 @@ class ClassText:
     constructor: str = ""
     #: What tells classes apart: types, and the body without the file's names.
     plain: list[str] = field(default_factory=list)
+    #: The pieces of a body that is too long for one function.
+    methods: list[MethodText] = field(default_factory=list)
     base: str = "nn.Module"
     #: What the constructor of ``base`` is given.
     steps: str = ""
