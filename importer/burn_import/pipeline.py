@@ -49,11 +49,11 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     check_options(options)
     options = replace(options, stem=options.stem or module_stem(path))
     load_operators(options.operators)
-    raw = read(path, options.shapes)
-    load_operators_for(raw)
     options = replace(options, class_name=options.class_name or options.stem)
     with uncollected():
         raw = read(path, options.shapes)
+        if load_operators_for(raw):  # what was a function may be an operator now
+            raw = read(path, options.shapes)
         module = compile_graph(prepared(raw, options), options, options.weights)
     opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
     mark = f"options {options.mark}" if options.mark else ""

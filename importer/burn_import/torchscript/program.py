@@ -44,7 +44,7 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
-            machine.writer.budget = Budget(self.archive.words)
+            machine.writer.budget = Budget(self.archive.words, machine.modules.count)
             inputs: dict[str, Type] = {}
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
