@@ -57,7 +57,14 @@ class Modules:
         return self.thing(found, module.path, name)
 
     def set(self, module: Module, name: str, thing: Thing) -> None:
-        """Give a module another attribute, as the code does."""
+        """Give a module another attribute, as the code does.
+
+        A tensor in place of a stored one is what the next call begins with.
+        """
+        before = self.get(module, name)
+        for key, held in self.states.items():
+            if held is before and isinstance(thing, Held):
+                self.states[key] = thing
         self.changed[id(module.instance), name] = thing
 
     def thing(
