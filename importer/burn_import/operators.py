@@ -34,8 +34,8 @@ def load_operators(modules: Iterable[str]) -> None:
         _import(name, f"operators {name!r}")
 
 
-def load_operators_for(model: RawModel) -> None:
-    """Return when installed packages have declared the operators of the domains used.
+def load_operators_for(model: RawModel) -> bool:
+    """Whether an installed package was found for a domain used, and is loaded now.
 
     An entry point is loaded if a node of the model has the domain it is named after.
 
@@ -45,10 +45,12 @@ def load_operators_for(model: RawModel) -> None:
     from burn_ir.survey import walk
 
     used = {node.domain for node in walk(model.graph)} - {""}
-    for point in sorted(entry_points(group=GROUP)) if used else ():
-        if point.name in used:
-            origin = point.dist.name if point.dist else "an unnamed package"
-            _import(point.module, f"operators of domain {point.name!r} from {origin}")
+    points = entry_points(group=GROUP) if used else ()
+    found = [point for point in sorted(points) if point.name in used]
+    for point in found:
+        origin = point.dist.name if point.dist else "an unnamed package"
+        _import(point.module, f"operators of domain {point.name!r} from {origin}")
+    return bool(found)
 
 
 def _import(module: str, what: str) -> None:

@@ -1,6 +1,7 @@
 """Archives that nobody means well with: refused in little time, nothing is executed."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,18 @@ def test_deep_expressions_end(form: str, depth: int, tmp_path: Path) -> None:
     else:
         assert depth == 100 and len(model.graph.nodes) < 200
     assert time.process_time() - begin < SECONDS
+
+
+@pytest.mark.parametrize(
+    "parameter", ["x: a{0}", "x: {1}a", "x: Tensor, y: int={1}1", "x, y: List[Tensor]"]
+)
+def test_deep_parameters_end(parameter: str, tmp_path: Path) -> None:
+    script = net("return x", parameters=parameter.format(".a" * 900, "-" * 900))
+    path = script.saved(tmp_path)
+    with pytest.raises(ModelError):
+        read(path)
+    with suppress(ModelError):
+        read(path, {"x": (2, 3)})
 
 
 def methods(result: str, count: int = 40) -> str:

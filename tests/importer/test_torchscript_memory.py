@@ -10,6 +10,7 @@ import burn
 from burn_import import load
 from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
+from tests.importer.pytorch_files import tensor
 from tests.importer.script_files import example, net
 
 #: Views in the code, and the same in NumPy.
@@ -80,3 +81,22 @@ return torch.relu(y)
     path = net(forward, example("Float", 3, 4)).saved(tmp_path)
     with pytest.raises(UnsupportedModel, match="line 10: a tensor is read after torch"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "_0 = torch.add_(self.count, 1)",
+        "self.count = torch.add(self.count, 1)",
+        "c = torch.select(self.count, 0, 0)\n_0 = torch.add_(c, 1)",
+    ],
+)
+def test_a_stored_tensor_that_changes_is_a_state(change: str, tmp_path: Path) -> None:
+    count = tensor("0", np.zeros(1, np.float32))
+    forward = f"{change}\nreturn torch.mul(x, self.count)"
+    script = net(forward, example("Float", 2, 3), count=count)
+    model: Any = load(script.saved(tmp_path))
+    x = np.ones((2, 3), np.float32)
+    for round_ in (1, 2, 3):
+        assert (model(burn.tensor(x)).numpy() == round_).all()
+    assert model.state_dict()["count"].numpy().tolist() == [3]

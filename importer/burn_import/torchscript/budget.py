@@ -10,6 +10,8 @@ MOST_WORDS = 200_000
 _STEPS, _NODES = 100_000, 6_000
 #: What each word of code adds: a node of a trace takes about ten words.
 _STEPS_PER_WORD, _WORDS_PER_NODE = 4, 4
+#: What each module adds, since those of a script share their code.
+_STEPS_PER_MODULE, _NODES_PER_MODULE = 400, 60
 
 
 class TooMuch(UnsupportedModel):  # noqa: N818
@@ -17,11 +19,11 @@ class TooMuch(UnsupportedModel):  # noqa: N818
 
 
 class Budget:
-    """What is left of the work that a program of so much code may cause."""
+    """What is left of the work that so much code of so many modules may cause."""
 
-    def __init__(self, words: int) -> None:
-        self.steps = _STEPS + _STEPS_PER_WORD * words
-        self.nodes = _NODES + words // _WORDS_PER_NODE
+    def __init__(self, words: int, modules: int) -> None:
+        self.steps = _STEPS + _STEPS_PER_WORD * words + _STEPS_PER_MODULE * modules
+        self.nodes = _NODES + words // _WORDS_PER_NODE + _NODES_PER_MODULE * modules
 
     def step(self, count: int = 1) -> None:
         """Count statements, calls and items of lists.

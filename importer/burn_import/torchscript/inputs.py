@@ -149,10 +149,16 @@ def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -
 
 
 def _asked(parameter: ast.arg) -> Problem:
-    name, kind = parameter.arg, ast.unparse(parameter.annotation or ast.Constant(None))
-    if kind not in ("Tensor", "Optional[Tensor]"):
-        return Problem(f"input {name!r}: expected a tensor, got {kind[:80]}")
+    name, kind = parameter.arg, parameter.annotation
+    if isinstance(kind, ast.Subscript):  # Optional[Tensor], but no list of tensors
+        kind = kind.slice if _named(kind.value, "Optional") else kind.value
+    if kind is not None and not _named(kind, "Tensor"):
+        return Problem(f"input {name!r}: expected a tensor, or a trace with an example")
     return Problem(
         f"input {name!r}: the archive does not say its shape",
         hint=f"give it, such as --shape {name}=batch,3,224,224",
     )
+
+
+def _named(kind: ast.expr, name: str) -> bool:
+    return isinstance(kind, ast.Name) and kind.id == name

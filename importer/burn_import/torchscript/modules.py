@@ -28,8 +28,13 @@ class Modules:
     def __init__(self, operators: Operators, root: Instance) -> None:
         self.operators = operators
         self.names: dict[tuple[Any, ...], str] = {}
-        for name, tensor in _tensors(root):
-            self.names.setdefault(_identity(tensor), name)
+        #: How many modules there are.
+        self.count = 0
+        for name, found in _found(root):
+            if isinstance(found, Tensor):
+                self.names.setdefault(_identity(found), name)
+            else:
+                self.count += 1
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
         self.containers: dict[int, Thing] = {}
@@ -52,7 +57,14 @@ class Modules:
         return self.thing(found, module.path, name)
 
     def set(self, module: Module, name: str, thing: Thing) -> None:
-        """Give a module another attribute, as the code does."""
+        """Give a module another attribute, as the code does.
+
+        A tensor in place of a stored one is what the next call begins with.
+        """
+        before = self.get(module, name)
+        for key, held in self.states.items():
+            if held is before and isinstance(thing, Held):
+                self.states[key] = thing
         self.changed[id(module.instance), name] = thing
 
     def thing(
@@ -110,16 +122,17 @@ def _identity(tensor: Tensor) -> tuple[Any, ...]:
     return (*place, tensor.shape, tensor.strides, tensor.element.name)
 
 
-def _tensors(root: Instance) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of modules by name, in the order of the file, each module once."""
+def _found(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:
+    """Modules and tensors by name, in the order of the file, each module once."""
     seen: set[int] = set()
     stack: list[tuple[str, Value]] = [("", root)]
     while stack:
         name, value = stack.pop()
         if isinstance(value, Tensor):
             yield name, value
-        elif isinstance(value, Instance) and id(value) not in seen:
+        elif id(value) not in seen:
             seen.add(id(value))
+            yield name, value
             state = value.state if isinstance(value.state, dict) else {}
             prefix = f"{name}." if name else ""
             inner = [

@@ -201,12 +201,14 @@ class Operators:
         extent = dims[dim]
         if isinstance(extent, int):
             return extent
-        entry = RULES["aten.sym_size.int"]
-        named = {"self": x.value, "dim": dim}
-        result = Value("", INT64, (), True)
-        (made,) = self.writer.apply(entry, place, [result], named)
-        assert made is not None
-        return self.settled(replace(made, is_number=True))
+        key = (x.value.name, dim % len(dims), place.path)
+        if key not in self.writer.extents:
+            named = {"self": x.value, "dim": dim}
+            result = [Value("", INT64, (), True)]
+            made = self.writer.apply(RULES["aten.sym_size.int"], place, result, named)
+            assert made[0] is not None
+            self.writer.extents[key] = replace(made[0], is_number=True)
+        return self.settled(self.writer.extents[key])
 
     def as_number(self, x: Thing, place: Place) -> Thing:
         """A tensor of one element as a number; numbers as they are."""

@@ -13,7 +13,8 @@ from burn_import.torchscript.expressions import Raised
 from burn_import.torchscript.statements import Statements
 from burn_import.torchscript.values import Held, Module, Thing, described
 from burn_import.torchscript.writer import Place
-from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir import InvalidModel, ModelError, UnsupportedModel
+from burn_ir.blame import FAULTS, told
 from burn_ir.dim import counting_unnamed
 from burn_ir.raw import RawGraph
 from burn_ir.types import Type
@@ -44,7 +45,7 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
-            machine.writer.budget = Budget(self.archive.words)
+            machine.writer.budget = Budget(self.archive.words, machine.modules.count)
             inputs: dict[str, Type] = {}
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
@@ -78,6 +79,10 @@ class Program:
             result = machine.enter(self.forward, module, [module], args)
         except Raised as error:
             reason = f"the program raises an error: {error}"
+        except ModelError:
+            raise
+        except FAULTS as error:  # of defaults, which are no statement's
+            raise InvalidModel(told(error)) from error
         finally:
             self.written = len(machine.writer.nodes.nodes)
             self.contradicts = InvalidModel in machine.problems

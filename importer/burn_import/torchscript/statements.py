@@ -13,7 +13,7 @@ from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.budget import TooMuch
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.control import branched
-from burn_import.torchscript.expressions import Expressions, Frame, Raised
+from burn_import.torchscript.expressions import Expressions, Frame
 from burn_import.torchscript.loops import repeated
 from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing, Without
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
@@ -285,4 +285,3 @@ _STATEMENTS: Mapping[type, Callable[[Any, Any, Frame], Returned | None]] = {
     ast.While: Statements.repeat,
     ast.Pass: _nothing,
 }
-__all__ = ["Raised", "Returned", "Statements"]

@@ -30,7 +30,9 @@ class Writer:
     def __init__(self, outer: Writer | None = None) -> None:
         self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
         self.growing: Growing = outer.growing.inner() if outer else Growing(OPSETS)
-        self.budget: Budget = outer.budget if outer else Budget(0)
+        #: Extents that were computed in a module, by the value and the axis.
+        self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
+        self.budget: Budget = outer.budget if outer else Budget(0, 0)
 
     def inner(self) -> Writer:
         """A writer of a body, which sees the values of this graph."""
