@@ -45,7 +45,7 @@ def test_compiled_is_eager(case: Case, tmp_path: Path) -> None:
         assert [y.shape for y in found] == [y.shape for y in expected]
         for got, wanted in zip(found, expected, strict=True):
             assert_same(got.numpy(), wanted.numpy())
-    assert not compiled.notes
+    assert case.random or not compiled.notes
 
 
 def assert_same(found: Array, expected: Array) -> None:
