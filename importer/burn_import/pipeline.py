@@ -57,10 +57,11 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
     options = replace(options, class_name=options.class_name or options.stem)
     opset = ""
     with uncollected():
-<<<<<<< HEAD
         raw = read(path, options.hints, options.shapes)
         if isinstance(raw, RawModel):
-            load_operators_for(raw)
+            if load_operators_for(raw):  # what was a function may be an operator now
+                again = read(path, options.hints, options.shapes)
+                raw = again if isinstance(again, RawModel) else raw
             opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
             told = (raw.notes, raw.inside)
             graph = prepared(raw, options)
@@ -69,13 +70,6 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
             from burn_import.skeleton import skeleton_of
 
             module = skeleton_of(raw, options)
-=======
-        raw = read(path, options.shapes)
-        if load_operators_for(raw):  # what was a function may be an operator now
-            raw = read(path, options.shapes)
-        module = compile_graph(prepared(raw, options), options, options.weights)
-    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
->>>>>>> torchscript
     mark = f"options {options.mark}" if options.mark else ""
     versions = [opset, mark, raw.producer]
     origin = f"{path.name} ({', '.join(v for v in versions if v)})"
