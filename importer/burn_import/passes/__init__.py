@@ -12,6 +12,7 @@ from burn_import.passes.attention import attention
 from burn_import.passes.clip import clip
 from burn_import.passes.conv_bias import conv_bias
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.einsum import einsum
 from burn_import.passes.elu import elu
 from burn_import.passes.expansions import expansions
 from burn_import.passes.fold_batch_norm import fold_batch_norm
@@ -106,7 +107,11 @@ PASSES: tuple[Pass, ...] = (
     rope,
     merge,
     placement,
+    einsum,
 )
+
+#: Passes that run once the others find nothing more, which do not know their results.
+LAST = frozenset({"einsum"})
 
 #: Passes that run if they are asked for by name, behind those above: they change what
 #: can be done with the model.
@@ -142,12 +147,15 @@ def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
         ValueError: there is no pass of a given name.
     """
     chosen = _chosen(names)
+    last = [apply for apply in chosen if apply.__name__ in LAST]
     for _ in range(ROUNDS):
         before = graph
         for apply in chosen:
-            graph = _applied(apply, graph)
+            graph = graph if apply in last else _applied(apply, graph)
         if graph is before:
             break
+    for apply in last:
+        graph = _applied(apply, graph)
     return graph
 
 
