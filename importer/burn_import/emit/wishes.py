@@ -119,6 +119,9 @@ KINDS = {
 
 def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
     """What a result is, as far as that is known."""
+    if isinstance(statement, ModuleCall) and statement.visit:
+        leaf = snake(statement.path[-1])
+        return "bias" if leaf.endswith("bias") else leaf
     known = writer.outputs.get(symbol) or writer.nouns.get(symbol.name)
     return known or _role(statement, ROLES)
 

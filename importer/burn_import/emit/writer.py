@@ -135,6 +135,8 @@ class Writer:
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
         several = len(results) > 1 and not (self.wrap or self.trace.states)
         several = several and getattr(statement, "results", None) is None
+        # Of pieces a type checker does not know how many there are.
+        several = several and (isinstance(statement, ModuleCall) or _fixed(statement))
         return several and once and statement.targets == results
 
     def finish(self, indent: int) -> None:
@@ -343,6 +345,11 @@ def _named_results(
         for value, name in zip(trace.returned, outputs, strict=False)
         if not re.search(r"_\d+$|^\d|output", name) or wrapped
     }
+
+
+def _fixed(statement: Apply) -> bool:
+    """Whether a primitive always has as many results."""
+    return bool(statement.primitive.outputs)
 
 
 def _far_args(statement: Statement) -> tuple[Any, ...]:

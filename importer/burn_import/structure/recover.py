@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from burn.dtypes import is_float
+from burn_import.passes.arrays import same_view
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
@@ -103,6 +104,7 @@ class _Recovery:
             if path[-1].isdigit()
         }
         single = {path[:-1] for path in self.layers.values()} | self._scaling()
+        single &= self._fed()
         return {
             scope
             for scope, count in own.items()
@@ -110,6 +112,15 @@ class _Recovery:
             and scope not in numbered
             and (weights.get(scope) or count > 4 or scope in single)
         } - self._containers(own)
+
+    def _fed(self) -> set[Path]:
+        """The scopes with a node that reads more than what is stored."""
+        constants = self.graph.constants
+        return {
+            self.scopes[id(node)]
+            for node in self.graph.nodes
+            if any(name is not None and name not in constants for name in node.inputs)
+        }
 
     def _scaling(self) -> set[Path]:
         """The scopes that are named like a weight which they read: they hold it."""
@@ -124,7 +135,9 @@ class _Recovery:
                     and is_float(constants[name].dtype)
                 ):
                     key = original(self.graph, name)
-                    if is_dotted(key) and clean(key.split("."))[:-1] == scope:
+                    whole = same_view(constants[key], constants[name])
+                    home = clean(key.split("."))[:-1] if is_dotted(key) else None
+                    if whole and home == scope:
                         found.add(scope)
         return found
 
