@@ -16,6 +16,7 @@ from burn_import.options import Options
 from burn_import.output import Written, write_module
 
 if TYPE_CHECKING:
+    from burn_import.compiler import Source
     from burn_ir.types import Array
 
 
@@ -44,43 +45,48 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         InvalidModel: it contradicts itself or the specification.
     """
     path = Path(source)
-    from burn_import.compiler import compile_graph
-    from burn_import.operators import load_operators, load_operators_for
-    from burn_import.sources import kind_of, read
-    from burn_import.transform import check_options, prepared
-    from burn_ir import RawModel
+    from burn_import.operators import load_operators
+    from burn_import.transform import check_options
 
     options = options or Options()
     check_options(options)
     options = replace(options, stem=options.stem or module_stem(path))
     load_operators(options.operators)
     options = replace(options, class_name=options.class_name or options.stem)
-    opset = ""
     with uncollected():
-        raw = read(path, options.hints, options.shapes)
-        if isinstance(raw, RawModel):
-            if load_operators_for(raw):  # what was a function may be an operator now
-                again = read(path, options.hints, options.shapes)
-                raw = again if isinstance(again, RawModel) else raw
-            opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
-            told = (raw.notes, raw.inside)
-            graph = prepared(raw, options)
-            module = compile_graph(graph, options, options.weights, *told)
-        else:
-            from burn_import.skeleton import skeleton_of
-
-            module = skeleton_of(raw, options)
+        module, versions = _compiled(path, options)
     mark = f"options {options.mark}" if options.mark else ""
-    versions = [opset, mark, raw.producer]
-    origin = f"{path.name} ({', '.join(v for v in versions if v)})"
+    shown = [versions[0], mark, versions[1]]
     return Compiled(
         module.text,
         module.weights,
         module.class_name,
-        origin,
+        f"{path.name} ({', '.join(v for v in shown if v)})",
         file_sha256(path),
         module.notes,
     )
+
+
+def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
+    """The module of a file, the opset that this is written in, and who wrote it."""
+    from burn_import.compiler import compile_graph
+    from burn_import.operators import load_operators_for
+    from burn_import.sources import kind_of, read
+    from burn_import.transform import prepared
+    from burn_ir import RawModel
+
+    raw = read(path, options.hints, options.shapes)
+    if isinstance(raw, RawModel) and load_operators_for(raw):
+        raw = read(path, options.hints, options.shapes)  # with operators for functions
+    if not isinstance(raw, RawModel):
+        from burn_import.skeleton import skeleton_of
+
+        return skeleton_of(raw, options), ("", raw.producer)
+    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
+    graph = prepared(raw, options)
+    told = (raw.notes, raw.inside)
+    module = compile_graph(graph, options, options.weights, *told)
+    return module, (opset, raw.producer)
 
 
 @contextmanager

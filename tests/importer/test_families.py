@@ -7,7 +7,7 @@ import pytest
 
 from burn_import.emit.constructors import constructor
 from burn_import.emit.fields import MISSING, Column, Field
-from burn_import.emit.union import DifferError
+from burn_import.emit.places import DifferError
 from tests.importer.looped import check, normal
 from tests.modules import Array
 
@@ -125,6 +125,28 @@ def test_a_layer_that_others_read_runs_around_them(tmp_path: Path) -> None:
     assert "self.blocks[0].bias(" in source
     assert "nn.Embedding(5, 6) if bias else nn.Identity()" in source
     assert "for block in self.blocks:" in source
+
+
+def test_lists_of_other_lengths_are_given_a_depth(tmp_path: Path) -> None:
+    lines, value = "v0 = Tanh (x)\n", "v0"
+    layers: Layers = {}
+    for stage, depth in enumerate((2, 3)):
+        for block in range(depth):
+            path = f"stages.{stage}.blocks.{block}"
+            layers |= {f"{path}.fc1": (4, 6), f"{path}.fc2": (6, 4)}
+            name = f"{stage}_{block}"
+            lines += (
+                gemm(f"h{name}", f"{path}.fc1", value) + f"r{name} = Relu (h{name})\n"
+            )
+            value = f"g{name}"
+            lines += gemm(value, f"{path}.fc2", f"r{name}")
+        layers[f"stages.{stage}.end"] = (4, 4)
+        lines += gemm(f"e{stage}", f"stages.{stage}.end", value)
+        value = f"e{stage}"
+    source = imported(tmp_path, lines + f"z = Tanh (x)\ny = Sub ({value}, z)\n", layers)
+    assert "def __init__(self, depth: int) -> None:" in source
+    assert "Block() for _ in range(depth)" in source
+    assert "nn.Sequential(Stage(2), Stage(3))" in source
 
 
 @pytest.mark.parametrize("changed", ["function", "reader"])

@@ -2,8 +2,7 @@
 
 Classes whose names differ by a number are compared as they are printed, without the
 numbers that make their layers and without the names of local values. ``KNOWN`` says how
-many classes each model has too many, for one reason: the lists in them differ in
-length, or the numbers that differ are more than a constructor is worth.
+many classes a model has too many.
 """
 
 import ast
@@ -21,12 +20,7 @@ from tests.zoo.recorded import zoo_cases
 
 #: Names in a body that mean the same everywhere.
 FIXED = {"self", "nn", "ops", "burn", "math", "Tensor", *dir(builtins)}
-KNOWN = {
-    "arch/mobilevit.dynamo-op20": 2,
-    "arch/mobilevit.ts-op13": 2,
-    "arch/timm_test_convnext.dynamo-op20": 1,
-    "arch/vits_hifigan_decoder.ts-op13": 1,
-}
+KNOWN: dict[str, int] = {}
 
 
 class Blocks:

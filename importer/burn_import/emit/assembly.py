@@ -17,6 +17,7 @@ from burn_import.emit.families import (
     levels,
 )
 from burn_import.emit.naming import Nouns, named, parameter_names
+from burn_import.emit.shared import share
 from burn_import.emit.text import ClassText
 from burn_import.source.names import Namespace
 from burn_import.structure import Part, Tree
@@ -33,7 +34,9 @@ def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
     run = _Assembly(tree, nouns)
     for level in levels(tree):
         run.settle(level)
-    return list(run.ordered())
+    texts = list(run.ordered())
+    shared = share(texts, holders_only=True)
+    return [shared.texts[text.name] for text in texts if text.name in shared.texts]
 
 
 class _Assembly:
@@ -64,7 +67,8 @@ class _Assembly:
         doc = part_doc(part, self.tree.instances([part.class_name]))
         outputs = self.nouns.outputs if root else []
         text = writer.write(parameter_names(part, local), outputs, wrap, doc)
-        return Draft(part, text, writer.body())
+        bodies = writer.body(writer.traced()), writer.body(writer.rolled)
+        return Draft(part, text, *bodies)
 
     def unite(self, family: Family, drafts: list[Draft]) -> None:
         """Write the class that stands for several, which has the name of the first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from burn_import.source.names import (
     literal,
     snake,
 )
+from burn_import.source.trace import Block
 from burn_import.structure import Part, Path
 from burn_import.structure.parts import calls_of, with_bodies
 from burn_import.structure.sequences import function_name
@@ -60,15 +62,19 @@ class ClassWriter:
         self.stored = StoredArrays(part, self.containers, self.nouns, settled)
         self.stored.reserve(constant_roles(self.trace.body))
         roll_up(self.trace, self.containers, self.nouns)
+        if family is not None and family.rolled:
+            patch(self.trace, family.union, family.bodies, family.numerals.values)
         self.stored.roles = constant_roles(self.trace.body)
+        body = Block(list(self.trace.body.statements), self.trace.body.results)
+        self.rolled = replace(self.trace, body=body)
 
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
         trace = trace_part(self.part)
         arrange(trace.body, self.arrangements())
-        if self.family is not None:
-            bodies = [draft.body for draft in self.family.members]
-            patch(trace, self.family.union, bodies, self.family.numerals.values)
+        family = self.family
+        if family is not None and not family.rolled:
+            patch(trace, family.union, family.bodies, family.numerals.values)
         return trace
 
     def arrangements(self) -> dict[Path, Arrangement]:
@@ -81,16 +87,14 @@ class ClassWriter:
             if call.part.class_name in known
         }
 
-    def body(self) -> Body:
+    def body(self, trace: FunctionTrace) -> Body:
         """What the class is compared with others by, once it is written."""
         weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
         named = {**weights, **self.part.tensors}
         lines = [line.partition(" = ")[0] for line in self.fields()]
         fields = frozenset(line.removeprefix("self.") for line in lines)
         stored = frozenset(self.part.tensors.values())
-        return Body(
-            self.traced(), lambda constant: named.get(constant, ""), fields, stored
-        )
+        return Body(trace, lambda constant: named.get(constant, ""), fields, stored)
 
     def modules(self) -> dict[Path, str]:
         """The source of every module the class holds, by path, in the order of use."""

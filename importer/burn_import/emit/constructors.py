@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from burn_import.emit.fields import MISSING, Column, Field
-from burn_import.emit.union import DifferError
+from burn_import.emit.places import DifferError
 from burn_import.source.names import Namespace, identifier, literal
 
 #: A constructor with more parameters than this explains less than two classes do.

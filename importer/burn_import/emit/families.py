@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from burn_import.emit.constructors import Constructor, constructor
 from burn_import.emit.fields import Column, Field, slot, unite_fields
 from burn_import.emit.numerals import Numerals
+from burn_import.emit.places import DifferError
 from burn_import.emit.text import ClassText
-from burn_import.emit.union import Body, DifferError, Union, unite
+from burn_import.emit.union import Body, Union, unite
 from burn_import.source.trace import ModuleCall
 from burn_import.structure import Part, Tree
 from burn_import.structure.parts import calls_of
@@ -51,6 +52,8 @@ class Draft:
     part: Part
     text: ClassText
     body: Body
+    #: The body once steps through lists are loops.
+    rolled: Body
 
     @property
     def stem(self) -> str:
@@ -81,6 +84,13 @@ class Family:
     fields: list[Field]
     constructor: Constructor
     numerals: Numerals
+    #: Whether it is the bodies with loops that are one.
+    rolled: bool = False
+
+    @property
+    def bodies(self) -> list[Body]:
+        """The bodies that are one."""
+        return [d.rolled if self.rolled else d.body for d in self.members]
 
     @property
     def open_shapes(self) -> bool:
@@ -161,12 +171,19 @@ def family(drafts: Sequence[Draft], known: Families) -> Family | None:
     members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
+    made = _united(members, known, rolled=False)
+    return made or _united(members, known, rolled=True)
+
+
+def _united(members: list[Draft], known: Families, rolled: bool) -> Family | None:
+    """The classes as one by their bodies with loops, or without."""
+    bodies = [draft.rolled if rolled else draft.body for draft in members]
     try:
-        union = unite([draft.body for draft in members])
+        union = unite(bodies)
         columns: list[Column] = []
         lines = [draft.text.fields for draft in members]
         fields = unite_fields(lines, known.labels, columns)
-        numerals = Numerals(union, members[0].body.trace, columns)
+        numerals = Numerals(union, bodies[0].trace, columns)
         names = [one.name for one in fields]
         made = constructor([*columns, *numerals.columns], fields)
         numerals.settle(made.texts[len(columns) :], names)
@@ -175,7 +192,7 @@ def family(drafts: Sequence[Draft], known: Families) -> Family | None:
     optional = {one.name for one in fields if not all(one.having)}
     if optional - union.optional - unread(members[0].body, optional):
         return None
-    return Family(members, union, fields, made, numerals)
+    return Family(members, union, fields, made, numerals, rolled)
 
 
 def unread(body: Body, fields: set[str]) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from burn import nn
-from burn_import.emit.union import DifferError
+from burn_import.emit.places import DifferError
 
 #: Modules that only hold others: what they are given are no numbers of theirs.
 HOLDERS = frozenset({"ModuleList", "ModuleTuple", "Sequential", "Identity"})
@@ -119,10 +119,13 @@ class _Fields:
         return ast.List([self.same(items) for items in columns], ast.Load())
 
     def generator(self, nodes: Sequence[ast.GeneratorExp]) -> ast.expr:
-        if len({ast.dump(node.generators[0]) for node in nodes}) > 1:
-            raise DifferError
         made = self.same([node.elt for node in nodes])
-        return ast.GeneratorExp(made, nodes[0].generators)
+        rounds = nodes[0].generators
+        if len({ast.dump(node.generators[0]) for node in nodes}) > 1:
+            counts = [_count(node) for node in nodes]
+            times = ast.Call(ast.Name("range"), [self.literal(counts, "depth")], [])
+            rounds = [ast.comprehension(rounds[0].target, times, [], 0)]
+        return ast.GeneratorExp(made, rounds)
 
     def alone(self, function: ast.expr, generator: ast.GeneratorExp) -> ast.expr:
         """A call with a generator for its only argument, in one pair of parentheses."""
@@ -169,6 +172,14 @@ class _Fields:
         if not inspect.isclass(made):
             return ["size"]  # nn.parameter, nn.buffer
         return list(inspect.signature(made).parameters)
+
+
+def _count(node: ast.GeneratorExp) -> ast.expr:
+    """The 3 in ``... for _ in range(3)``."""
+    times = node.generators[0].iter
+    if not isinstance(times, ast.Call) or len(times.args) != 1:
+        raise DifferError
+    return times.args[0]
 
 
 def _defaults(function: ast.expr) -> dict[str | None, ast.expr]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from burn_import.emit.constructors import Row
 from burn_import.emit.fields import Column
 from burn_import.emit.function import FunctionTrace
-from burn_import.emit.union import Place, Union, can_infer
+from burn_import.emit.places import Place, can_infer
+from burn_import.emit.union import Union
 from burn_import.source.given import GivenFloat, GivenInt
 from burn_import.source.names import Namespace
 from burn_import.source.trace import Apply

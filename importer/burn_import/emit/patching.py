@@ -10,7 +10,8 @@ import numpy as np
 from burn import Tensor
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.parameters import parameters
-from burn_import.emit.union import Body, Place, Union
+from burn_import.emit.places import Place
+from burn_import.emit.union import Body, Union
 from burn_import.source.trace import Apply, Block, ModuleCall, Symbol, blocks_of
 from burn_ir.dim import symbol
 from burn_ir.types import Type

@@ -10,21 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from inspect import Parameter
 from typing import Any
 
-import numpy as np
-
 from burn import Tensor
-from burn.primitive import Primitive
 from burn_import.emit.function import FunctionTrace
 from burn_import.emit.parameters import parameters
+from burn_import.emit.places import (
+    DifferError,
+    Place,
+    can_infer,
+    equal,
+    is_inside,
+    items_of,
+    makers,
+    padded,
+)
 from burn_import.emit.render import INLINE_LIMIT
 from burn_import.source.trace import (
     Apply,
-    Block,
     ModuleCall,
-    Statement,
+    Repetition,
     Symbol,
 )
 from burn_ir.dim import Poly
@@ -33,12 +38,6 @@ from burn_ir.dim import Poly
 EXTENTS = frozenset(
     {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
 )
-#: A position in the first body: a statement, and the way to one of its operands.
-Place = tuple[int | str, ...]
-
-
-class DifferError(Exception):
-    """Two bodies are not the same."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,7 @@ def unite(bodies: Sequence[Body]) -> Union:
     for number, values in enumerate(results):
         run.operand(values, ("result", number))
     run.check_extents()
+    run.check_inside()
     run.found.parameters.sort(key=lambda places: (None in places, _rank(places)))
     return run.found
 
@@ -96,7 +96,7 @@ class _Union:
     def __init__(self, bodies: Sequence[Body]) -> None:
         self.bodies = bodies
         self.found = Union()
-        self.makers = [_makers(body.trace.body) for body in bodies]
+        self.makers = [makers(body.trace.body) for body in bodies]
         self.given = [
             {symbol: i for i, symbol in enumerate(body.trace.parameters)}
             for body in bodies
@@ -104,6 +104,8 @@ class _Union:
         every = frozenset.intersection(*(body.fields for body in bodies))
         self.optional = {name for body in bodies for name in body.fields - every}
         self.known: set[tuple[Symbol, ...]] = set()
+        #: What loops carry: the same in each body, by the loop and the position.
+        self.carried: dict[Symbol, tuple[int | str, ...]] = {}
         self.dims: dict[Place, tuple[Any, ...]] = {}
 
     def operand(self, values: Sequence[Any], place: Place) -> None:
@@ -183,17 +185,12 @@ class _Union:
 
     def symbols(self, symbols: tuple[Symbol, ...], place: Place) -> None:
         """Compare tensors: parameters, constants, or what statements make."""
-        kinds = {
-            (
-                "given"
-                if s in self.given[i]
-                else "made" if s in self.makers[i] else "known"
-            )
-            for i, s in enumerate(symbols)
-        }
+        kinds = {self.kind(i, s) for i, s in enumerate(symbols)}
         if len(kinds) > 1:
             raise DifferError
         kind = kinds.pop()
+        if kind == "carried" and len({self.carried[s] for s in symbols}) > 1:
+            raise DifferError
         if kind == "given":
             self.parameter(symbols, place)
         elif kind == "made" and symbols not in self.known:
@@ -201,6 +198,14 @@ class _Union:
             self.statements(symbols)
         elif kind == "known":
             self.constants(symbols, place)
+
+    def kind(self, number: int, symbol: Symbol) -> str:
+        """Where a value comes from in one of the bodies."""
+        if symbol in self.carried:
+            return "carried"
+        if symbol in self.given[number]:
+            return "given"
+        return "made" if symbol in self.makers[number] else "known"
 
     def constants(self, symbols: Sequence[Symbol], place: Place) -> None:
         """Compare stored arrays by their attributes, known numbers one by one."""
@@ -235,24 +240,51 @@ class _Union:
             self.applications(number, others)
         elif isinstance(first, ModuleCall):
             self.calls(number, others)
+        elif isinstance(first, Repetition):
+            self.loops(number, others)
         else:
             raise DifferError
 
-    def calls(self, number: int, calls: list[Any]) -> None:
+    def loops(self, number: int | str, loops: list[Any]) -> None:
+        """Compare loops through whole lists of modules, whose lengths may differ."""
+        about = {
+            (len(s.initial), len(s.body.results), len(s.targets), len(s.members))
+            for s in loops
+        }
+        paths = {tuple(member.path for member in s.members) for s in loops}
+        if len(about) > 1 or len(paths) > 1 or paths == {()}:
+            raise DifferError
+        if any(s.items or not all(m.whole for m in s.members) for s in loops):
+            raise DifferError
+        for i, loop in enumerate(loops):
+            for at, inner in enumerate(loop.body.statements):
+                place = f"{number}.{at}"
+                self.makers[i].update({t: (place, inner) for t in inner.targets})
+            for position, symbol in enumerate(loop.state):
+                self.carried[symbol] = (number, position)
+        for position, values in enumerate(
+            zip(*(s.initial for s in loops), strict=True)
+        ):
+            self.operand(values, (f"{number}.initial", position))
+        made = zip(*(s.body.results for s in loops), strict=True)
+        for position, values in enumerate(made):
+            self.operand(values, (f"{number}.result", position))
+
+    def calls(self, number: int | str, calls: list[Any]) -> None:
         shapes = {(c.path, len(c.args), len(c.targets), c.results) for c in calls}
         if len(shapes) > 1:
             raise DifferError
         for position, values in enumerate(zip(*(c.args for c in calls), strict=True)):
             self.operand(values, (number, position))
 
-    def applications(self, number: int, calls: list[Any]) -> None:
+    def applications(self, number: int | str, calls: list[Any]) -> None:
         primitive = calls[0].primitive
         if any(call.primitive is not primitive for call in calls):
             raise DifferError
         names = dict.fromkeys(name for call in calls for name in call.static)
         usual = {p.name: p.default for p in parameters(primitive)}
         length = max(len(call.args) for call in calls)
-        args = [_padded(primitive, call.args, length) for call in calls]
+        args = [padded(primitive, call.args, length) for call in calls]
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
         for name in names:
@@ -261,7 +293,7 @@ class _Union:
 
     def plain(self, values: Sequence[Any], place: Place) -> None:
         """Compare what is no tensor: equal, or numbers that may differ."""
-        several = [_items(value) for value in values]
+        several = [items_of(value) for value in values]
         if several[0] is not None:
             kinds = {
                 (type(v), len(i or ())) for v, i in zip(values, several, strict=True)
@@ -273,13 +305,15 @@ class _Union:
             return
         if any(isinstance(value, Poly) for value in values):
             self.dims[place] = tuple(values)
-        elif not _equal(values):
+        elif not equal(values):
             if not self.may_differ(values, place):
                 raise DifferError
             if self.found.numbers.setdefault(place, tuple(values)) != tuple(values):
                 raise DifferError
 
     def may_differ(self, values: Sequence[Any], place: Place) -> bool:
+        if is_inside(place):
+            return False
         kinds = {type(value) for value in values}
         if kinds == {float} or (kinds == {bool} and isinstance(place[-1], str)):
             return True
@@ -301,6 +335,13 @@ class _Union:
                 raise DifferError
             self.found.inferred.add(place)
 
+    def check_inside(self) -> None:
+        """What stands in a loop stays as it is in the first body."""
+        for place, places in self.found.operands.items():
+            own = (p for p in self.found.parameters if p[0] == places[0])
+            if is_inside(place) and (places[0] is None or next(own) != places):
+                raise DifferError
+
     def same_extent(self, values: Sequence[Any]) -> bool:
         """Whether all have what is the same extent of what they are given."""
         found = []
@@ -321,48 +362,3 @@ class _Union:
                 if isinstance(dim, Poly) and dim == value:
                     yield place, axis
                     return
-
-
-def can_infer(trace: FunctionTrace, place: Place) -> bool:
-    """Whether an extent follows from the others: of a reshape that has no such."""
-    if not isinstance(place[0], int) or len(place) != 3:
-        return False
-    statement = trace.body.statements[place[0]]
-    if not isinstance(statement, Apply) or statement.primitive.name != "reshape":
-        return False
-    shape = statement.args[1]
-    return isinstance(shape, tuple | list) and -1 not in shape
-
-
-def _items(value: Any) -> Sequence[Any] | None:
-    """What is in a list, a tuple or a slice."""
-    if isinstance(value, slice):
-        return (value.start, value.stop, value.step)
-    return value if isinstance(value, list | tuple) else None
-
-
-def _makers(block: Block) -> dict[Symbol, tuple[int, Statement]]:
-    return {
-        target: (number, statement)
-        for number, statement in enumerate(block.statements)
-        for target in statement.targets
-    }
-
-
-def _padded(
-    primitive: Primitive[..., Any], args: tuple[Any, ...], length: int
-) -> list[Any]:
-    """``args`` with the defaults of those that are left out."""
-    declared = parameters(primitive)[len(args) : length]
-    if len(args) + len(declared) < length:
-        raise DifferError
-    if any(parameter.default is Parameter.empty for parameter in declared):
-        raise DifferError
-    return [*args, *(parameter.default for parameter in declared)]
-
-
-def _equal(values: Sequence[Any]) -> bool:
-    first = values[0]
-    if isinstance(first, np.ndarray):
-        return all(np.array_equal(first, value) for value in values)
-    return all(type(v) is type(first) and bool(v == first) for v in values)

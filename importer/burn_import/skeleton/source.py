@@ -11,9 +11,9 @@ from burn.record.errors import shown
 from burn_import.emit.classes import layer_text
 from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.module import Source, counted, formatted, imports, wrapped
+from burn_import.emit.shared import share
 from burn_import.emit.text import ClassText
 from burn_import.skeleton.layers import COUNTER, Flow, find_layer, turned_names
-from burn_import.skeleton.shared import share
 from burn_import.skeleton.tree import Node, Stored, tree_of
 from burn_import.source.names import Namespace, comment, dtype_source, literal
 from burn_import.structure import Path

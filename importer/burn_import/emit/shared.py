@@ -1,4 +1,4 @@
-"""Classes without a program that differ in numbers alone become one."""
+"""Classes of which the fields alone count, and differ in numbers, become one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from burn_import.emit.constructors import constructor
 from burn_import.emit.families import Families, heights, stem
 from burn_import.emit.fields import Column, slot, unite_fields
+from burn_import.emit.places import DifferError
 from burn_import.emit.text import ClassText
-from burn_import.emit.union import DifferError
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
@@ -20,6 +20,8 @@ _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 class Shared:
     """The classes that stay, and which classes each stands for, itself included."""
 
+    #: Whether classes with a program stay as they are.
+    holders_only: bool = False
     texts: dict[str, ClassText] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
     known: Families = field(default_factory=Families)
@@ -29,7 +31,8 @@ class Shared:
     def settle(self, texts: Sequence[ClassText]) -> None:
         """Unite classes that hold only what is settled."""
         for text in map(self.with_calls, texts):
-            for name in list(self.members):
+            fixed = self.holders_only and bool(text.body)
+            for name in () if fixed else list(self.members):
                 if self.joins(name, text):
                     break
             else:
@@ -51,6 +54,8 @@ class Shared:
         first = self.texts[name]
         alike = first.plain == text.plain and stem(name) == stem(text.name)
         if not alike or first.root or text.root or not text.fields:
+            return False
+        if self.holders_only and first.body:
             return False
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
@@ -100,7 +105,7 @@ class _Lists(ast.NodeTransformer):
         return node
 
 
-def share(texts: Sequence[ClassText]) -> Shared:
+def share(texts: Sequence[ClassText], holders_only: bool = False) -> Shared:
     """The classes of ``texts`` that stay, those that hold no others first united."""
     held = {
         text.name: {
@@ -110,7 +115,7 @@ def share(texts: Sequence[ClassText]) -> Shared:
     }
     known = {name: inner & set(held) for name, inner in held.items()}
     rank = heights(known)
-    found = Shared()
+    found = Shared(holders_only)
     for level in sorted(set(rank.values())):
         found.settle([text for text in texts if rank[text.name] == level])
     return found
