@@ -11,6 +11,9 @@ from burn_ir.types import Array, Type
 if TYPE_CHECKING:
     from burn_ir.op import Op
 
+#: What the names of classes begin with that are local functions of a model.
+FUNCTION = "def "
+
 
 @dataclass(frozen=True)
 class Node:

@@ -36,7 +36,7 @@ NODES = (
     *(ast.arguments, ast.comprehension, ast.keyword, ast.expr_context),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
-TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef)
+TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.FunctionDef)
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}

@@ -16,6 +16,7 @@ from burn_import.emit.families import (
     find_families,
     levels,
 )
+from burn_import.emit.functions import as_functions
 from burn_import.emit.naming import Nouns, named, parameter_names
 from burn_import.emit.shared import share
 from burn_import.emit.text import ClassText
@@ -36,7 +37,9 @@ def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
         run.settle(level)
     texts = list(run.ordered())
     shared = share(texts, holders_only=True)
-    return [shared.texts[text.name] for text in texts if text.name in shared.texts]
+    kept = [shared.texts[text.name] for text in texts if text.name in shared.texts]
+    functions = {part.class_name for part in tree.classes if part.function}
+    return as_functions(kept, functions)
 
 
 class _Assembly:

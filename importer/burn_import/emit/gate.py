@@ -79,7 +79,7 @@ class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
         self.known = GIVEN.union(*(_binds(node) for node in nodes))
-        self.known |= set(_inner_functions(nodes))
+        self.known |= set(_functions(nodes))
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
@@ -215,14 +215,15 @@ def _sets_state(function: ast.Attribute) -> bool:
     return function.attr == "set" and root(function) == "self"
 
 
-def _inner_functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names of functions inside functions, which are local ones.
+def _functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names of functions of the module, and of those inside functions.
 
     Raises:
         UnsafeSource: one of them means something already.
     """
     for node in nodes:
         inside = list(ast.walk(node))[1:] if isinstance(node, ast.FunctionDef) else []
+        inside += node.body if isinstance(node, ast.Module) else []
         for inner in inside:
             if isinstance(inner, ast.FunctionDef):
                 if inner.name in TAKEN or inner.name.startswith("_"):

@@ -32,6 +32,13 @@ class ClassText:
     plain: list[str] = field(default_factory=list)
     #: The pieces of a body that is too long for one function.
     methods: list[MethodText] = field(default_factory=list)
+    #: What it is called where it is no class but a function.
+    function: str = ""
     base: str = "nn.Module"
     #: What the constructor of ``base`` is given.
     steps: str = ""
+
+    @property
+    def parameters(self) -> str:
+        """The parameters of a function, which has no ``self``."""
+        return self.signature.removeprefix(", ")

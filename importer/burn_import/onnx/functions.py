@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from burn_ir import InvalidModel, RawNode, UnsupportedModel
+from burn_ir.graph import FUNCTION
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -162,7 +163,7 @@ class Functions:
             attrs,
             f"{outer.prefix if outer else ''}{leaf}/",
             (*scope, leaf.rpartition("/")[2] or proto.name),
-            (*classes, proto.name),
+            (*classes, f"{FUNCTION}{proto.name}"),
             (*stack, key),
         )
 

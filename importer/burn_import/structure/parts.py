@@ -44,6 +44,8 @@ class Part:
     sequence: bool = False
     #: Whether the exporter told the class; else it is called after the attribute.
     told: bool = False
+    #: Whether it is a local function of the model.
+    function: bool = False
     #: What a call of this part replaces; ``inputs`` and ``outputs`` do not name them.
     states: list[State] = field(default_factory=list)
     #: Stored arrays that are attributes of this part, and read by one around it.

@@ -25,7 +25,7 @@ from burn_import.structure.repeats import with_blocks
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_import.structure.states import hold_states
-from burn_ir.graph import Graph, Node
+from burn_ir.graph import FUNCTION, Graph, Node
 from burn_ir.op import Layer
 
 #: The bodies of an ``If`` that hold more nodes than this become modules.
@@ -210,6 +210,8 @@ class _Recovery:
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
         told = self.told_class(group)
+        function = told.startswith(FUNCTION)
+        told = told.removeprefix(FUNCTION)
         part = Part(
             (*self.around, *group.key),
             camel(told, "Part") if told else class_name(group.key),
@@ -225,6 +227,7 @@ class _Recovery:
             sequence,
             bool(told),
             kept=self.kept(group, modules),
+            function=function,
         )
         return Call(group.key[len(scope) :], part, inputs, outputs)
 
