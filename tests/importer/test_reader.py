@@ -198,7 +198,7 @@ def test_functions_are_inlined(tmp_path: Path) -> None:
     assert len(set(names)) == len(names) and names[-2:] != names[-1:]
     first_add = next(n for n in nodes if n.op_type == "Add")
     assert first_add.scope == ("enc", "call", "first")
-    assert first_add.classes == ("", "Twice", "Scaled")
+    assert first_add.classes == ("", "def Twice", "def Scaled")
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     found = run(proto, raw, x)
     np.testing.assert_allclose(found[0], (x * 3 + x) * 5 + x, rtol=1e-6)

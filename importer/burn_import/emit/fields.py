@@ -10,6 +10,7 @@ from typing import Any
 
 from burn import nn
 from burn_import.emit.places import DifferError
+from burn_import.source.unparsed import unparsed
 
 #: Modules that only hold others: what they are given are no numbers of theirs.
 HOLDERS = frozenset({"ModuleList", "ModuleTuple", "Sequential", "Identity"})
@@ -58,7 +59,7 @@ def unite_fields(
         having = tuple(name in fields for fields in made)
         run.field, run.having = name, having
         nodes = [fields[name] for fields in made if name in fields]
-        found.append(Field(name, ast.unparse(run.same(nodes)), having))
+        found.append(Field(name, unparsed(run.same(nodes)), having))
     return found
 
 
@@ -127,10 +128,6 @@ class _Fields:
             rounds = [ast.comprehension(rounds[0].target, times, [], 0)]
         return ast.GeneratorExp(made, rounds)
 
-    def alone(self, function: ast.expr, generator: ast.GeneratorExp) -> ast.expr:
-        """A call with a generator for its only argument, in one pair of parentheses."""
-        return ast.Name(ast.unparse(function) + ast.unparse(generator))
-
     def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
         function = nodes[0].func
         if len({ast.dump(n.func) for n in nodes}) > 1:
@@ -143,8 +140,6 @@ class _Fields:
             label = labels[min(place, len(labels) - 1)] if labels else None
             args.append(self.same(given, label))
         keywords = self.keywords(nodes)
-        if len(args) == 1 and isinstance(args[0], ast.GeneratorExp) and not keywords:
-            return self.alone(function, args[0])
         return ast.Call(function, args, keywords)
 
     def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:

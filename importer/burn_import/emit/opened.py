@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.emit.text import ClassText
+from burn_import.source.unparsed import unparsed
 from burn_ir.types import Array
 
 Weights = list[tuple[str, Array]]
@@ -49,4 +50,4 @@ def _items(fields: Sequence[str], inside: str) -> str | None:
     if any(isinstance(item, ast.GeneratorExp) for item in items):
         made = next(item for item in items if isinstance(item, ast.GeneratorExp))
         return f"*({ast.unparse(made)[1:-1]})"
-    return ", ".join(ast.unparse(item) for item in items)
+    return ", ".join(unparsed(item) for item in items)

@@ -12,6 +12,7 @@ from burn_import.emit.families import Families, heights, stem
 from burn_import.emit.fields import Column, slot, unite_fields
 from burn_import.emit.places import DifferError
 from burn_import.emit.text import ClassText
+from burn_import.source.unparsed import unparsed
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
@@ -87,7 +88,7 @@ def listed(line: str) -> str:
     """``line`` with an ``nn.ModuleList`` where all in a tuple are of one class now."""
     if "nn.ModuleTuple(" not in line:
         return line
-    return ast.unparse(_Lists().visit(ast.parse(line)))
+    return unparsed(_Lists().visit(ast.parse(line)))
 
 
 class _Lists(ast.NodeTransformer):

@@ -1,0 +1,19 @@
+"""Source of a syntax tree, as a person would write it."""
+
+from __future__ import annotations
+
+import ast
+
+
+def unparsed(tree: ast.AST) -> str:
+    """The source of ``tree``; a call of a generator has one pair of parentheses."""
+    return ast.unparse(_Alone().visit(tree))
+
+
+class _Alone(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        alone = len(node.args) == 1 and not node.keywords
+        if not alone or not isinstance(node.args[0], ast.GeneratorExp):
+            return node
+        return ast.Name(ast.unparse(node.func) + ast.unparse(node.args[0]))
