@@ -46,6 +46,8 @@ def _joined(
     first = None if name is None else producers.get(name)
     if first is None or name is None or node.op.domain or first.op.domain:
         return node
+    if not first.inputs:  # an empty sequence: nothing is moved
+        return node
     rule = RULES.get((first.op.onnx, node.op.onnx))
     if rule is not None and rule(first, node, graph):
         identity = operators()[("", "Identity")]()
