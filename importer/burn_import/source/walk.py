@@ -199,15 +199,6 @@ def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
     return deciding
 
 
-def every_symbol(block: Block) -> Iterator[Symbol]:
-    """The symbols that a block and those inside it read or make."""
-    yield from block_reads(block)
-    for statement in _walk(block):
-        yield from statement.targets
-        if isinstance(statement, Repetition | Derivation):
-            yield from _own(statement)
-
-
 def _walk(block: Block) -> Iterator[Statement]:
     for statement in block.statements:
         yield statement
