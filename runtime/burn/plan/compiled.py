@@ -5,12 +5,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.backend.arrays import ArrayBackend
 from burn.backend.cpu import Cpu
 from burn.plan.fusion import fused
 from burn.plan.nested import is_named, mapped
 from burn.plan.recorder import Recorder, UnplannableError, Value
-from burn.plan.replay import Bound, NotFiniteError, UnforeseenError, is_finite
+from burn.plan.program import Program
+from burn.plan.replay import Bound, NotFiniteError, UnforeseenError
 from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
@@ -47,7 +48,7 @@ class _Plan:
         self.device = device
         self.root = Segment()
         self.bound: Bound | None = None
-        self.quick: Bound | None = None
+        self.quick: Program | None = None
         self.places = 0
         self.recordings = 0
         self.lock = threading.Lock()
@@ -63,13 +64,10 @@ class _Plan:
         assert bound is not None
         values: list[Any] = [self.device.import_tensor(tensor) for tensor in inputs]
         if quick is not None:
-            with ignoring_errors():
-                finite = all(map(is_finite, values))
-            if finite:
-                try:
-                    return quick.run(values + [None] * (self.places - len(values)))
-                except NotFiniteError:
-                    pass  # the plan without fusion is right for all numbers
+            try:
+                return quick.run(values)
+            except NotFiniteError:
+                pass  # the plan as it was recorded is right for all numbers
         return bound.run(values + [None] * (self.places - len(values)))
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
@@ -90,9 +88,8 @@ class _Plan:
             self.recordings += 1
             grow(self.root, recorder.events, slots)
             self.places = max(self.places, recorder.count)
-            quick = fused(self.root) if self.device is Cpu() else self.root
-            if quick is not self.root:
-                self.quick = Bound(quick, self.device, finite=True)
+            if self.device is Cpu():
+                self.quick = Program(fused(self.root))
             self.bound = Bound(self.root, self.device)
         return mapped(_plain, result)
 

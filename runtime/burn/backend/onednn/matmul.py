@@ -24,6 +24,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
+from burn.backend.onednn.noting import compact, empty, noting, reshaped
 from burn.backend.onednn.operands import FLOAT32, are_float32, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
@@ -70,7 +71,7 @@ def linear_then(
     """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
     out = None
     if are_float32(residual):
-        rows = None if residual is None else residual.reshape(-1, residual.shape[-1])
+        rows = None if residual is None else _rows(residual)
         out = _linear(x, weight, bias, _Ending(after, rows))
     if out is None:
         return linear_then_op.kernel(x, weight, bias, residual, after=after)
@@ -96,11 +97,16 @@ def _linear(
     session = _session(work, min(count, len(weight)))
     if session is None or width != weight.shape[1]:
         return None
-    rows = x if x.ndim == 2 else x.reshape(count, width)
+    rows = x if x.ndim == 2 else reshaped(x, (count, width))
     out = _product(session, (rows, weight.T, bias), weight, work, ending)
     if out is None or x.ndim == 2:
         return out
     return out.reshape(*x.shape[:-1], len(weight))
+
+
+def _rows(x: Array) -> Array:
+    width = x.shape[-1]
+    return reshaped(x, (x.size // width if width else 0, width))
 
 
 def _session(work: int, least: int) -> Session | None:
@@ -113,7 +119,7 @@ def _session(work: int, least: int) -> Session | None:
 
 def _matmul(session: Session, x: Array, y: Array, work: int) -> Array | None:
     if y.ndim == 2:
-        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+        rows = x if x.ndim == 2 else _rows(x)
         out = _product(session, (rows, y, None), y, work)
         return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
     rank = max(x.ndim, y.ndim)
@@ -137,8 +143,8 @@ def _product(
     """
     (x, y, bias), (after, residual) = given, ending or _Ending()
     if residual is not None:
-        residual = np.ascontiguousarray(residual)
-    pack = owner is not None and x.shape[-2] > 1 and session.packed.seen(owner)
+        residual = compact(residual)
+    pack = owner is not None and _may_be_packed(session, x, owner)
 
     def make(primitives: Primitives) -> "_Product | None":
         return _prepare(session, primitives, given, after, pack)
@@ -146,6 +152,14 @@ def _product(
     key = ("matmul", form(x), form(y), form(bias), after, pack)
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
+
+
+def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
+    """Whether the packed form of ``owner`` is worth its memory."""
+    notes = noting()
+    if x.shape[-2] == 1:
+        return False
+    return session.packed.seen(owner) if notes is None else notes.is_constant(owner)
 
 
 class _Product:
@@ -167,14 +181,14 @@ class _Product:
         """The result, row-major."""
         x, y, bias = given
         if self._copies[0]:
-            x = np.ascontiguousarray(x)
+            x = compact(x)
         if self._weights is None or owner is None:
             if self._copies[1]:
-                y = np.ascontiguousarray(y)
+                y = compact(y)
             place = address(y)
         else:
             place = self._weights.place(owner)
-        out: Array = np.empty(self._shape, FLOAT32)
+        out = empty(self._shape)
         more = [address(part) for part in (bias, residual) if part is not None]
         self._prepared.run(address(x), place, address(out), *more)
         return out

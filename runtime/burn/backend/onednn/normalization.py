@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
@@ -29,6 +27,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
+from burn.backend.onednn.noting import empty_like, has_nan
 from burn.backend.onednn.operands import are_float32, lies_as
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.ops.attention import masked_softmax as masked_softmax_op
@@ -160,8 +159,8 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if found is None:
         return None
     out = found.run(x)
-    # Rows with an infinity have results of their own, and all of them are NaN here.
-    return None if np.isnan(np.min(out)) else out
+    # Rows with an infinity have results of their own. All of them is NaN here.
+    return None if has_nan(out, part=out[..., :1]) else out
 
 
 class _Line:
@@ -178,7 +177,7 @@ class _Line:
 
     def run(self, x: Array, *parts: Array) -> Array:
         """The result, in the memory order of ``x``."""
-        out = np.empty_like(x)
+        out = empty_like(x)
         self._prepared.run(address(x), address(out), *map(address, parts))
         return out
 
