@@ -107,7 +107,10 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 @primitive
 def pow(x: Array, y: Array) -> Array:
     """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
+    squares = type(y) in (int, float) and y == 2
     x, y = numeric(x, y)
+    if squares:
+        return np.square(x)
     if x.dtype.kind != "i" or not np.any(y < 0):
         return np.power(x, y)
     whole = np.power(x, np.maximum(y, 0))

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ class _Node:
     def __init__(self, segment: Segment, builder: Builder) -> None:
         self.segment, self.builder = segment, builder
         self.sequence = builder.build(segment)
+        self.result = _result(segment.result, builder)
         self.children: dict[bytes, _Node] = {}
 
 
@@ -52,8 +54,9 @@ class Program:
             UnforeseenError: a value read, a shape or a box is as in no recording.
         """
         with self._lock, ignoring_errors():
-            if not all(map(is_finite, inputs)):
-                raise NotFiniteError
+            for array in inputs:
+                if not is_finite(array):
+                    raise NotFiniteError
             if self._node is not None and self._is_stale():
                 self._node = None
             if self._node is None:
@@ -65,7 +68,7 @@ class Program:
                 node.sequence.run()
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)
-            return _filled(node.segment.result, node.builder)
+            return mapped(_filled, node.result)
 
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
@@ -107,15 +110,28 @@ def _size(segment: Segment, inputs: list[Array]) -> int:
     return size
 
 
-def _filled(result: Any, builder: Builder) -> Any:
-    """The result of the function, in memory of its own."""
+@dataclass(frozen=True)
+class _Leaf:
+    """A tensor of the result: the array that it is, or is a copy of."""
 
-    def tensor(leaf: Any) -> Any:
-        if type(leaf) is not Slot:
-            return leaf
-        array = builder.values[leaf.place]
-        if builder.arena.owner(array) is not None:
-            array = array.copy("K")
-        return Tensor(array, Cpu())
+    array: Array
+    copied: bool
 
-    return mapped(tensor, result)
+
+def _result(result: Any, builder: Builder) -> Any:
+    """The result of a segment with arrays for slots."""
+
+    def leaf(value: Any) -> Any:
+        if type(value) is not Slot:
+            return value
+        array = builder.values[value.place]
+        return _Leaf(array, array.dtype == object or builder.arena.owner(array) is not None)
+
+    return mapped(leaf, result)
+
+
+def _filled(value: Any) -> Any:
+    """A leaf of the result, in memory of its own."""
+    if type(value) is not _Leaf:
+        return value
+    return Tensor(value.array.copy("K") if value.copied else value.array, Cpu())

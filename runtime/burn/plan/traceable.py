@@ -4,7 +4,7 @@ from typing import Any
 
 from burn.primitive import Primitive
 
-_MODULES = ("activation", "elementwise", "layer_norm", "logic", "norm", "reduction")
+_MODULES = ("activation", "elementwise", "layer_norm", "logic", "norm", "reduction", "padding")
 _FAMILIES = frozenset(f"burn.ops.{name}" for name in (*_MODULES, "shape", "softmax"))
 _OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul"})
 

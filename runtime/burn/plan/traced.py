@@ -63,6 +63,8 @@ class Traced(np.ndarray[Any, Any]):
     ) -> Any:
         if function is np.reshape:
             return args[0].reshape(*args[1:], **kwargs)
+        if function is np.mean:
+            return _mean(*args, **kwargs)
         args, kwargs = plain(args), plain(kwargs)
         found = function(*args, **kwargs)
         if function is np.copyto or function is np.put_along_axis:
@@ -144,6 +146,15 @@ class Traced(np.ndarray[Any, Any]):
     __int__ = __float__ = __index__ = __bool__  # type: ignore[assignment]
 
 
+def _mean(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """NumPy's mean of floats: it is the sum, divided in place."""
+    if x.dtype.kind != "f":
+        raise UntraceableError(f"the mean of {x.dtype}")
+    total = np.add.reduce(x, axis=axis, keepdims=keepdims)
+    total /= total.dtype.type(x.size // max(total.size, 1))
+    return total
+
+
 def _as_function(name: str) -> Any:
     """The method of that name as NumPy's function, which is noted."""
     function = getattr(np, name)
@@ -171,7 +182,7 @@ _REDUCE = {
     **{np.max: np.maximum.reduce, np.min: np.minimum.reduce},
     **{np.any: np.logical_or.reduce, np.all: np.logical_and.reduce},
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.mean, np.stack}
+_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack}
 _PLAIN = {"view", "tobytes"}
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
