@@ -289,7 +289,7 @@ def cast(x: Array, *, dtype: DType) -> Array:
         return x.astype(np.float64) != 0
     if x.dtype in _TINY and dtype in _TINY:  # which know nothing of each other
         x = x.astype(np.float32 if dtypes.is_float(x.dtype) else np.int32)
-    return x.astype(dtype)
+    return x.astype(dtype, copy=False)
 
 
 #: Dtypes of at most 8 bits that NumPy does not have itself.

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from burn.ops import activation
 from burn.ops.conv import conv
 from burn.ops.matmul import linear
@@ -57,7 +59,36 @@ def linear_then(
     return _then(linear.kernel(x, weight, bias), residual, after)
 
 
-for _made in (conv_then, linear_then):
+@primitive
+def scaled_weight(
+    weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
+) -> Array:
+    """``weight`` [channels, ...] such that its results are scaled as by a norm."""
+    factor = _factor(var, scale, epsilon)
+    return weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
+
+
+@primitive
+def shifted_bias(
+    bias: Array | None,
+    mean: Array,
+    var: Array,
+    scale: Array | None = None,
+    shift: Array | None = None,
+    *,
+    epsilon: float,
+) -> Array:
+    """The bias [channels] of a layer whose results are normalised."""
+    out = (-mean if bias is None else bias - mean) * _factor(var, scale, epsilon)
+    return out if shift is None else out + shift
+
+
+def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
+    factor = 1 / np.sqrt(var + np.asarray(epsilon, var.dtype))
+    return factor if scale is None else factor * scale
+
+
+for _made in (conv_then, linear_then, scaled_weight, shifted_bias):
     _made.no_gradient("plans without gradients alone are made of it")
 
 

@@ -6,6 +6,7 @@ stays, or one call of its kernel where neither is possible. Views become nothing
 
 from collections.abc import Callable
 from functools import partial
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -212,7 +213,9 @@ class Builder:
         kind = type(arg)
         if kind is Slot:
             array = self.values[arg.place]
-            return array if arg.place in self._constants else traced(array, self)
+            if type(array) is not np.ndarray:
+                return array
+            return traced(array, self, arg.place in self._constants)
         if kind is list or kind is tuple:
             return kind([self._traced_arguments(item) for item in arg])
         if has_slots(arg):
@@ -303,7 +306,7 @@ def _call(
 
 
 def _expect(array: Array) -> None:
-    if np.isnan(np.min(array)):
+    if isnan(np.add.reduce(array, axis=None)):
         raise NotFiniteError
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
+from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
-from burn.plan.fusion import fused
+from burn.plan.passes import fused
 from burn.plan.nested import is_named, mapped
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.program import Program
@@ -62,7 +63,11 @@ class _Plan:
         """
         bound, quick = self.bound, self.quick
         assert bound is not None
-        values: list[Any] = [self.device.import_tensor(tensor) for tensor in inputs]
+        device = self.device
+        values: list[Any] = [
+            tensor.data if tensor.backend is device else device.import_tensor(tensor)
+            for tensor in inputs
+        ]
         if quick is not None:
             try:
                 return quick.run(values)
@@ -133,17 +138,24 @@ class Compiled(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Plan | None:
-        devices = {tensor.backend for tensor in inputs if tensor.backend.level > 0}
-        device = devices.pop() if devices else Cpu()
-        if devices or not isinstance(device, ArrayBackend):
+        device: Backend | None = None
+        for tensor in inputs:
+            backend = tensor.backend
+            if backend is not device and backend.level > 0:
+                if device is not None:
+                    return None  # they are on several devices
+                device = backend
+        device = device or Cpu()
+        if not isinstance(device, ArrayBackend):
             return None
+        where = (key, device)
         with self._lock:
-            plan = self._plans.get((key, device))
+            plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[key, device] = _Plan(device)
+                plan = self._plans[where] = _Plan(device)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
-            self._plans.move_to_end((key, device))
+            self._plans.move_to_end(where)
         return plan
 
 
@@ -155,7 +167,8 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
     kind = type(value)
     if kind is Tensor:
         inputs.append(value)
-        return (value.shape, value.dtype)
+        data = value.data
+        return (data.shape, data.dtype)
     if kind in _PLAIN:
         return (kind, value)
     names: tuple[Any, ...] = ()

@@ -2,7 +2,8 @@
 
 import threading
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
-from burn.plan.nested import mapped
+from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, UnforeseenError, is_finite
 from burn.plan.tree import Segment, Slot, Step
 from burn.tensor import Tensor
 
 #: A box that changed so often is read in every run: what follows from it is not kept.
 CHANGES = 3
+_CPU = Cpu()
 
 
 class _Node:
@@ -68,7 +70,7 @@ class Program:
                 node.sequence.run()
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)
-            return mapped(_filled, node.result)
+            return node.result()
 
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
@@ -110,28 +112,25 @@ def _size(segment: Segment, inputs: list[Array]) -> int:
     return size
 
 
-@dataclass(frozen=True)
-class _Leaf:
-    """A tensor of the result: the array that it is, or is a copy of."""
+def _result(result: Any, builder: Builder) -> Callable[[], Any]:
+    """What makes the result of a segment, in memory of its own."""
+    kind = type(result)
+    if kind is Slot:
+        array = builder.values[result.place]
+        if array.dtype == object or builder.arena.owner(array) is not None:
+            return partial(_copied, array)
+        result = Tensor(array, Cpu())
+    items = result.values() if kind is dict else result
+    if kind is not dict and kind is not list and kind is not tuple and not is_named(kind):
+        return lambda: result
+    makers = [_result(item, builder) for item in items]
+    if kind is dict:
+        names = list(result)
+        return lambda: {name: make() for name, make in zip(names, makers, strict=True)}
+    if is_named(kind):
+        return lambda: kind(*(make() for make in makers))
+    return lambda: kind([make() for make in makers])
 
-    array: Array
-    copied: bool
 
-
-def _result(result: Any, builder: Builder) -> Any:
-    """The result of a segment with arrays for slots."""
-
-    def leaf(value: Any) -> Any:
-        if type(value) is not Slot:
-            return value
-        array = builder.values[value.place]
-        return _Leaf(array, array.dtype == object or builder.arena.owner(array) is not None)
-
-    return mapped(leaf, result)
-
-
-def _filled(value: Any) -> Any:
-    """A leaf of the result, in memory of its own."""
-    if type(value) is not _Leaf:
-        return value
-    return Tensor(value.array.copy("K") if value.copied else value.array, Cpu())
+def _copied(array: Array) -> Tensor:
+    return Tensor(array.copy("K"), _CPU)

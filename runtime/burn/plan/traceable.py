@@ -6,7 +6,7 @@ from burn.primitive import Primitive
 
 _MODULES = ("activation", "elementwise", "layer_norm", "logic", "norm", "reduction", "padding")
 _FAMILIES = frozenset(f"burn.ops.{name}" for name in (*_MODULES, "shape", "softmax"))
-_OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul"})
+_OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul", "take"})
 
 
 def is_traceable(primitive: Primitive[..., Any]) -> bool:

@@ -32,9 +32,12 @@ class Traced(np.ndarray[Any, Any]):
     """A view of memory of a plan."""
 
     tracer: Tracer
+    #: Whether the elements are the same whenever the plan runs.
+    constant: bool
 
     def __array_finalize__(self, source: Any) -> None:
         self.tracer = getattr(source, "tracer", None)  # type: ignore[assignment]
+        self.constant = getattr(source, "constant", False)
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
@@ -42,10 +45,16 @@ class Traced(np.ndarray[Any, Any]):
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method not in ("__call__", "reduce", "accumulate"):
             raise UntraceableError(f"{ufunc.__name__}.{method}")
+        varies = _varies((inputs, options))
         options = {name: plain(value) for name, value in options.items()}
         operands = plain(inputs)
         if out is not None:
             (target,) = out
+            if getattr(target, "constant", True) and varies:
+                raise UntraceableError("a constant is written to")
+            if not varies and target.constant:
+                function(*operands, out=plain(target), **options)
+                return target
             function(*operands, out=plain(target), **options)
             self.tracer.note(
                 partial(function, *operands, out=plain(target), **options)
@@ -54,6 +63,8 @@ class Traced(np.ndarray[Any, Any]):
         found = function(*operands, **options)
         if isinstance(found, tuple):
             raise UntraceableError(f"{ufunc.__name__} has several results")
+        if not varies:
+            return self._known(np.asarray(found))
         target = self._kept(np.asarray(found))
         self.tracer.note(partial(function, *operands, out=plain(target), **options))
         return target
@@ -65,9 +76,15 @@ class Traced(np.ndarray[Any, Any]):
             return args[0].reshape(*args[1:], **kwargs)
         if function is np.mean:
             return _mean(*args, **kwargs)
+        varies = _varies((args, kwargs))
+        if function is np.where and varies and len(args) == 3:
+            return self._chosen(*args)
+        target = args[0] if args else None
         args, kwargs = plain(args), plain(kwargs)
         found = function(*args, **kwargs)
-        if function is np.copyto or function is np.put_along_axis:
+        if function is np.copyto:
+            if getattr(target, "constant", True):
+                raise UntraceableError("a constant is written to")
             self.tracer.note(partial(function, *args, **kwargs))
             return None
         if function in _ASKING:
@@ -76,27 +93,39 @@ class Traced(np.ndarray[Any, Any]):
         call = partial(function, *args, **kwargs)
         if isinstance(found, np.ndarray):
             if _is_view(found, args):
-                return self._traced(found)
+                return self._traced(found, not varies)
         if isinstance(found, np.ndarray | np.generic):
+            if not varies:
+                return self._known(np.asarray(found))
             if function not in _WITH_OUT:
                 return self._assigned(np.asarray(found), call)
             target = self._kept(np.asarray(found))
             self.tracer.note(partial(call, out=plain(target)))
             return target
         if isinstance(found, list | tuple) and all(_is_view(f, args) for f in found):
-            return [self._traced(part) for part in found]
+            return [self._traced(part, not varies) for part in found]
         raise UntraceableError(f"{function.__name__} gives {type(found).__name__}")
 
-    def _traced(self, array: Array) -> Any:
-        view = array.view(Traced)
-        view.tracer = self.tracer
-        return view
+    def _traced(self, array: Array, constant: bool) -> Any:
+        return traced(array, self.tracer, constant)
+
+    def _known(self, array: Array) -> Any:
+        """A result that is the same whenever the plan runs."""
+        return traced(array, self.tracer, constant=True)
+
+    def _chosen(self, condition: Any, x: Any, y: Any) -> Any:
+        """``np.where``, which has no ``out``, as two copies."""
+        condition, x, y = plain(condition), plain(x), plain(y)
+        target = self._kept(np.where(condition, x, y))
+        self.tracer.note(partial(np.copyto, plain(target), y))
+        self.tracer.note(partial(np.copyto, plain(target), x, where=condition))
+        return target
 
     def _kept(self, found: Array) -> Any:
         """The result in memory of the plan."""
         target = self.tracer.shaped_as(found)
         np.copyto(target, found)
-        return self._traced(target)
+        return self._traced(target, constant=False)
 
     def _assigned(self, found: Array, call: Callable[[], Any]) -> Any:
         """The result of a function that cannot write where it is told to."""
@@ -109,6 +138,8 @@ class Traced(np.ndarray[Any, Any]):
         if not copy and self.dtype == dtype:
             return self
         source = plain(self)
+        if self.constant:
+            return self._known(source.astype(dtype, copy=copy, **options))
         target = self._kept(source.astype(dtype, **options))
         self.tracer.note(partial(np.copyto, plain(target), source, casting="unsafe"))
         return target
@@ -122,20 +153,27 @@ class Traced(np.ndarray[Any, Any]):
         source = plain(self)
         found = source.reshape(*shape, **options)
         if _is_view(found, source):
-            return self._traced(found)
+            return self._traced(found, self.constant)
+        if self.constant:
+            return self._known(found)
         target = self._kept(np.ascontiguousarray(found))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
 
     def __getitem__(self, key: Any) -> Any:
+        varies = _varies((self, key))
         key, source = plain(key), plain(self)
         found = np.asarray(source[key])
         if _is_view(found, source):
-            return self._traced(found)
+            return self._traced(found, self.constant)
+        if not varies:
+            return self._known(found)
         return self._assigned(found, partial(_item, source, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self.constant:
+            raise UntraceableError("a constant is written to")
         key, value, target = plain(key), plain(value), plain(self)
         target[key] = value
         self.tracer.note(partial(target.__setitem__, key, value))
@@ -182,7 +220,7 @@ _REDUCE = {
     **{np.max: np.maximum.reduce, np.min: np.minimum.reduce},
     **{np.any: np.logical_or.reduce, np.all: np.logical_and.reduce},
 }
-_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack}
+_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack, np.take}
 _PLAIN = {"view", "tobytes"}
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
@@ -207,11 +245,21 @@ for _name in dir(np.ndarray):
         setattr(Traced, _name, _refused(_name))
 
 
-def traced(array: Array, tracer: Tracer) -> Any:
+def traced(array: Array, tracer: Tracer, constant: bool = False) -> Any:
     """``array`` such that ``tracer`` hears what is done with it."""
     view = array.view(Traced)
-    view.tracer = tracer
+    view.tracer, view.constant = tracer, constant
     return view
+
+
+def _varies(value: Any) -> bool:
+    """Whether there is an array in a nested value that may be another next time."""
+    kind = type(value)
+    if kind is Traced:
+        return not value.constant
+    if kind is tuple or kind is list:
+        return any(map(_varies, value))
+    return kind is dict and any(map(_varies, value.values()))
 
 
 def plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
-from burn.backend.onednn.noting import empty_like, has_nan
+from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import are_float32, lies_as
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.ops.attention import masked_softmax as masked_softmax_op
@@ -71,6 +71,8 @@ def layer_norm(
 ) -> Array:
     """:func:`burn.ops.layer_norm` by oneDNN where that pays, by NumPy elsewhere."""
     session = _session(x, weight, bias)
+    if session is not None and noting() is not None:
+        x = compact(x)
     if session is not None and _is_last(axis, x.ndim) and x.flags.c_contiguous:
         width = x.shape[-1]
         if all(_fills(part, width) for part in (weight, bias)):
@@ -148,7 +150,11 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if x.ndim == 0 or x.size < limits().rows or not are_float32(x) or not x.size:
         return None
     session = current()
-    if session is None or not _is_last(axis, x.ndim) or not x.flags.c_contiguous:
+    if session is None or not _is_last(axis, x.ndim):
+        return None
+    if noting() is not None:
+        x = compact(x)
+    if not x.flags.c_contiguous:
         return None
     rows = (x.size // x.shape[-1], x.shape[-1])
 

@@ -24,7 +24,7 @@ from burn.backend.onednn.api import (
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array, address, is_dense, strided
-from burn.backend.onednn.noting import empty_like, has_nan
+from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import FLOAT32
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops import activation
@@ -98,6 +98,8 @@ def _activated(
     if x.dtype != FLOAT32 or x.size < least or not x.size:
         return None
     session = current()
+    if session is not None and not is_dense(x) and noting() is not None:
+        x = compact(x)
     if session is None or not is_dense(x):
         return None
 

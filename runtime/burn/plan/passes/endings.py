@@ -4,16 +4,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from burn.ops import activation
 from burn.ops.conv import conv
 from burn.ops.elementwise import add
 from burn.ops.fused import conv_then, linear_then
 from burn.ops.matmul import linear
-from burn.plan.tree import Read, Segment, Slot, Step, find_drops, slots_in
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.tree import Read, Slot, Step
 
-_FLOAT32 = np.dtype(np.float32)
 #: What computes a primitive together with what follows it.
 _THEN: dict[Any, Any] = {
     conv: conv_then,
@@ -27,52 +25,25 @@ _PLAIN = frozenset(
 )
 
 
-def fused(root: Segment) -> Segment:
-    """A copy of a plan with fewer steps, which computes the same on finite numbers.
-
-    ``root`` itself if there is nothing to join.
-    """
-    uses: Counter[int] = Counter()
-    _count(root, uses)
-    copy = _fused(root, uses)
-    if _size(copy) == _size(root):
-        return root
-    find_drops(copy)
-    return copy
-
-
-def _size(segment: Segment) -> int:
-    return len(segment.steps) + sum(map(_size, segment.children.values()))
-
-
-def _count(segment: Segment, uses: "Counter[int]") -> None:
-    for step in segment.steps:
+def with_endings(steps: Steps, graph: Graph) -> Steps:
+    """Convolutions and linear layers with the activations and sums after them."""
+    found: list[Step | Read | None] = []
+    made: dict[int, int] = {}  # where in ``found`` a place is made
+    for step in steps:
         if isinstance(step, Step):
-            uses.update(slots_in(step.args))
-    uses.update(slots_in(segment.result))
-    if segment.guard is not None:
-        uses[segment.guard] += 1
-    for child in segment.children.values():
-        _count(child, uses)
-
-
-def _fused(segment: Segment, uses: "Counter[int]") -> Segment:
-    steps: list[Step | Read | None] = []
-    made: dict[int, int] = {}  # where in ``steps`` a place is made
-    for step in segment.steps:
-        if isinstance(step, Step):
-            joined = _joined(step, steps, made, uses)
+            joined = _joined(step, found, made, graph.uses)
             if joined is not None:
                 position, step = joined
-                steps[position] = None
+                found[position] = None
         for place in step.outputs:
-            made[place] = len(steps)
-        steps.append(step)
-    children = {value: _fused(child, uses) for value, child in segment.children.items()}
-    return Segment(
-        [step for step in steps if step is not None],
-        *([], segment.guard, children, segment.result),
-    )
+            made[place] = len(found)
+        found.append(step)
+    return [step for step in found if step is not None]
+
+
+def is_ending(step: Step) -> bool:
+    """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
+    return step.primitive is not add and _after(step, 0) is not None
 
 
 def _joined(
@@ -86,7 +57,7 @@ def _joined(
         source = steps[position]
         if not isinstance(source, Step) or source.primitive not in _THEN:
             continue
-        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {_FLOAT32}:
+        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
             continue
         after = _after(step, index)
         if after is None:

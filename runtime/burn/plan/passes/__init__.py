@@ -1,0 +1,54 @@
+"""Passes over plans: fewer steps that compute the same on finite numbers.
+
+Each is in a file of its own, and takes the steps of one segment after the other.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from burn.plan.passes.constants import constants_first
+from burn.plan.passes.endings import with_endings
+from burn.plan.passes.graph import Graph, Steps
+from burn.plan.passes.layers import as_layers
+from burn.plan.passes.merging import merged
+from burn.plan.passes.norms import without_norms
+from burn.plan.tree import Segment, find_drops
+
+Pass: TypeAlias = Callable[[Steps, Graph], Steps]
+
+#: In the order in which they run.
+PASSES: tuple[Pass, ...] = (
+    constants_first,
+    as_layers,
+    without_norms,
+    merged,
+    with_endings,
+)
+
+
+def fused(root: Segment) -> Segment:
+    """A copy of a plan after all passes; ``root`` itself if nothing changed."""
+    found = root
+    for each in PASSES:
+        found = _passed(each, found)
+    if found is not root:
+        find_drops(found)
+    return found
+
+
+def _passed(each: Pass, root: Segment) -> Segment:
+    graph = Graph(root)
+
+    def copied(segment: Segment) -> Segment:
+        steps = each(segment.steps, graph)
+        children = {value: copied(child) for value, child in segment.children.items()}
+        return Segment(steps, [], segment.guard, children, segment.result)
+
+    copy = copied(root)
+    return root if _same(root, copy) else copy
+
+
+def _same(a: Segment, b: Segment) -> bool:
+    return len(a.steps) == len(b.steps) and all(
+        x is y for x, y in zip(a.steps, b.steps, strict=True)
+    ) and all(_same(child, b.children[value]) for value, child in a.children.items())
