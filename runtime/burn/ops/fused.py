@@ -1,8 +1,8 @@
 """Primitives that plans put in the place of several others.
 
 ``after`` names what follows the first of them, in order: activations (with their
-numbers), or ``("add",)`` of ``residual``, which is of the shape of the result. An
-engine may give a number where NaN is due.
+numbers), ``("scale", factor)``, or ``("add",)`` of ``residual``, which is of the shape
+of the result. An engine may give a number where NaN is due.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 
 from burn.ops import activation
 from burn.ops.conv import conv
-from burn.ops.matmul import linear
+from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array
 from burn.primitive import primitive
 
@@ -26,6 +26,7 @@ _KERNELS: dict[str, Callable[..., Array]] = {
     "hard_swish": activation.hard_swish.kernel,
     "leaky_relu": lambda x, alpha: activation.leaky_relu.kernel(x, alpha=alpha),
     "relu": activation.relu.kernel,
+    "scale": lambda x, factor: x * x.dtype.type(factor),
     "sigmoid": activation.sigmoid.kernel,
     "silu": activation.silu.kernel,
     "tanh": activation.tanh.kernel,
@@ -60,6 +61,17 @@ def linear_then(
 
 
 @primitive
+def matmul_then(
+    x: Array, y: Array, bias: None = None, residual: Array | None = None, *, after: After
+) -> Array:
+    """:func:`matmul`, and what is ``after`` it, in one pass over memory.
+
+    ``residual`` may have extents of 1 on axes along which it is repeated.
+    """
+    return _then(matmul.kernel(x, y), residual, after)
+
+
+@primitive
 def scaled_weight(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -88,7 +100,7 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
     return factor if scale is None else factor * scale
 
 
-for _made in (conv_then, linear_then, scaled_weight, shifted_bias):
+for _made in (conv_then, linear_then, matmul_then, scaled_weight, shifted_bias):
     _made.no_gradient("plans without gradients alone are made of it")
 
 

@@ -27,6 +27,7 @@ from burn.plan.replay import (
     has_slots,
     is_finite,
 )
+from burn.plan.orders import wanted_orders
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
@@ -51,6 +52,7 @@ class Builder:
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
         self._fresh: list[Buffer] = []
+        self._order: tuple[int, ...] = ()
         self._free: list[Buffer] = []
 
     def branched(self) -> "Builder":
@@ -80,8 +82,10 @@ class Builder:
             UnforeseenError: a step gives another shape than it gave before.
         """
         self._sequence = Sequence()
+        orders = wanted_orders(segment)
         for step, drops in zip(segment.steps, segment.drops, strict=True):
             self._free = self._last(drops)
+            self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
             if isinstance(step, Read):
                 self._read(step)
             else:
@@ -113,9 +117,9 @@ class Builder:
             return x
         return self.shaped_as(x)
 
-    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The axes of a result of ``shape`` in the order of memory that suits best."""
-        return tuple(range(len(shape)))
+        return self._order if len(self._order) == len(shape) else None
 
     def assign(self, target: Array, source: Array) -> None:
         """Copy, now and whenever the plan runs."""

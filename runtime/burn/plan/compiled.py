@@ -89,12 +89,13 @@ class _Plan:
             )
             result = function(*given, **named)
         slots = _slots(result, recorder)
+        forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
         with self.lock:
             self.recordings += 1
             grow(self.root, recorder.events, slots)
             self.places = max(self.places, recorder.count)
             if self.device is Cpu():
-                self.quick = Program(fused(self.root))
+                self.quick = Program(fused(self.root, forms))
             self.bound = Bound(self.root, self.device)
         return mapped(_plain, result)
 
@@ -106,6 +107,8 @@ class Compiled(Generic[P, R]):
         self.function = function
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
+        # Comparing with the last one takes less time than looking it up.
+        self._recent: tuple[Hashable, _Plan] | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -149,6 +152,9 @@ class Compiled(Generic[P, R]):
         if not isinstance(device, ArrayBackend):
             return None
         where = (key, device)
+        recent = self._recent
+        if recent is not None and recent[0] == where:
+            return recent[1]
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
@@ -156,6 +162,7 @@ class Compiled(Generic[P, R]):
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)
+            self._recent = (where, plan)
         return plan
 
 
@@ -176,9 +183,18 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         names, value = tuple(value), value.values()
     elif kind is not list and kind is not tuple and not is_named(kind):
         return None
-    parts = [_key(item, inputs) for item in value]
-    found: tuple[Any, ...] = (kind, names, *parts)
-    return None if None in parts else found
+    parts: list[Hashable] = [kind, names]
+    for item in value:
+        if type(item) is Tensor:  # nearly always, and a call takes as long as the rest
+            inputs.append(item)
+            data = item.data
+            parts.append((data.shape, data.dtype))
+            continue
+        part = _key(item, inputs)
+        if part is None:
+            return None
+        parts.append(part)
+    return tuple(parts)
 
 
 def _slots(result: Any, recorder: Recorder) -> Any:

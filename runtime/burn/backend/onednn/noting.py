@@ -29,8 +29,11 @@ class Notes(Protocol):
     def like(self, x: Array) -> Array:
         """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
 
-    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The axes of a result of ``shape`` in the order of memory that suits best."""
+    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The axes of a result of ``shape`` in the order of memory that suits best.
+
+        None if it does not matter.
+        """
 
     def assign(self, target: Array, source: Array) -> None:
         """Copy, now and whenever the plan runs."""

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.endings import with_endings
-from burn.plan.passes.graph import Graph, Steps
-from burn.plan.passes.layers import as_layers
+from burn.plan.passes.graph import Graph, Inputs, Steps
+from burn.plan.passes.layers import as_layers, unflattened
 from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
 from burn.plan.tree import Segment, find_drops
@@ -20,24 +20,25 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 PASSES: tuple[Pass, ...] = (
     constants_first,
     as_layers,
+    unflattened,
     without_norms,
     merged,
     with_endings,
 )
 
 
-def fused(root: Segment) -> Segment:
+def fused(root: Segment, inputs: Inputs = ()) -> Segment:
     """A copy of a plan after all passes; ``root`` itself if nothing changed."""
     found = root
     for each in PASSES:
-        found = _passed(each, found)
+        found = _passed(each, found, inputs)
     if found is not root:
         find_drops(found)
     return found
 
 
-def _passed(each: Pass, root: Segment) -> Segment:
-    graph = Graph(root)
+def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:
+    graph = Graph(root, inputs)
 
     def copied(segment: Segment) -> Segment:
         steps = each(segment.steps, graph)

@@ -1,6 +1,7 @@
 """What passes ask about the steps of a plan."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +11,8 @@ from burn.primitive import Primitive
 from burn.tensor import Tensor
 
 Steps: TypeAlias = list[Step | Read]
+#: The shapes and dtypes of what is in the first places.
+Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 
 FLOAT32 = np.dtype(np.float32)
 #: Where a box is set in every run nothing is constant, but all that is said holds.
@@ -22,7 +25,8 @@ class Graph:
     ``constant`` are the places whose values follow from boxes alone.
     """
 
-    def __init__(self, root: Segment) -> None:
+    def __init__(self, root: Segment, inputs: Inputs = ()) -> None:
+        self._inputs = inputs
         self.uses: Counter[int] = Counter()
         self.constant: set[int] = set()
         self.maker: dict[int, Step | Read] = {}
@@ -56,7 +60,8 @@ class Graph:
         if isinstance(maker, Read):
             return maker.box.shape, maker.box.dtype
         if maker is None:
-            return _NEITHER
+            given = type(value) is Slot and value.place < len(self._inputs)
+            return self._inputs[value.place] if given else _NEITHER
         number = maker.outputs.index(value.place)
         return maker.shapes[number], maker.dtypes[number]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
-from burn.ops.shape import transpose
+from burn.ops.shape import flatten, reshape, transpose
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.tree import Slot, Step
 
@@ -67,3 +67,36 @@ def _with_bias(layer: Step, step: Step) -> Step:
     """A layer with what ``step`` adds as its bias."""
     (bias,) = [arg for arg in step.args if arg != Slot(layer.outputs[0])]
     return replace(step, primitive=linear, args=(*layer.args, bias))
+
+
+def unflattened(steps: Steps, graph: Graph) -> Steps:
+    """Layers of ``[..., in]`` where only rows were given, and taken apart again."""
+    found: Steps = []
+    for step in steps:
+        rows = _unflattened(step, graph) if isinstance(step, Step) else None
+        if rows is None:
+            found.append(step)
+            continue
+        layer, changed = rows
+        found = [other for other in found if other is not layer]
+        found.append(changed)
+    return found
+
+
+def _unflattened(step: Step, graph: Graph) -> tuple[Step, Step] | None:
+    """The layer before a reshape, and what stands for both, or None."""
+    if step.primitive not in (reshape, flatten):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive is not linear:
+        return None
+    rows = graph.maker.get(layer.args[0].place) if type(layer.args[0]) is Slot else None
+    if not isinstance(rows, Step) or rows.primitive not in (reshape, flatten):
+        return None
+    x = rows.args[0]
+    shape, _ = graph.known(x)
+    if shape is None or shape[-1] != rows.shapes[0][-1] or len(shape) < 2:
+        return None
+    if step.shapes[0] != (*shape[:-1], layer.shapes[0][-1]):
+        return None
+    return layer, replace(step, primitive=linear, args=(x, *layer.args[1:]), static={})
