@@ -62,7 +62,12 @@ def linear_then(
 
 @primitive
 def matmul_then(
-    x: Array, y: Array, bias: None = None, residual: Array | None = None, *, after: After
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
 ) -> Array:
     """:func:`matmul`, and what is ``after`` it, in one pass over memory.
 

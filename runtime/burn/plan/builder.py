@@ -19,6 +19,7 @@ from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer
+from burn.plan.orders import wanted_orders
 from burn.plan.replay import (
     NotFiniteError,
     UnforeseenError,
@@ -27,7 +28,6 @@ from burn.plan.replay import (
     has_slots,
     is_finite,
 )
-from burn.plan.orders import wanted_orders
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced

@@ -8,10 +8,10 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
-from burn.plan.passes import fused
 from burn.plan.nested import is_named, mapped
-from burn.plan.recorder import Recorder, UnplannableError, Value
+from burn.plan.passes import fused
 from burn.plan.program import Program
+from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, NotFiniteError, UnforeseenError
 from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
 from burn.primitive import RECORDER
@@ -183,7 +183,7 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         names, value = tuple(value), value.values()
     elif kind is not list and kind is not tuple and not is_named(kind):
         return None
-    parts: list[Hashable] = [kind, names]
+    parts: list[Any] = [kind, names]
     for item in value:
         if type(item) is Tensor:  # nearly always, and a call takes as long as the rest
             inputs.append(item)

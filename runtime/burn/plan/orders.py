@@ -32,7 +32,9 @@ def _order(step: Step) -> tuple[int, ...] | None:
     rank = len(step.shapes[0])
     axes = list(range(rank))
     if step.primitive is transpose:
-        first, second = axes_of(step.args[1:], rank) if len(set(step.args[1:])) > 1 else (0, 0)
+        first, second = (
+            axes_of(step.args[1:], rank) if len(set(step.args[1:])) > 1 else (0, 0)
+        )
         axes[first], axes[second] = axes[second], axes[first]
         return tuple(axes)
     if step.primitive is permute:

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -104,11 +105,11 @@ class Program:
 
 def _size(segment: Segment, inputs: list[Array]) -> int:
     """The bytes of all values of a segment: more than it needs at any time."""
-    size = sum(array.nbytes + 64 for array in inputs)
+    size: int = sum(array.nbytes + 64 for array in inputs)
     for step in segment.steps:
         if isinstance(step, Step):
             for shape, dtype in zip(step.shapes, step.dtypes, strict=True):
-                size += int(np.prod(shape, dtype=np.int64)) * dtype.itemsize + 64
+                size += prod(shape) * int(dtype.itemsize) + 64
     return size
 
 
@@ -121,7 +122,12 @@ def _result(result: Any, builder: Builder) -> Callable[[], Any]:
             return partial(_copied, array)
         result = Tensor(array, Cpu())
     items = result.values() if kind is dict else result
-    if kind is not dict and kind is not list and kind is not tuple and not is_named(kind):
+    if (
+        kind is not dict
+        and kind is not list
+        and kind is not tuple
+        and not is_named(kind)
+    ):
         return lambda: result
     makers = [_result(item, builder) for item in items]
     if kind is dict:

@@ -144,7 +144,7 @@ def has_slots(arg: Any) -> bool:
     return type(arg) is Slot
 
 
-def arguments(arg: Any, values: Values) -> Any:
+def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
     """``arg`` with the arrays in its slots; a slice has numbers."""
     kind = type(arg)
     if kind is Slot:

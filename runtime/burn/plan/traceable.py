@@ -4,9 +4,17 @@ from typing import Any
 
 from burn.primitive import Primitive
 
-_MODULES = ("activation", "elementwise", "layer_norm", "logic", "norm", "reduction", "padding")
+_MODULES = (
+    "activation",
+    "elementwise",
+    "layer_norm",
+    "logic",
+    "norm",
+    "reduction",
+    "padding",
+)
 _FAMILIES = frozenset(f"burn.ops.{name}" for name in (*_MODULES, "shape", "softmax"))
-_OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul", "take"})
+_OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul", "resize", "take"})
 
 
 def is_traceable(primitive: Primitive[..., Any]) -> bool:

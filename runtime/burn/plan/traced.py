@@ -56,9 +56,7 @@ class Traced(np.ndarray[Any, Any]):
                 function(*operands, out=plain(target), **options)
                 return target
             function(*operands, out=plain(target), **options)
-            self.tracer.note(
-                partial(function, *operands, out=plain(target), **options)
-            )
+            self.tracer.note(partial(function, *operands, out=plain(target), **options))
             return target
         found = function(*operands, **options)
         if isinstance(found, tuple):
@@ -72,39 +70,29 @@ class Traced(np.ndarray[Any, Any]):
     def __array_function__(
         self, function: Any, types: Any, args: Any, kwargs: Any
     ) -> Any:
-        if function is np.reshape:
-            return args[0].reshape(*args[1:], **kwargs)
-        if function is np.mean:
-            return _mean(*args, **kwargs)
+        special = _SPECIAL.get(function)
+        if special is not None:
+            return special(*args, **kwargs)
         varies = _varies((args, kwargs))
-        if function is np.where and varies and len(args) == 3:
-            return self._chosen(*args)
-        target = args[0] if args else None
         args, kwargs = plain(args), plain(kwargs)
         found = function(*args, **kwargs)
-        if function is np.copyto:
-            if getattr(target, "constant", True):
-                raise UntraceableError("a constant is written to")
-            self.tracer.note(partial(function, *args, **kwargs))
-            return None
         if function in _ASKING:
             return found
-        function = _REDUCE.get(function, function)
-        call = partial(function, *args, **kwargs)
-        if isinstance(found, np.ndarray):
-            if _is_view(found, args):
-                return self._traced(found, not varies)
-        if isinstance(found, np.ndarray | np.generic):
-            if not varies:
-                return self._known(np.asarray(found))
-            if function not in _WITH_OUT:
-                return self._assigned(np.asarray(found), call)
-            target = self._kept(np.asarray(found))
-            self.tracer.note(partial(call, out=plain(target)))
-            return target
         if isinstance(found, list | tuple) and all(_is_view(f, args) for f in found):
             return [self._traced(part, not varies) for part in found]
-        raise UntraceableError(f"{function.__name__} gives {type(found).__name__}")
+        if not isinstance(found, np.ndarray | np.generic):
+            raise UntraceableError(f"{function.__name__} gives {type(found).__name__}")
+        if _is_view(found, args):
+            return self._traced(found, not varies)
+        if not varies:
+            return self._known(np.asarray(found))
+        function = _REDUCE.get(function, function)
+        call = partial(function, *args, **kwargs)
+        if function not in _WITH_OUT:
+            return self._assigned(np.asarray(found), call)
+        target = self._kept(np.asarray(found))
+        self.tracer.note(partial(call, out=plain(target)))
+        return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
         return traced(array, self.tracer, constant)
@@ -112,14 +100,6 @@ class Traced(np.ndarray[Any, Any]):
     def _known(self, array: Array) -> Any:
         """A result that is the same whenever the plan runs."""
         return traced(array, self.tracer, constant=True)
-
-    def _chosen(self, condition: Any, x: Any, y: Any) -> Any:
-        """``np.where``, which has no ``out``, as two copies."""
-        condition, x, y = plain(condition), plain(x), plain(y)
-        target = self._kept(np.where(condition, x, y))
-        self.tracer.note(partial(np.copyto, plain(target), y))
-        self.tracer.note(partial(np.copyto, plain(target), x, where=condition))
-        return target
 
     def _kept(self, found: Array) -> Any:
         """The result in memory of the plan."""
@@ -133,7 +113,9 @@ class Traced(np.ndarray[Any, Any]):
         self.tracer.note(partial(_assign, plain(target), call))
         return target
 
-    def astype(self, dtype: Any, *args: Any, copy: bool = True, **options: Any) -> Any:
+    def astype(  # type: ignore[override]
+        self, dtype: Any, *args: Any, copy: bool = True, **options: Any
+    ) -> Any:
         """As NumPy's."""
         if not copy and self.dtype == dtype:
             return self
@@ -181,16 +163,42 @@ class Traced(np.ndarray[Any, Any]):
     def __bool__(self) -> bool:
         raise UntraceableError("numbers are read")
 
-    __int__ = __float__ = __index__ = __bool__  # type: ignore[assignment]
+    __int__ = __float__ = __index__ = __bool__
 
 
 def _mean(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
     """NumPy's mean of floats: it is the sum, divided in place."""
     if x.dtype.kind != "f":
         raise UntraceableError(f"the mean of {x.dtype}")
-    total = np.add.reduce(x, axis=axis, keepdims=keepdims)
+    total: Any = np.add.reduce(x, axis, keepdims=keepdims)  # type: ignore[call-overload]
     total /= total.dtype.type(x.size // max(total.size, 1))
     return total
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, which has no ``out``, as two copies."""
+    first, *_ = [a for a in (condition, x, y) if type(a) is Traced]
+    varies = _varies((condition, x, y))
+    condition, x, y = plain(condition), plain(x), plain(y)
+    found = np.where(condition, x, y)
+    if not varies:
+        return first._known(np.asarray(found))
+    target = first._kept(np.asarray(found))
+    first.tracer.note(partial(np.copyto, plain(target), y))
+    first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
+    return target
+
+
+def _copyto(target: Any, source: Any, **options: Any) -> None:
+    if getattr(target, "constant", True):
+        raise UntraceableError("a constant is written to")
+    call = partial(np.copyto, plain(target), plain(source), **plain(options))
+    call()
+    target.tracer.note(call)
+
+
+def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
+    return x.reshape(*shape, **options)
 
 
 def _as_function(name: str) -> Any:
@@ -212,15 +220,28 @@ def _refused(name: str) -> Any:
 
 _FUNCTIONS = ("mean", "swapaxes", "transpose", "squeeze", "repeat", "take")
 _REDUCTIONS = {
-    **{"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum},
-    **{"any": np.logical_or, "all": np.logical_and},
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
 }
 _REDUCE = {
-    **{np.sum: np.add.reduce, np.prod: np.multiply.reduce},
-    **{np.max: np.maximum.reduce, np.min: np.minimum.reduce},
-    **{np.any: np.logical_or.reduce, np.all: np.logical_and.reduce},
+    np.sum: np.add.reduce,
+    np.prod: np.multiply.reduce,
+    np.max: np.maximum.reduce,
+    np.min: np.minimum.reduce,
+    np.any: np.logical_or.reduce,
+    np.all: np.logical_and.reduce,
 }
 _WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack, np.take}
+_SPECIAL: dict[Any, Callable[..., Any]] = {
+    np.where: _where,
+    np.copyto: _copyto,
+    np.mean: _mean,
+    np.reshape: _reshape,
+}
 _PLAIN = {"view", "tobytes"}
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
@@ -276,7 +297,9 @@ def plain(value: Any) -> Any:
 
 def _is_view(found: Any, source: Any) -> bool:
     if isinstance(source, np.ndarray):
-        return isinstance(found, np.ndarray) and bool(np.may_share_memory(found, source))
+        return isinstance(found, np.ndarray) and bool(
+            np.may_share_memory(found, source)
+        )
     if isinstance(source, list | tuple):
         return any(_is_view(found, item) for item in source)
     return False

@@ -6,7 +6,7 @@ wait for work on the same cores are in each other's way.
 """
 
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -51,7 +51,12 @@ def matmul(x: Array, y: Array) -> Array:
 
 @matmul_then_op.on(Cpu)
 def matmul_then(
-    x: Array, y: Array, bias: None = None, residual: Array | None = None, *, after: After
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
 ) -> Array:
     """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
     out = None

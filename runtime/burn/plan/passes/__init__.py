@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from burn.plan.passes.constants import constants_first
+from burn.plan.passes.contractions import as_products
 from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
-from burn.plan.passes.layers import as_layers, unflattened
+from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
 from burn.plan.tree import Segment, find_drops
@@ -18,8 +19,10 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
 #: In the order in which they run.
 PASSES: tuple[Pass, ...] = (
+    as_products,
     constants_first,
     as_layers,
+    with_biases,
     unflattened,
     without_norms,
     merged,
@@ -50,6 +53,8 @@ def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:
 
 
 def _same(a: Segment, b: Segment) -> bool:
-    return len(a.steps) == len(b.steps) and all(
-        x is y for x, y in zip(a.steps, b.steps, strict=True)
-    ) and all(_same(child, b.children[value]) for value, child in a.children.items())
+    return (
+        len(a.steps) == len(b.steps)
+        and all(x is y for x, y in zip(a.steps, b.steps, strict=True))
+        and all(_same(child, b.children[value]) for value, child in a.children.items())
+    )

@@ -5,7 +5,6 @@ from burn.plan.passes.graph import Graph, Steps
 
 def constants_first(steps: Steps, graph: Graph) -> Steps:
     """What follows from boxes alone, and then the rest."""
-    late = [step for step in steps if not graph.constant.issuperset(step.outputs)]
-    if late == steps[len(steps) - len(late) :]:
-        return steps
-    return [step for step in steps if graph.constant.issuperset(step.outputs)] + late
+    constant = graph.constant.issuperset
+    early = [step for step in steps if constant(step.outputs)]
+    return early + [step for step in steps if not constant(step.outputs)]

@@ -79,7 +79,7 @@ def _joined(
 
 
 def _fits(source: Step, other: Any, graph: Graph) -> bool:
-    """Whether ``other`` is known to be such that ``source`` can add it to its result."""
+    """Whether ``source`` can add ``other`` to its result, as far as is known."""
     shape, dtype = graph.known(other)
     (result,) = source.shapes
     if dtype != FLOAT32 or shape is None:

@@ -1,7 +1,7 @@
 """What passes ask about the steps of a plan."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,8 @@ Steps: TypeAlias = list[Step | Read]
 Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 
 FLOAT32 = np.dtype(np.float32)
-#: Where a box is set in every run nothing is constant, but all that is said holds.
+#: The step before, and what stands for both; None if they stay.
+Rule: TypeAlias = Callable[[Step, "Graph"], tuple[Step, list[Step]] | None]
 _NEITHER: tuple[None, None] = (None, None)
 
 
@@ -97,3 +98,20 @@ class Graph:
         if all(place in self.constant for place in slots_in(args)):
             self.constant.add(self._next)
         return step
+
+
+def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
+    """Steps in which ``rule`` puts others in the place of a step and one before it."""
+    found: Steps = []
+    gone: set[int] = set()
+    for step in steps:
+        pair = rule(step, graph) if isinstance(step, Step) else None
+        if pair is None:
+            found.append(step)
+            continue
+        before, changed = pair
+        gone.add(id(before))
+        for new in changed:
+            graph.maker.update(dict.fromkeys(new.outputs, new))
+        found.extend(changed)
+    return [step for step in found if id(step) not in gone]

@@ -1,34 +1,31 @@
-"""Products with weights, and sums with biases, become linear layers."""
+"""Products with weights become linear layers, with the biases that are added."""
 
 from dataclasses import replace
 
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
 from burn.plan.tree import Slot, Step
 
 
 def as_layers(steps: Steps, graph: Graph) -> Steps:
-    """``x @ w`` as a linear layer if ``w`` is constant, with what is added to rows."""
+    """Linear layers for ``x @ w`` where ``w`` is constant."""
     found: Steps = []
-    layers: dict[int, int] = {}  # where in ``found`` a layer without bias is
     for step in steps:
-        if isinstance(step, Step):
-            layer = _layer(step, graph)
-            if layer is not None:
-                found.extend(layer[:-1])
-                step = layer[-1]
-            position = _shifted(step, layers, graph)
-            if position is not None:
-                before, step = found[position], _with_bias(found[position], step)
-                found.pop(position)
-                layers = {p: n - (n > position) for p, n in layers.items()}
-                assert before is not step
-            if step.primitive is linear and len(step.args) == 2:
-                layers[step.outputs[0]] = len(found)
-        found.append(step)
+        layer = _layer(step, graph) if isinstance(step, Step) else None
+        found.extend([step] if layer is None else layer)
     return found
+
+
+def with_biases(steps: Steps, graph: Graph) -> Steps:
+    """Linear layers with what is added to each of their rows."""
+    return joined(steps, graph, _with_bias)
+
+
+def unflattened(steps: Steps, graph: Graph) -> Steps:
+    """Layers of ``[..., in]`` where only rows were given, and taken apart again."""
+    return joined(steps, graph, _unflattened)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -48,42 +45,24 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
     ]
 
 
-def _shifted(step: Step, layers: dict[int, int], graph: Graph) -> int | None:
-    """Where the layer is that ``step`` adds a bias to, or None."""
+def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a sum, and what stands for both, or None."""
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
-        place = value.place if type(value) is Slot else -1
-        if place not in layers or graph.uses[place] != 1:
+        layer = graph.only_use(value)
+        if layer is None or layer.primitive is not linear or len(layer.args) > 2:
             continue
-        shape, dtype = graph.known(other)
-        if graph.is_constant(other) and dtype == FLOAT32:
-            if shape == step.shapes[0][-1:] and graph.known(value)[0] == step.shapes[0]:
-                return layers[place]
+        form = (step.shapes[0][-1:], FLOAT32)
+        if not graph.is_constant(other) or graph.known(other) != form:
+            continue
+        if layer.shapes == step.shapes and layer.dtypes == step.dtypes:
+            args = (*layer.args, other)
+            return layer, [replace(step, primitive=linear, args=args)]
     return None
 
 
-def _with_bias(layer: Step, step: Step) -> Step:
-    """A layer with what ``step`` adds as its bias."""
-    (bias,) = [arg for arg in step.args if arg != Slot(layer.outputs[0])]
-    return replace(step, primitive=linear, args=(*layer.args, bias))
-
-
-def unflattened(steps: Steps, graph: Graph) -> Steps:
-    """Layers of ``[..., in]`` where only rows were given, and taken apart again."""
-    found: Steps = []
-    for step in steps:
-        rows = _unflattened(step, graph) if isinstance(step, Step) else None
-        if rows is None:
-            found.append(step)
-            continue
-        layer, changed = rows
-        found = [other for other in found if other is not layer]
-        found.append(changed)
-    return found
-
-
-def _unflattened(step: Step, graph: Graph) -> tuple[Step, Step] | None:
+def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """The layer before a reshape, and what stands for both, or None."""
     if step.primitive not in (reshape, flatten):
         return None
@@ -99,4 +78,5 @@ def _unflattened(step: Step, graph: Graph) -> tuple[Step, Step] | None:
         return None
     if step.shapes[0] != (*shape[:-1], layer.shapes[0][-1]):
         return None
-    return layer, replace(step, primitive=linear, args=(x, *layer.args[1:]), static={})
+    args = (x, *layer.args[1:])
+    return layer, [replace(step, primitive=linear, args=args, static={})]

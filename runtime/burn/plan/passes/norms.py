@@ -7,25 +7,17 @@ from burn.ops.conv import conv
 from burn.ops.fused import scaled_weight, shifted_bias
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
 from burn.plan.tree import Slot, Step
+from burn.primitive import Primitive
 
-#: Which axis of the weights belongs to the channels of the result.
-_CHANNELS: dict[Any, int] = {conv: 0, linear: 0}
+#: What has its channels in the first axis of its weights.
+_LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
 
 
 def without_norms(steps: Steps, graph: Graph) -> Steps:
     """Convolutions and linear layers with other weights for norms after them."""
-    found: Steps = []
-    for step in steps:
-        folded = _folded(step, graph) if isinstance(step, Step) else None
-        if folded is None:
-            found.append(step)
-            continue
-        layer, changed = folded
-        found = [other for other in found if other is not layer]
-        found.extend(changed)
-    return found
+    return joined(steps, graph, _folded)
 
 
 def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -33,7 +25,7 @@ def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     if step.primitive is not batch_norm or step.dtypes != (FLOAT32,):
         return None
     layer = graph.only_use(step.args[0])
-    if layer is None or layer.primitive not in _CHANNELS or layer.dtypes != (FLOAT32,):
+    if layer is None or layer.primitive not in _LAYERS or layer.dtypes != (FLOAT32,):
         return None
     weight, bias = layer.args[1], (*layer.args, None)[2]
     mean, var, scale, shift = (*step.args[1:], None, None)[:4]
