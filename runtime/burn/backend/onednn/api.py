@@ -159,6 +159,9 @@ class Api:
         self.query_md = calls.dnnl_primitive_desc_query_md
         # The two that every run calls, without a detour through `call`.
         self.execute = self._functions["primitive_execute"]
+        # What a plan calls again and again, with arguments that need no conversion.
+        self.execute_bare = calls["dnnl_primitive_execute"]
+        self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
         self.set_threads, self.threads = _threads(library)

@@ -1,6 +1,7 @@
 """Primitives that are ready to run: code, memory objects and the list of arguments."""
 
 from collections.abc import Callable
+from ctypes import addressof, c_int, c_void_p
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -192,8 +193,9 @@ class Prepared:
             kinds.append(SCRATCHPAD)
         pairs = zip(kinds, memories, strict=True)
         args = (ExecArg * len(kinds))(*(ExecArg(k, m.value) for k, m in pairs))
-        call = partial(api.execute, self._primitive, api.stream, len(kinds), args)
-        return Fixed(call, self.alone, (self, memories))
+        where = (c_void_p(self._primitive), c_void_p(api.stream), c_int(len(kinds)))
+        call = partial(api.execute_bare, *where, c_void_p(addressof(args)))
+        return Fixed(call, self.alone, (self, memories, args))
 
 
 class Fixed(NamedTuple):
