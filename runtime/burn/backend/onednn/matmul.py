@@ -217,7 +217,7 @@ def _repeated(residual: Array, batch: int) -> Array:
 def _is_whole(residual: Array, x: Array, y: Array) -> bool:
     """Whether ``residual`` has a number for each of a product's results."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return residual.shape == (*batch, x.shape[-2], y.shape[-1])
+    return bool(residual.shape == (*batch, x.shape[-2], y.shape[-1]))
 
 
 def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
@@ -271,11 +271,12 @@ class _Product:
             place = address(y)
         else:
             place = self._weights.place(owner)
-        out = residual if self._in_place else empty(self._shape)
+        out: Any = residual if self._in_place else empty(self._shape)
         parts = (bias, None if self._in_place else residual)
         more = [address(part) for part in parts if part is not None]
         self._prepared.run(address(x), place, address(out), *more)
-        return out if self._back is None else out.transpose(self._back)
+        result: Array = out if self._back is None else out.transpose(self._back)
+        return result
 
 
 def _prepare(
