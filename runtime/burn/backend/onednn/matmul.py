@@ -6,7 +6,7 @@ wait for work on the same cores are in each other's way.
 """
 
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
