@@ -46,10 +46,11 @@ def post_ops(api: Api, after: After, residual: Handle | None) -> PostOps | None:
         return None
     made = PostOps(api)
     for name, *numbers in after:
-        if name == "add" and residual is None:
-            made.sum()
-        elif name == "add":
-            made.binary(BINARY_ADD, residual)
+        if name == "add":
+            if residual is None:
+                made.sum()
+            else:
+                made.binary(BINARY_ADD, residual)
         else:
             made.activation(*_KINDS[name], *numbers)
     return made
