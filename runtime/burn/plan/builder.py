@@ -109,13 +109,12 @@ class Builder:
         memory = self.empty(tuple(found.shape[a] for a in order), found.dtype)
         return memory.transpose(np.argsort(order).tolist()) if order else memory
 
-    def like(self, x: Array) -> Array:
-        """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
-        owner = self.arena.owner(x)
-        if owner is not None and owner in self._free:
-            self._free.remove(owner)
-            return x
-        return self.shaped_as(x)
+    def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
+        """Memory of the shape, dtype and order of ``x``.
+
+        Its own if it is free then, and nothing of ``read`` is in it.
+        """
+        return x if self.may_overwrite(x, read) else self.shaped_as(x)
 
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
