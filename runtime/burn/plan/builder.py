@@ -4,6 +4,7 @@ A step becomes calls of oneDNN's primitives or of NumPy's functions on memory th
 stays, or one call of its kernel where neither is possible. Views become nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from math import isnan
@@ -13,6 +14,7 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import current
+from burn.backend.onednn.memory import address
 from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
@@ -31,6 +33,7 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
+from burn.record.mapped import forget
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 
 
@@ -47,7 +50,9 @@ class Builder:
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
         self._constants: set[int] = set()
-        self._fixed: set[int] = set()  # identities of constant arrays
+        # Constant arrays by identity, and by where they start, until they are dropped.
+        self._fixed: Counter[int] = Counter()
+        self._starts: dict[int, Array] = {}
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
@@ -59,7 +64,8 @@ class Builder:
         """One that goes on from here, beside others that do."""
         other = Builder(self.arena.branched(), self._volatile)
         other.values, other.boxes = dict(self.values), self.boxes
-        other._constants, other._fixed = set(self._constants), set(self._fixed)
+        other._constants = set(self._constants)
+        other._fixed, other._starts = Counter(self._fixed), dict(self._starts)
         for place, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
             if buffer is not None and place in self._buffers:
@@ -139,6 +145,8 @@ class Builder:
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
         """Compute, now and whenever the plan runs."""
         assert self._scratch is not None
+        used = map(self._starts.get, addresses)
+        self._sequence.owned.extend(array for array in used if array is not None)
         fixed: Fixed = prepared.fixed(addresses, self._scratch)
         with noted_by(None):
             prepared.run(*addresses)
@@ -176,6 +184,7 @@ class Builder:
             return
         if not is_finite(array):
             raise NotFiniteError
+        forget(array)
         self.boxes.append((read.box, version))
         self._hold(read.place, array)
 
@@ -183,6 +192,8 @@ class Builder:
         kernel = step.primitive.kernel_for(Cpu())
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
+        for arg in template:
+            self._know(arg)  # for as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
             found = _several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
@@ -262,8 +273,13 @@ class Builder:
     def _hold(self, place: int, array: Array) -> None:
         self.values[place] = array
         self._constants.add(place)
-        self._fixed.add(id(array))
-        self._sequence.owned.append(array)
+        self._know(array)
+
+    def _know(self, array: Any) -> None:
+        """Remember that an array is constant, as often as it is held."""
+        if isinstance(array, np.ndarray):
+            self._fixed[id(array)] += 1
+            self._starts[address(array)] = array
 
     def _set(self, place: int, array: Array) -> None:
         self.values[place] = array
@@ -273,6 +289,19 @@ class Builder:
         assert buffer is not None
         buffer.users += 1
         self._buffers[place] = buffer
+
+    def _let_go(self, constant: Array) -> None:
+        """Keep a constant no longer than those calls that read it where it is.
+
+        Weights are read in packed form: the pages of their file are not needed.
+        """
+        if not isinstance(constant, np.ndarray):
+            return
+        self._fixed[id(constant)] -= 1
+        if not self._fixed[id(constant)]:
+            del self._fixed[id(constant)]
+            self._starts.pop(address(constant), None)
+            forget(constant)
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
@@ -288,7 +317,9 @@ class Builder:
         touched = self._fresh
         self._fresh = []
         for place in drops:
-            self.values.pop(place, None)
+            value = self.values.pop(place, None)
+            if place in self._constants:
+                self._let_go(value)
             buffer = self._buffers.pop(place, None)
             if buffer is not None:
                 buffer.users -= 1
