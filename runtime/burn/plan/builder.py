@@ -52,7 +52,7 @@ class Builder:
         self._constants: set[int] = set()
         # Constant arrays by identity, and by where they start, until they are dropped.
         self._fixed: Counter[int] = Counter()
-        self._starts: dict[int, Array] = {}
+        self._starts: dict[int, list[Array]] = {}
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
@@ -65,7 +65,8 @@ class Builder:
         other = Builder(self.arena.branched(), self._volatile)
         other.values, other.boxes = dict(self.values), self.boxes
         other._constants = set(self._constants)
-        other._fixed, other._starts = Counter(self._fixed), dict(self._starts)
+        other._fixed = Counter(self._fixed)
+        other._starts = {place: list(known) for place, known in self._starts.items()}
         for place, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
             if buffer is not None and place in self._buffers:
@@ -145,8 +146,8 @@ class Builder:
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
         """Compute, now and whenever the plan runs."""
         assert self._scratch is not None
-        used = map(self._starts.get, addresses)
-        self._sequence.owned.extend(array for array in used if array is not None)
+        for place in addresses:
+            self._sequence.owned.extend(self._starts.get(place, ()))
         fixed: Fixed = prepared.fixed(addresses, self._scratch)
         with noted_by(None):
             prepared.run(*addresses)
@@ -279,7 +280,7 @@ class Builder:
         """Remember that an array is constant, as often as it is held."""
         if isinstance(array, np.ndarray):
             self._fixed[id(array)] += 1
-            self._starts[address(array)] = array
+            self._starts.setdefault(address(array), []).append(array)
 
     def _set(self, place: int, array: Array) -> None:
         self.values[place] = array
@@ -300,7 +301,8 @@ class Builder:
         self._fixed[id(constant)] -= 1
         if not self._fixed[id(constant)]:
             del self._fixed[id(constant)]
-            self._starts.pop(address(constant), None)
+            known = self._starts[address(constant)]
+            known[:] = [array for array in known if array is not constant]
             forget(constant)
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
