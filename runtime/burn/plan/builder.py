@@ -22,6 +22,7 @@ from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer
 from burn.plan.orders import wanted_orders
+from burn.plan.recorder import innermost
 from burn.plan.replay import (
     NotFiniteError,
     UnforeseenError,
@@ -173,7 +174,7 @@ class Builder:
     # Steps.
 
     def _read(self, read: Read) -> None:
-        held = read.box.held()
+        held = innermost(read.box.held())
         if held.backend is not Cpu():
             raise UnforeseenError(f"{read.box!r} is on {held.backend}")
         array, version = held.data, read.box.version
@@ -361,7 +362,7 @@ def _refresh(box: Box, target: Array, known: list[int]) -> None:
     """Copy what a box holds, if it holds something new."""
     if known[0] == box.version:
         return
-    held = box.held()
+    held = innermost(box.held())
     if held.backend is not Cpu():
         raise UnforeseenError(f"{box!r} is on {held.backend}")
     if not is_finite(held.data):
