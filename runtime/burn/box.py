@@ -32,8 +32,8 @@ class Reader(Protocol):
     def read(self, box: "Box") -> "Tensor":
         """The tensor that stands for what ``box`` holds."""
 
-    def write(self, box: "Box", value: "Tensor") -> None:
-        """Raise if ``box`` may not be set."""
+    def write(self, box: "Box", value: "Tensor") -> "Tensor":
+        """What ``box`` holds once it is set to ``value``; raises if it may not be."""
 
 
 _READER: ContextVar[Reader | None] = ContextVar("burn.reader", default=None)
@@ -111,7 +111,7 @@ class Box(Methods):
         if _readers:
             reader = _READER.get()
             if reader is not None:
-                reader.write(self, value)
+                return reader.write(self, value)
         held = self._value
         home = value.backend if isinstance(held, Deferred) else held.backend
         return value.detach().to(home)

@@ -52,7 +52,7 @@ class Primitive(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **static: P.kwargs) -> R:
         top: Backend | None = None
-        level = -1
+        level: float = -1
         for arg in args:
             kind = type(arg)
             if kind is Tensor:

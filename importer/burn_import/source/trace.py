@@ -174,7 +174,7 @@ class Block:
 class Tracer(Backend):
     """The backend of symbols: every call becomes a statement of the open block."""
 
-    level = math.inf  # type: ignore[assignment]
+    level = math.inf
     keeps_composites = True
 
     def __init__(self) -> None:

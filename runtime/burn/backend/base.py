@@ -17,7 +17,7 @@ class Backend(ABC):
     what it stands on. The argument with the highest level takes the call.
     """
 
-    level: int = 1
+    level: float = 1
 
     @abstractmethod
     def call(
@@ -40,6 +40,10 @@ class Backend(ABC):
     def inner(self) -> "Backend":
         """The backend that runs the kernels: itself unless it stands on another."""
         return self
+
+    def stands_for(self, other: "Backend") -> bool:
+        """Whether tensors here are where those of ``other`` are."""
+        return other is self
 
     @property
     def tracks_gradients(self) -> bool:

@@ -4,6 +4,7 @@ A step becomes calls of oneDNN's primitives or of NumPy's functions on memory th
 stays, or one call of its kernel where neither is possible. Views become nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from math import isnan
@@ -13,6 +14,7 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import current
+from burn.backend.onednn.memory import address
 from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
@@ -20,6 +22,7 @@ from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer
 from burn.plan.orders import wanted_orders
+from burn.plan.recorder import innermost
 from burn.plan.replay import (
     NotFiniteError,
     UnforeseenError,
@@ -31,6 +34,7 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
+from burn.record.mapped import forget
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 
 
@@ -47,7 +51,9 @@ class Builder:
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
         self._constants: set[int] = set()
-        self._fixed: set[int] = set()  # identities of constant arrays
+        # Constant arrays by identity, and by where they start, until they are dropped.
+        self._fixed: Counter[int] = Counter()
+        self._starts: dict[int, list[Array]] = {}
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
@@ -59,7 +65,9 @@ class Builder:
         """One that goes on from here, beside others that do."""
         other = Builder(self.arena.branched(), self._volatile)
         other.values, other.boxes = dict(self.values), self.boxes
-        other._constants, other._fixed = set(self._constants), set(self._fixed)
+        other._constants = set(self._constants)
+        other._fixed = Counter(self._fixed)
+        other._starts = {place: list(known) for place, known in self._starts.items()}
         for place, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
             if buffer is not None and place in self._buffers:
@@ -138,6 +146,8 @@ class Builder:
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
         """Compute, now and whenever the plan runs."""
         assert self._scratch is not None
+        for place in addresses:
+            self._sequence.owned.extend(self._starts.get(place, ()))
         fixed: Fixed = prepared.fixed(addresses, self._scratch)
         with noted_by(None):
             prepared.run(*addresses)
@@ -163,7 +173,7 @@ class Builder:
     # Steps.
 
     def _read(self, read: Read) -> None:
-        held = read.box.held()
+        held = innermost(read.box.held())
         if held.backend is not Cpu():
             raise UnforeseenError(f"{read.box!r} is on {held.backend}")
         array, version = held.data, read.box.version
@@ -175,6 +185,7 @@ class Builder:
             return
         if not is_finite(array):
             raise NotFiniteError
+        forget(array)
         self.boxes.append((read.box, version))
         self._hold(read.place, array)
 
@@ -182,6 +193,8 @@ class Builder:
         kernel = step.primitive.kernel_for(Cpu())
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
+        for arg in template:
+            self._know(arg)  # for as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
             found = _several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
@@ -261,8 +274,13 @@ class Builder:
     def _hold(self, place: int, array: Array) -> None:
         self.values[place] = array
         self._constants.add(place)
-        self._fixed.add(id(array))
-        self._sequence.owned.append(array)
+        self._know(array)
+
+    def _know(self, array: Any) -> None:
+        """Remember that an array is constant, as often as it is held."""
+        if isinstance(array, np.ndarray):
+            self._fixed[id(array)] += 1
+            self._starts.setdefault(address(array), []).append(array)
 
     def _set(self, place: int, array: Array) -> None:
         self.values[place] = array
@@ -272,6 +290,20 @@ class Builder:
         assert buffer is not None
         buffer.users += 1
         self._buffers[place] = buffer
+
+    def _let_go(self, constant: Array) -> None:
+        """Keep a constant no longer than those calls that read it where it is.
+
+        Weights are read in packed form: the pages of their file are not needed.
+        """
+        if not isinstance(constant, np.ndarray):
+            return
+        self._fixed[id(constant)] -= 1
+        if not self._fixed[id(constant)]:
+            del self._fixed[id(constant)]
+            known = self._starts[address(constant)]
+            known[:] = [array for array in known if array is not constant]
+            forget(constant)
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
@@ -287,7 +319,9 @@ class Builder:
         touched = self._fresh
         self._fresh = []
         for place in drops:
-            self.values.pop(place, None)
+            value = self.values.pop(place, None)
+            if place in self._constants:
+                self._let_go(value)
             buffer = self._buffers.pop(place, None)
             if buffer is not None:
                 buffer.users -= 1
@@ -327,7 +361,7 @@ def _refresh(box: Box, target: Array, known: list[int]) -> None:
     """Copy what a box holds, if it holds something new."""
     if known[0] == box.version:
         return
-    held = box.held()
+    held = innermost(box.held())
     if held.backend is not Cpu():
         raise UnforeseenError(f"{box!r} is on {held.backend}")
     if not is_finite(held.data):

@@ -13,7 +13,7 @@ from burn.plan.passes import fused
 from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, NotFiniteError, UnforeseenError
-from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
+from burn.plan.tree import Lifted, Segment, Slot, UnrepeatableError, grow
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
 
@@ -36,7 +36,9 @@ def compile(function: Callable[P, R]) -> "Compiled[P, R]":
     of the plan; everything else that it reads (attributes, globals) is read at the
     recording. Results are those of ``function``.
 
-    A function that sets boxes or records gradients has no plan yet and runs as it is;
+    Boxes may be set: a training step with its gradients and updates is one plan. They
+    are set when everything else is done. A function whose result has a history, or
+    that reads large tensors on the host, has no plan and runs as it is;
     :attr:`Compiled.notes` say why.
     """
     return Compiled(function)
@@ -82,17 +84,17 @@ class _Plan:
             UnplannableError: it does what no plan can.
         """
         recorder = Recorder(self.device)
-        with recorder.active():
+        with recorder.undone_unless_planned(), recorder.active():
             places = iter([recorder.new(tensor) for tensor in inputs])
             given, named = mapped(
                 lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
             )
             result = function(*given, **named)
-        slots = _slots(result, recorder)
+            slots = _slots(result, recorder)
         forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
         with self.lock:
             self.recordings += 1
-            grow(self.root, recorder.events, slots)
+            grow(self.root, recorder.events, slots, recorder.writes)
             self.places = max(self.places, recorder.count)
             if self.device is Cpu():
                 self.quick = Program(fused(self.root, forms))
@@ -210,6 +212,10 @@ def _slots(result: Any, recorder: Recorder) -> Any:
                 return Slot(leaf.data.place)
             if leaf.backend is recorder.device or leaf.backend.level == 0:
                 return leaf
+            if leaf.node is not None:
+                raise UnplannableError("the result has a history: detach() it")
+            if type(leaf.data) is Tensor:
+                return Lifted(slot(leaf.data), leaf.backend)
         elif type(leaf) in _PLAIN:
             return leaf
         raise UnplannableError(f"the result has {leaf!r} in it")
@@ -221,4 +227,6 @@ def _plain(leaf: Any) -> Any:
     """``leaf`` of a result, on the device if it is on the recorder."""
     if type(leaf) is Tensor and type(leaf.data) is Value:
         return leaf.data.tensor
+    if type(leaf) is Tensor and type(leaf.data) is Tensor:
+        return Tensor(_plain(leaf.data), leaf.backend)
     return leaf

@@ -13,7 +13,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
     What is only read with its axes in another order is row-major after that, so that
     it needs no copy.
     """
-    uses = Counter(slots_in(segment.result))
+    uses = Counter(slots_in(segment.ends))
     for step in segment.steps:
         if isinstance(step, Step):
             uses.update(slots_in(step.args))

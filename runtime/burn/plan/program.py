@@ -17,7 +17,7 @@ from burn.plan.arena import Arena
 from burn.plan.builder import Builder
 from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, UnforeseenError, is_finite
-from burn.plan.tree import Segment, Slot, Step
+from burn.plan.tree import Lifted, Segment, Slot, Step, written
 from burn.tensor import Tensor
 
 #: A box that changed so often is read in every run: what follows from it is not kept.
@@ -32,6 +32,9 @@ class _Node:
         self.segment, self.builder = segment, builder
         self.sequence = builder.build(segment)
         self.result = _result(segment.result, builder)
+        self.writes = [
+            (box, builder.values[slot.place]) for box, slot in segment.writes.items()
+        ]
         self.children: dict[bytes, _Node] = {}
 
 
@@ -71,10 +74,14 @@ class Program:
                 node.sequence.run()
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)
-            return node.result()
+            result = node.result()
+            for box, array in node.writes:
+                box.set(_copied(array))
+            return result
 
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
+        volatile.update(written(self._root))
         builder = Builder(Arena(_size(self._root, inputs)), volatile)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder)
@@ -116,6 +123,9 @@ def _size(segment: Segment, inputs: list[Array]) -> int:
 def _result(result: Any, builder: Builder) -> Callable[[], Any]:
     """What makes the result of a segment, in memory of its own."""
     kind = type(result)
+    if kind is Lifted:
+        inner, backend = _result(result.value, builder), result.backend
+        return lambda: Tensor(inner(), backend)
     if kind is Slot:
         array = builder.values[result.place]
         if array.dtype == object or builder.arena.owner(array) is not None:

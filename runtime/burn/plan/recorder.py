@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend, map_structure
-from burn.box import Box, reading
+from burn.box import Box, Buffer, reading
 from burn.plan.tree import Event, Guard, Read, Slot, Step
 from burn.primitive import Primitive, recording
 from burn.tensor import Tensor
@@ -49,12 +50,14 @@ class Recorder(Backend):
     alone is a constant.
     """
 
-    level = 2
+    level = 1.5  # above devices, and below what records gradients on them
 
-    def __init__(self, device: Backend) -> None:
+    def __init__(self, device: ArrayBackend) -> None:
         self.device = device
         self.events: list[Event] = []
         self._values: dict[Box, Tensor] = {}
+        self._before: dict[Box, Tensor] = {}
+        self.writes: dict[Box, Slot] = {}
         self.count = 0
 
     @contextmanager
@@ -74,22 +77,42 @@ class Recorder(Backend):
         Raises:
             UnplannableError: it is not on the device.
         """
+        held = box.held()
+        tensor = innermost(held)
         known = self._values.get(box)
         if known is None:
-            held = box.held()
-            if held.backend is not self.device:
+            if tensor.backend is not self.device:
                 raise UnplannableError(f"{box!r} is on {held.backend}")
-            known = self._values[box] = self.new(held)
+            known = self._values[box] = self.new(tensor)
             self.events.append(Read(box, known.data.place))
-        return known
+        return _on_top(known, held)
 
-    def write(self, box: Box, value: Tensor) -> None:
-        """Refuse: plans do not change boxes.
+    def write(self, box: Box, value: Tensor) -> Tensor:
+        """What ``box`` holds now; the plan sets it when all the rest is done."""
+        held, inner = box.held(), innermost(value)
+        if inner.backend is not self:
+            inner = self._kept(self.device.import_tensor(inner))
+        self._before.setdefault(box, held)
+        self._values[box], self.writes[box] = inner, Slot(inner.data.place)
+        return cast(Tensor, inner.data.tensor.to(held.backend))
 
-        Raises:
-            UnplannableError: always.
-        """
-        raise UnplannableError(f"{box!r} is set")
+    @contextmanager
+    def undone_unless_planned(self) -> Iterator[None]:
+        """Let boxes hold what they held before if there is no plan after all."""
+        try:
+            yield
+        except BaseException:
+            for box, held in self._before.items():
+                box.set(held.detach())
+            raise
+
+    def stands_for(self, other: Backend) -> bool:
+        return other is self or other is self.device
+
+    def _kept(self, array: Any) -> Tensor:
+        """A constant with a place of its own."""
+        box = Buffer(Tensor(array, self.device))
+        return self.read(box)
 
     def call(
         self,
@@ -120,7 +143,8 @@ class Recorder(Backend):
         return found if several else found[0]
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
-        raise UnplannableError("a tensor is made on the recorder")
+        """A constant with a place of its own."""
+        return self._kept(self.device.from_numpy(array)).data
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
         """The value this time; the plan branches on it.
@@ -174,3 +198,17 @@ def _slot(arg: Any) -> Any:
     if type(arg) is not Tensor:
         return arg
     return Slot(arg.data.place) if type(arg.data) is Value else arg
+
+
+def innermost(tensor: Tensor) -> Tensor:
+    """``tensor`` without the backends that stand on its device."""
+    while type(tensor.data) is Tensor:
+        tensor = tensor.data
+    return tensor
+
+
+def _on_top(inner: Tensor, like: Tensor) -> Tensor:
+    """``inner`` with the backends, and the places on their tapes, of ``like``."""
+    if type(like.data) is not Tensor:
+        return inner
+    return Tensor(_on_top(inner, like.data), like.backend, like.node)

@@ -9,7 +9,8 @@ import numpy as np
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.box import Box
 from burn.plan.nested import mapped
-from burn.plan.tree import Read, Segment, Slot, Step
+from burn.plan.recorder import innermost
+from burn.plan.tree import Lifted, Read, Segment, Slot, Step
 from burn.tensor import Tensor
 
 Values: TypeAlias = list[Any]
@@ -47,6 +48,7 @@ class Bound:
             for value, child in segment.children.items()
         }
         self._result, self._device = segment.result, device
+        self._writes = segment.writes
 
     def run(self, values: Values) -> Any:
         """The result, from the inputs in the first places of ``values``.
@@ -61,7 +63,10 @@ class Bound:
                 for call in bound._calls:
                     call(values)
                 if bound._guard is None:
-                    return _filled(bound._result, values, bound._device)
+                    result = _filled(bound._result, values, bound._device)
+                    for box, slot in bound._writes.items():
+                        box.set(Tensor(values[slot.place], bound._device))
+                    return result
                 seen = values[bound._guard].tobytes()
                 if seen not in bound._children:
                     raise UnforeseenError(f"{values[bound._guard]} was read")
@@ -82,7 +87,7 @@ def _reading(
     checked: list[Any] = [None]
 
     def read(values: Values) -> None:
-        held = box.held()
+        held = innermost(box.held())
         if held.backend is not device:
             raise UnforeseenError(f"{box!r} is on {held.backend}")
         if finite and checked[0] is not held.data:
@@ -159,7 +164,10 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
 
 def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
     """The result of the function: tensors in the places of slots."""
-    return mapped(
-        lambda leaf: Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf,
-        result,
-    )
+
+    def tensor(leaf: Any) -> Any:
+        if type(leaf) is Lifted:
+            return Tensor(tensor(leaf.value), leaf.backend)
+        return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf
+
+    return mapped(tensor, result)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from burn.backend.base import Backend
 from burn.box import Box
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -75,7 +76,8 @@ class Segment:
     """Steps up to the next read, or up to the result.
 
     ``drops`` are the places that are needed no more after each step. With a ``guard``
-    the plan goes on with the child of the value; otherwise ``result`` has the result.
+    the plan goes on with the child of the value; otherwise ``result`` has the result,
+    and ``writes`` the places of what boxes hold in the end.
     """
 
     steps: list[Step | Read] = field(default_factory=list)
@@ -83,6 +85,20 @@ class Segment:
     guard: int | None = None
     children: "dict[bytes, Segment]" = field(default_factory=dict)
     result: Any = None
+    writes: "dict[Box, Slot]" = field(default_factory=dict)
+
+    @property
+    def ends(self) -> list[Any]:
+        """The result, and the slots of what is written."""
+        return [self.result, list(self.writes.values())]
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A result on a backend that stands on that of its value."""
+
+    value: Any
+    backend: Backend
 
 
 Event: TypeAlias = Step | Read | Guard
@@ -92,7 +108,9 @@ class UnrepeatableError(Exception):
     """Two recordings differ where nothing that was read explains it."""
 
 
-def grow(root: Segment, events: list[Event], result: Any) -> None:
+def grow(
+    root: Segment, events: list[Event], result: Any, writes: dict[Box, Slot]
+) -> None:
     """Add a recording to the tree; what it shares with others has to be the same.
 
     Raises:
@@ -115,14 +133,23 @@ def grow(root: Segment, events: list[Event], result: Any) -> None:
         known = event.value in segment.children
         segment = segment.children.setdefault(event.value, Segment())
         position = 0
-    segment.result = result
+    segment.result, segment.writes = result, writes
     find_drops(root)
+
+
+def written(segment: Segment) -> Iterator[Box]:
+    """The boxes that are set somewhere in ``segment`` or later."""
+    yield from segment.writes
+    for child in segment.children.values():
+        yield from written(child)
 
 
 def slots_in(value: Any) -> Iterator[int]:
     """The places of the slots in nested arguments."""
     if type(value) is Slot:
         yield value.place
+    elif type(value) is Lifted:
+        yield from slots_in(value.value)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from slots_in(item)
@@ -134,7 +161,7 @@ def slots_in(value: Any) -> Iterator[int]:
 
 def find_drops(segment: Segment) -> set[int]:
     """Set ``drops`` everywhere; the places that are read in ``segment`` or later."""
-    live = set(slots_in(segment.result))
+    live = set(slots_in(segment.ends))
     for child in segment.children.values():
         live |= find_drops(child)
     if segment.guard is not None:

@@ -4,6 +4,7 @@ Each is in a file of its own, and takes the steps of one segment after the other
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from burn.plan.passes.constants import constants_first
@@ -46,7 +47,7 @@ def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:
     def copied(segment: Segment) -> Segment:
         steps = each(segment.steps, graph)
         children = {value: copied(child) for value, child in segment.children.items()}
-        return Segment(steps, [], segment.guard, children, segment.result)
+        return replace(segment, steps=steps, drops=[], children=children)
 
     copy = copied(root)
     return root if _same(root, copy) else copy

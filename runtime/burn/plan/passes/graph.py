@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+from burn.plan.tree import Read, Segment, Slot, Step, slots_in, written
 from burn.primitive import Primitive
 from burn.tensor import Tensor
 
@@ -33,6 +33,7 @@ class Graph:
         self.maker: dict[int, Step | Read] = {}
         self._users: dict[int, Step] = {}
         self._next = 0
+        self._written = set(written(root))
         self._visit(root)
 
     def _visit(self, segment: Segment) -> None:
@@ -43,11 +44,12 @@ class Graph:
                 self._users.update(dict.fromkeys(places, step))
             for place in step.outputs:
                 self.maker[place] = step
-            if self.constant.issuperset(places) and step.outputs:
+            changes = isinstance(step, Read) and step.box in self._written
+            if self.constant.issuperset(places) and not changes:
                 self.constant.update(step.outputs)
             self._next = max(self._next, *step.outputs, *places, self._next)
-        self.uses.update(slots_in(segment.result))
-        self._next = max(self._next, *slots_in(segment.result), self._next)
+        self.uses.update(slots_in(segment.ends))
+        self._next = max(self._next, *slots_in(segment.ends), self._next)
         if segment.guard is not None:
             self.uses[segment.guard] += 1
         for child in segment.children.values():
