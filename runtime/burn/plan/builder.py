@@ -103,18 +103,21 @@ class Builder:
 
     # What kernels and traced arrays ask for.
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Row-major memory of the plan."""
-        array, buffer = self.arena.empty(shape, dtype)
+    def empty(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], *, apart: bool = False
+    ) -> Array:
+        """Row-major memory of the plan, ``apart`` from that of other branches."""
+        array, buffer = self.arena.empty(shape, dtype, apart=apart)
         self._fresh.append(buffer)
         return array
 
-    def shaped_as(self, found: Array) -> Array:
+    def shaped_as(self, found: Array, *, apart: bool = False) -> Array:
         """Memory for a result like ``found``, in the same order of axes."""
         if found.dtype.kind == "O":
             return np.empty_like(found)
         order = sorted(range(found.ndim), key=lambda a: (-abs(found.strides[a]), a))
-        memory = self.empty(tuple(found.shape[a] for a in order), found.dtype)
+        shape = tuple(found.shape[a] for a in order)
+        memory = self.empty(shape, found.dtype, apart=apart)
         return memory.transpose(np.argsort(order).tolist()) if order else memory
 
     def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
@@ -178,10 +181,15 @@ class Builder:
             raise UnforeseenError(f"{read.box!r} is on {held.backend}")
         array, version = held.data, read.box.version
         if read.box in self._volatile:
-            target = self.shaped_as(array)
+            if not is_finite(array):
+                raise NotFiniteError
+            # It is written when the box was set alone: nobody else may be there.
+            target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
             self.note(partial(_refresh, read.box, target, [version]))
             self._set(read.place, target)
+            if read.place in self._buffers:
+                self._buffers[read.place].users += 1
             return
         if not is_finite(array):
             raise NotFiniteError
