@@ -25,7 +25,6 @@ from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
 from burn.plan.replay import (
     NotFiniteError,
-    UnforeseenError,
     arguments,
     constant,
     has_slots,
@@ -34,8 +33,15 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
+from burn.plan.tree import (
+    Read,
+    Segment,
+    Slot,
+    Step,
+    UnforeseenError,
+    slots_in,
+)
 from burn.record.mapped import forget
-from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 
 
 class Builder:
@@ -176,17 +182,15 @@ class Builder:
     # Steps.
 
     def _read(self, read: Read) -> None:
-        held = innermost(read.box.held())
-        if held.backend is not Cpu():
-            raise UnforeseenError(f"{read.box!r} is on {held.backend}")
-        array, version = held.data, read.box.version
+        version = read.box.version  # first: it is set, and then counted
+        array = innermost(read.held()).data
         if read.box in self._volatile:
             if not is_finite(array):
                 raise NotFiniteError
             # It is written when the box was set alone: nobody else may be there.
             target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
-            self.note(partial(_refresh, read.box, target, [version]))
+            self.note(partial(_refresh, read, target, [version]))
             self._set(read.place, target)
             if read.place in self._buffers:
                 self._buffers[read.place].users += 1
@@ -365,14 +369,13 @@ def _expect(array: Array) -> None:
         raise NotFiniteError
 
 
-def _refresh(box: Box, target: Array, known: list[int]) -> None:
+def _refresh(read: Read, target: Array, known: list[int]) -> None:
     """Copy what a box holds, if it holds something new."""
-    if known[0] == box.version:
+    version = read.box.version  # first: it is set, and then counted
+    if known[0] == version:
         return
-    held = innermost(box.held())
-    if held.backend is not Cpu():
-        raise UnforeseenError(f"{box!r} is on {held.backend}")
+    held = innermost(read.held())
     if not is_finite(held.data):
         raise NotFiniteError
     np.copyto(target, held.data)
-    known[0] = box.version
+    known[0] = version
