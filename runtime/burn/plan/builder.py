@@ -32,7 +32,7 @@ from burn.plan.replay import (
 )
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
-from burn.plan.traced import UntraceableError, plain, traced
+from burn.plan.traced import UntraceableError, plain, traced, unheard
 from burn.plan.tree import (
     Read,
     Segment,
@@ -242,7 +242,7 @@ class Builder:
             results = [plain(array) for array in _several(step, found)]
         except UntraceableError:
             results = []
-        if results and self._are_ours(step, results):
+        if results and not unheard(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         return None
