@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from math import isnan
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -256,7 +257,9 @@ class Builder:
             array = self.values[arg.place]
             if type(array) is not np.ndarray:
                 return array
-            return traced(array, self, arg.place in self._constants)
+            # Views of what is traced are in calls of ours, and NumPy's arrays take no
+            # part in the search for cycles: a strong reference would stay for good.
+            return traced(array, proxy(self), arg.place in self._constants)
         if kind is list or kind is tuple:
             return kind([self._traced_arguments(item) for item in arg])
         if has_slots(arg):
