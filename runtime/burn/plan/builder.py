@@ -34,8 +34,8 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
-from burn.record.mapped import forget
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+from burn.record.mapped import forget
 
 
 class Builder:
