@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,11 +93,11 @@ class Calls:
         start = len(frame.out.nodes)
         made = called(entry, builder, args)
         self.bind(frame, results, made)
-        self.rename(frame, results, start)
+        made = self.rename(frame, results, made, start)
         if entry.views:
             self.view(frame, names, args, results, target)
-        elif entry.mutates is not None:
-            self.change(frame, names, results, builder, target)
+        for ref, value in _changes(frame, entry, names, _refs(results), made):
+            self.change(frame, ref, value, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
         """Give the names of the results to what a rule made."""
@@ -114,8 +114,13 @@ class Calls:
                 value.name, known.dtype, known.dims, known.is_number
             )
 
-    def rename(self, frame: Frame, results: Sequence[Argument], start: int) -> None:
-        """Call what the nodes from ``start`` on make by the names of the results."""
+    def rename(
+        self, frame: Frame, results: Sequence[Argument], values: Any, start: int
+    ) -> Any:
+        """Call what the nodes from ``start`` on make by the names of the results.
+
+        What a rule made, under these names.
+        """
         made = {out for node in frame.out.nodes[start:] for out in node.outputs}
         names: dict[str | None, str] = {}
         for ref in _refs(results):
@@ -129,6 +134,12 @@ class Calls:
             inputs = tuple(names.get(name, name) for name in node.inputs)
             outputs = tuple(names.get(name, name) for name in node.outputs)
             frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
+        if not isinstance(values, tuple):
+            return values
+        return tuple(
+            replace(x, name=names.get(x.name, x.name)) if isinstance(x, Value) else x
+            for x in values
+        )
 
     def view(
         self,
@@ -152,16 +163,13 @@ class Calls:
     def change(
         self,
         frame: Frame,
-        names: Sequence[tuple[str, Argument]],
-        results: Sequence[Argument],
+        changed: str,
+        value: Value,
         g: Builder,
         target: str,
     ) -> None:
         """Note what a change in place changes, and write what that is."""
-        first, refs = _first_tensor(names), _refs(results)
-        if first is None or not refs:
-            return
-        name = frame.change(first[1], refs[0].name, g.name, target)
+        name = frame.change(changed, value, g.name, target)
         for _ in range(_LONGEST):
             if name not in frame.origin:
                 return
@@ -172,8 +180,8 @@ class Calls:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            value = called(RULES[back[0]], whole, back[1])
-            frame.refresh(base, replace(old, name=value.name))
+            made = called(RULES[back[0]], whole, back[1])
+            frame.refresh(base, replace(old, name=made.name))
             name = base
 
     def typed(self, frame: Frame, name: str) -> Value:
@@ -243,6 +251,29 @@ def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
         elif isinstance(result, TensorRef | SymbolRef):
             found.append(result)
     return found
+
+
+def _changes(
+    frame: Frame,
+    entry: Entry,
+    names: Sequence[tuple[str, Argument]],
+    refs: Sequence[TensorRef | SymbolRef],
+    made: Any,
+) -> Iterator[tuple[str, Value]]:
+    """The tensors that a call changes in place, and what to."""
+    given = dict(names)
+    if entry.mutates is not None and refs:
+        ref, first = given.get(entry.mutates), _first_tensor(names)
+        changed = ref.name if isinstance(ref, TensorRef) else first and first[1]
+        if changed is not None:
+            frame.same[refs[0].name] = frame.same.get(changed, changed)
+            yield changed, frame.values[refs[0].name]
+    if not entry.writes or not isinstance(made, tuple):
+        return
+    for key, value in zip(entry.writes, made[len(refs) :], strict=False):
+        ref = given.get(key)
+        if isinstance(ref, TensorRef):
+            yield ref.name, replace(frame.value(ref.name), name=value.name)
 
 
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:

@@ -28,11 +28,6 @@ REASONS: Mapping[str, str] = {
         aten.as_strided_scatter.default aten.sym_is_contiguous.default
         aten.sym_storage_offset.default aten.sym_stride.int
         aten.resize_.default aten.resize_as_.default""",
-    "it writes into a tensor that is given; export after run_decompositions()": """
-        aten.atan2.out aten.pow.Tensor_Scalar_out""",
-    "it changes its running statistics; export model.eval()": """
-        aten._native_batch_norm_legit.default aten.native_batch_norm.default
-        aten._batch_norm_with_update.default""",
     "it changes its weights; normalise them before the export": """
         aten.embedding_renorm.default aten.embedding_renorm_.default""",
     "it needs a decomposition of matrices": """

@@ -114,6 +114,8 @@ class Operators:
         entry, bound = found
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
         results = self.writer.apply(entry, place, result_types(name, named), named)
+        if entry.writes and len(results) > 1:
+            raise UnsupportedModel(f"torch.{name} in training mode; save model.eval()")
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]

@@ -56,6 +56,8 @@ class Case:
     given: Mapping[str, Given] = field(default_factory=dict)
     #: Whether the first result alone is of interest.
     first: bool = False
+    #: Tensors that it changes in place: they come out after the results.
+    changed: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -102,6 +104,11 @@ def case(
 def first(target: str, expected: Callable[..., Any], /, **args: Any) -> Case:
     """Return a case of which only the first result is compared."""
     return replace(case(target, expected, **args), first=True)
+
+
+def changing(changed: str, case_: Case) -> Case:
+    """Return a case that some of its tensors come out of, as the call changed them."""
+    return replace(case_, changed=tuple(changed.split()))
 
 
 def tensors(args: Mapping[str, Any]) -> Iterator[tuple[str, Given]]:

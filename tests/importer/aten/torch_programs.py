@@ -40,6 +40,11 @@ def called(case: Case) -> Callable[..., Any]:
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
         made = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+        several = tuple(made) if isinstance(made, tuple | list) else (made,)
+        if case.changed:
+            names = list(case.given)
+            after = (given[names.index(name)] for name in case.changed)
+            return *several, *after
         return made[0] if case.first else made
 
     return run

@@ -8,6 +8,7 @@ import burn_import.exported.rules.activation
 import burn_import.exported.rules.analytic
 import burn_import.exported.rules.arithmetic
 import burn_import.exported.rules.bags
+import burn_import.exported.rules.batch_norm
 import burn_import.exported.rules.cast
 import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
