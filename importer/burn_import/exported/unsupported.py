@@ -16,13 +16,6 @@ REASONS: Mapping[str, str] = {
         aten.fft_rfft2.default aten.istft.default aten.polar.default
         aten.stft.default aten.view_as_complex.default aten.view_as_real.default
         aten._conj.default aten.imag.default aten.angle.default""",
-    "it is part of a gradient; a module of burn computes its own": """
-        aten._adaptive_avg_pool2d_backward.default aten.avg_pool2d_backward.default
-        aten.convolution_backward.default aten.embedding_dense_backward.default
-        aten.max_pool2d_with_indices_backward.default
-        aten.native_dropout_backward.default aten.native_group_norm_backward.default
-        aten.native_layer_norm_backward.default aten._softmax_backward_data.default
-        aten._log_softmax_backward_data.default""",
     "how elements lie in memory is not part of a model": """
         aten.as_strided.default aten.as_strided_copy.default
         aten.as_strided_scatter.default aten.sym_is_contiguous.default

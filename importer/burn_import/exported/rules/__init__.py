@@ -15,6 +15,7 @@ import burn_import.exported.rules.conv
 import burn_import.exported.rules.creation
 import burn_import.exported.rules.diagonals
 import burn_import.exported.rules.functions
+import burn_import.exported.rules.gradients
 import burn_import.exported.rules.indexing
 import burn_import.exported.rules.joins
 import burn_import.exported.rules.logic
