@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from burn.dtypes import DType
+from burn_import.exported.layout import Found
 from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
 from burn_ir.raw import RawNode
@@ -31,6 +32,8 @@ class Value:
     dtype: DType
     dims: tuple[Dim, ...] | None = None
     is_number: bool = False
+    #: Where its elements lie in memory, if the program says so.
+    layout: Found | None = None
 
     @property
     def rank(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from burn.record.errors import shown
@@ -18,6 +19,7 @@ from burn_import.exported.builder import (
 )
 from burn_import.exported.checked import GRAPH, check
 from burn_import.exported.frame import Frame
+from burn_import.exported.layout import Layout
 from burn_import.exported.rules import RULES
 from burn_import.exported.schema import (
     Argument,
@@ -36,6 +38,7 @@ from burn_import.exported.unsupported import refusal
 from burn_import.pytorch.elements import ELEMENTS
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
+from burn_ir.dim import Dim
 from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
@@ -110,9 +113,7 @@ class Calls:
                 value = Builder(frame.out, ref.name, [known]).constant(
                     value, known.dtype
                 )
-            frame.values[ref.name] = Value(
-                value.name, known.dtype, known.dims, known.is_number
-            )
+            frame.values[ref.name] = replace(known, name=value.name)
 
     def rename(
         self, frame: Frame, results: Sequence[Argument], values: Any, start: int
@@ -194,11 +195,19 @@ class Calls:
                 raise UnsupportedModel(f"dtype {element.name} is not supported")
             sizes = meta["sizes"]
             dims = tuple(self.symbols.extent(size) for size in sizes)
-            return Value(name, element.dtype, dims)
+            layout = cache(partial(self.layout, meta, dims))
+            return Value(name, element.dtype, dims, layout=layout)
         for key, dtype in _NUMBERS.items():
             if name in (frame.meta.get(key) or {}):
                 return Value(name, dtype, (), True)
         raise InvalidModel(f"expected a type for {shown(name)}, found none")
+
+    def layout(self, meta: Mapping[str, Any], dims: tuple[Dim, ...]) -> Layout:
+        """Where the elements of a tensor lie."""
+        strides = tuple(self.symbols.extent(size) for size in meta["strides"])
+        if len(strides) != len(dims):
+            raise InvalidModel(f"expected {len(dims)} strides, got {len(strides)}")
+        return Layout(dims, strides, self.symbols.extent(meta["storage_offset"]))
 
     def resolved(self, frame: Frame, arg: Argument) -> Any:
         """An argument with values in place of names."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burn.dtypes import DType
@@ -128,7 +129,7 @@ class Program(Calls):
         for name in given:
             value = self.typed(frame, name)
             unique = frame.out.fresh(name)
-            frame.values[name] = Value(unique, value.dtype, value.dims)
+            frame.values[name] = replace(value, name=unique)
             found[unique] = Type(value.dtype, value.dims)
         return found
 
@@ -144,7 +145,7 @@ class Program(Calls):
             )
         unique = frame.out.fresh(path)
         frame.out.constants[unique] = array
-        frame.values[name] = Value(unique, array.dtype, array.shape)
+        frame.values[name] = replace(known, name=unique)
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):
             self.trained[unique] = kind == "parameter"

@@ -16,11 +16,6 @@ REASONS: Mapping[str, str] = {
         aten.fft_rfft2.default aten.istft.default aten.polar.default
         aten.stft.default aten.view_as_complex.default aten.view_as_real.default
         aten._conj.default aten.imag.default aten.angle.default""",
-    "how elements lie in memory is not part of a model": """
-        aten.as_strided.default aten.as_strided_copy.default
-        aten.as_strided_scatter.default aten.sym_is_contiguous.default
-        aten.sym_storage_offset.default aten.sym_stride.int
-        aten.resize_.default aten.resize_as_.default""",
     "it changes its weights; normalise them before the export": """
         aten.embedding_renorm.default aten.embedding_renorm_.default""",
     "it needs a decomposition of matrices": """

@@ -22,6 +22,7 @@ from tests.importer.aten import (
     reduction,
     resize,
     scatter,
+    strided,
     views,
 )
 
@@ -47,5 +48,6 @@ CASES = (
     *reduction.CASES,
     *resize.CASES,
     *scatter.CASES,
+    *strided.CASES,
     *views.CASES,
 )
