@@ -20,7 +20,8 @@ from burn_import.exported.builder import (
 from burn_import.exported.checked import GRAPH, check
 from burn_import.exported.frame import Frame
 from burn_import.exported.layout import Layout
-from burn_import.exported.rules import RULES
+from burn_import.exported.pairs import is_complex
+from burn_import.exported.rules import COMPLEX, RULES
 from burn_import.exported.schema import (
     Argument,
     GraphRef,
@@ -84,13 +85,11 @@ class Calls:
         types = [self.typed(frame, ref.name) for ref in _refs(results)]
         # Should this call fail, those that read it are not wrong for that.
         frame.values.update((value.name, value) for value in types)
-        if target not in RULES:
-            raise UnsupportedModel(refusal(target))
-        entry = RULES[target]
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)
         names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
+        entry = rule_of(target, [*types, *(value for _, value in args)])
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", value) for _, value in args]
         start = len(frame.out.nodes)
@@ -177,11 +176,11 @@ class Calls:
             base, made, rest = frame.origin[name]
             old, new = frame.values[base], frame.values[name]
             back = written_back(made, rest, old, new)
-            if back is None or back[0] not in RULES:
+            if back is None:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            made = called(RULES[back[0]], whole, back[1])
+            made = called(rule_of(back[0], [old]), whole, back[1])
             frame.refresh(base, replace(old, name=made.name))
             name = base
 
@@ -310,6 +309,22 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
         if inner == path[: len(inner)]:
             classes[len(inner)] = cls
     return path, tuple(classes[1:])
+
+
+def rule_of(target: str, values: Sequence[Any]) -> Entry:
+    """How a call is written whose operands and results are ``values``.
+
+    Raises:
+        UnsupportedModel: there is no rule; says why.
+    """
+    with_pairs = any(map(is_complex, values))
+    table = COMPLEX if with_pairs else RULES
+    if target in table:
+        return table[target]
+    if with_pairs and target in RULES:
+        message = "this operator is not supported: expected real numbers, got complex"
+        raise UnsupportedModel(message)
+    raise UnsupportedModel(refusal(target))
 
 
 def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:

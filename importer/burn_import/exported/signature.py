@@ -18,6 +18,7 @@ from burn_import.exported.builder import (
 )
 from burn_import.exported.extents import named_symbols
 from burn_import.exported.frame import Frame
+from burn_import.exported.pairs import stored_array, stored_type
 from burn_import.exported.program import Calls
 from burn_import.exported.schema import (
     Argument,
@@ -130,7 +131,7 @@ class Program(Calls):
             value = self.typed(frame, name)
             unique = frame.out.fresh(name)
             frame.values[name] = replace(value, name=unique)
-            found[unique] = Type(value.dtype, value.dims)
+            found[unique] = stored_type(value.dtype, value.dims)
         return found
 
     def store(self, frame: Frame, kind: str, body: Any) -> None:
@@ -144,7 +145,7 @@ class Program(Calls):
                 f" got {array.dtype}{list(array.shape)}"
             )
         unique = frame.out.fresh(path)
-        frame.out.constants[unique] = array
+        frame.out.constants[unique] = stored_array(array)
         frame.values[name] = replace(known, name=unique)
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):

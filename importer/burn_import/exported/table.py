@@ -24,6 +24,8 @@ class Entry:
 
 
 RULES: dict[str, Entry] = {}
+#: How calls are written whose operands or results are complex numbers.
+COMPLEX: dict[str, Entry] = {}
 
 
 def rule(
@@ -31,6 +33,7 @@ def rule(
     views: bool = False,
     mutates: str | None = None,
     writes: tuple[str, ...] = (),
+    table: dict[str, Entry] = RULES,
 ) -> Callable[[F], F]:
     """Register a function for targets without ``torch.ops.``.
 
@@ -40,13 +43,13 @@ def rule(
 
     def register(function: F) -> F:
         for target in targets:
-            assert target not in RULES or RULES[target].mutates, target
-            RULES[target] = Entry(function, mutates, views, writes)
+            assert target not in table or table[target].mutates, target
+            table[target] = Entry(function, mutates, views, writes)
             family, _, rest = target.partition(".")
             name, _, overload = rest.partition(".")
             if family == "aten" and not name.endswith("_"):
                 in_place = f"{family}.{name}_.{overload}"
-                RULES.setdefault(in_place, Entry(function, mutates="self"))
+                table.setdefault(in_place, Entry(function, mutates="self"))
         return function
 
     return register

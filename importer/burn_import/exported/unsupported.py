@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from burn_import.exported.table import RULES
+from burn_import.exported.table import COMPLEX, RULES
 
 #: What stands in the way, and the operators that it is in the way of.
 REASONS: Mapping[str, str] = {
-    "complex numbers are not computed with": """
-        aten._fft_c2c.default aten._fft_c2r.default aten._fft_r2c.default
-        aten.complex.default aten.fft_fft.default aten.fft_fft2.default
-        aten.fft_fftn.default aten.fft_ifft.default aten.fft_ifft2.default
-        aten.fft_irfft.default aten.fft_irfft2.default aten.fft_rfft.default
-        aten.fft_rfft2.default aten.istft.default aten.polar.default
-        aten.stft.default aten.view_as_complex.default aten.view_as_real.default
-        aten._conj.default aten.imag.default aten.angle.default""",
     "it changes its weights; normalise them before the export": """
         aten.embedding_renorm.default aten.embedding_renorm_.default""",
     "it needs a decomposition of matrices": """
@@ -65,7 +57,9 @@ def refusal(target: str) -> str:
         return f"this operator is not supported: {UNSUPPORTED[target]}"
     name, _, overload = target.rpartition(".")
     known = sorted(
-        other.rpartition(".")[2] for other in RULES if other.rpartition(".")[0] == name
+        other.rpartition(".")[2]
+        for other in {**RULES, **COMPLEX}
+        if other.rpartition(".")[0] == name
     )
     if known:
         return f"expected an overload among {', '.join(known)}, got {overload}"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from burn_import.exported.rules import RULES
+from burn_import.exported.rules import COMPLEX, RULES
 from burn_import.exported.unsupported import REASONS
 from tests.conftest import ROOT
 from tests.importer.aten import families
@@ -53,7 +53,7 @@ def summary() -> str:
     """Return how much of the stored names has a rule."""
     counts = []
     for kind, text in (("core", "core operators"), ("exported", "others")):
-        found = sum(name in RULES for name in NAMES[kind])
+        found = sum(name in RULES or name in COMPLEX for name in NAMES[kind])
         counts.append(f"{found} of the {len(NAMES[kind])} {text}")
     return (
         f"With PyTorch {NAMES['torch']}, {' and '.join(counts)} that exports of its "
@@ -66,7 +66,7 @@ def rows(core: set[str]) -> Iterator[str]:
     """Yield a line for each operator, with its overloads."""
     cases = Counter(case.target.rpartition(".")[0] for case in families.CASES)
     found: dict[str, list[str]] = {}
-    for target, entry in RULES.items():
+    for target, entry in {**COMPLEX, **RULES}.items():
         if entry.mutates is None:
             name, _, overload = target.rpartition(".")
             found.setdefault(name, []).append(overload)

@@ -12,7 +12,7 @@ import pytest
 import burn
 from burn_import import load
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case
+from tests.importer.aten.case import SIZES, Case, paired
 from tests.importer.aten.test_aten import compare
 from tests.importer.aten.torch_programs import arrays, called, exported, tensor
 
@@ -42,6 +42,6 @@ def test_a_program_of_pytorch_computes_the_same(
     model: Any = load(path)
     for size in SIZES if varies else SIZES[-1:]:
         given = case.arrays(size)
-        result = model(*map(burn.tensor, given))
+        result = model(*(burn.tensor(paired(array)) for array in given))
         several = result if isinstance(result, tuple) else (result,)
         compare(case, [np.asarray(x.numpy()) for x in several], case.results(given))

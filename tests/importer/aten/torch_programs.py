@@ -25,7 +25,7 @@ def tensor(array: Array) -> Any:
 def arrays(results: Any) -> list[Array]:
     """Return what PyTorch computed."""
     several = results if isinstance(results, tuple | list) else (results,)
-    return [x.detach().numpy() for x in several if x is not None]
+    return [x.detach().resolve_conj().numpy() for x in several if x is not None]
 
 
 def called(case: Case) -> Callable[..., Any]:
