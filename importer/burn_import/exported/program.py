@@ -321,9 +321,9 @@ def rule_of(target: str, values: Sequence[Any]) -> Entry:
     table = COMPLEX if with_pairs else RULES
     if target in table:
         return table[target]
-    if with_pairs and target in RULES:
-        message = "this operator is not supported: expected real numbers, got complex"
-        raise UnsupportedModel(message)
+    if target in RULES or target in COMPLEX:
+        kinds = ("real", "complex") if with_pairs else ("complex", "real")
+        raise UnsupportedModel("expected {} numbers, got {} ones".format(*kinds))
     raise UnsupportedModel(refusal(target))
 
 

@@ -14,7 +14,7 @@ from burn_import.exported.pairs import (
     reals,
 )
 from burn_import.exported.rules.complex_numbers import conj
-from burn_import.exported.table import COMPLEX, Rule, rule
+from burn_import.exported.table import COMPLEX, RULES, Rule, rule
 from burn_ir import UnsupportedModel
 
 Extent = int | Value
@@ -211,11 +211,13 @@ for _name, _kind in {
     "rfft": (False, True),
     "irfft": (True, True),
 }.items():
-    rule(f"aten.fft_{_name}.default", table=COMPLEX)(transform(*_kind, -1))
-    rule(f"aten.fft_{_name}2.default", table=COMPLEX)(transform(*_kind, (-2, -1)))
-    rule(f"aten.fft_{_name}n.default", table=COMPLEX)(transform(*_kind))
+    for _table in (COMPLEX, RULES) if _name == "irfft" else (COMPLEX,):
+        rule(f"aten.fft_{_name}.default", table=_table)(transform(*_kind, -1))
+        rule(f"aten.fft_{_name}2.default", table=_table)(transform(*_kind, (-2, -1)))
+        rule(f"aten.fft_{_name}n.default", table=_table)(transform(*_kind))
 
 
+@rule("aten.fft_hfft.default")
 @rule("aten.fft_hfft.default", table=COMPLEX)
 def hfft(
     g: Builder, self: Value, n: Any = None, dim: int = -1, norm: str | None = None
@@ -223,7 +225,9 @@ def hfft(
     """The real transform of half a symmetric signal."""
     axes = axes_of(self, dim)
     sizes = lengths(g, self, axes, n, True)
-    turned = Value(conj(g, self).name, self.dtype, self.dims)
+    turned = self
+    if is_complex(self):
+        turned = Value(conj(g, self).name, self.dtype, self.dims)
     return inverse_half(g, turned, axes, sizes, modes_of(norm)[0])
 
 
