@@ -103,7 +103,13 @@ ARITHMETIC: tuple[Case, ...] = (
     case("rsub.Scalar", lambda x: 2 - x, label="complex", self=X, other=2),
     case("mul.Tensor", np.multiply, label="complex", self=X, other=Y),
     case("mul.Tensor", np.multiply, label="complex real", self=Y, other=f32("n", 1, 4)),
-    case("mul.Tensor", single(np.multiply), label="real complex", self=i64("n", 3, 4), other=Y),
+    case(
+        "mul.Tensor",
+        single(np.multiply),
+        label="real complex",
+        self=i64("n", 3, 4),
+        other=Y,
+    ),
     case("mul.Scalar", lambda x: x * F32(0.5), label="complex", self=X, other=0.5),
     case("div.Tensor", np.divide, label="complex", self=X, other=Y),
     case(
@@ -232,6 +238,11 @@ VIEWS: tuple[Case, ...] = (
                 {"split_sizes": [1, 3], "dim": -1},
             ),
             ("zeros_like.default", np.zeros_like, {}),
+            (
+                "unfold.default",
+                lambda x: np.stack([x[..., :2], x[..., 2:]], 2),
+                {"dimension": 2, "size": 2, "step": 2},
+            ),
             ("fft_fftshift.default", lambda x: np.fft.fftshift(x, 2), {"dim": [-1]}),
         )
     ),

@@ -24,6 +24,7 @@ from tests.importer.aten import (
     reduction,
     resize,
     scatter,
+    spectrograms,
     strided,
     views,
 )
@@ -52,6 +53,7 @@ CASES = (
     *reduction.CASES,
     *resize.CASES,
     *scatter.CASES,
+    *spectrograms.CASES,
     *strided.CASES,
     *views.CASES,
 )

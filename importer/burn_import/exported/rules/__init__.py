@@ -35,6 +35,7 @@ import burn_import.exported.rules.reduction
 import burn_import.exported.rules.resize
 import burn_import.exported.rules.rnn
 import burn_import.exported.rules.scatter
+import burn_import.exported.rules.spectrograms
 import burn_import.exported.rules.strided
 import burn_import.exported.rules.views  # noqa: F401  each registers its rules
 from burn_import.exported.table import COMPLEX, RULES

@@ -195,6 +195,15 @@ def matrix_t(g: Builder, self: Value) -> Value:
     return reals(g).op("Transpose", as_pairs(g, self), perm=tuple(order))
 
 
+@rule("aten.unfold.default", "aten.unfold_copy.default", table=COMPLEX)
+def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
+    """Windows, whose elements are the last axis but that of the pairs."""
+    pairs, axis = as_pairs(g, self), self.axis(dimension)
+    made = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
+    perm = (*range(self.rank), self.rank + 1, self.rank)
+    return reals(g).op("Transpose", made, perm=perm)
+
+
 #: What looks at no number: the rules are those of any tensor.
 for _target in (
     *("aten.sym_size.int", "higher_order.cond", "higher_order.while_loop"),
