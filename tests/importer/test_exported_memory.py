@@ -100,7 +100,7 @@ def test_another_order_of_what_varies_is_refused(tmp_path: Path) -> None:
 
 def test_a_change_of_a_strided_view_is_seen_in_what_it_views(tmp_path: Path) -> None:
     x = {"x": meta("float32", [4, 5])}
-    shape = {"size": {"as_ints": [2, 3]}, "stride": {"as_ints": [7, 2]}}
+    shape: dict[str, Any] = {"size": {"as_ints": [2, 3]}, "stride": {"as_ints": [7, 2]}}
     nodes = [
         call("aten.mul.Scalar", "y", self=ref("x"), other={"as_int": 1}),
         call("aten.as_strided.default", "view", self=ref("y"), **shape),

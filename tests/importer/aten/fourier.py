@@ -13,8 +13,8 @@ from tests.importer.aten.complex_numbers import single
 X, Z = f32("n", 6, 5), c64("n", 6, 5)
 COMPLEX = dtype_of("complex64")
 #: ATen counts: nothing, the square root of the number of elements, that number.
-NORMS = ("backward", "ortho", "forward")
-INVERSE = ("forward", "ortho", "backward")
+NORMS: Any = ("backward", "ortho", "forward")
+INVERSE: Any = ("forward", "ortho", "backward")
 
 
 def real(function: Any) -> Any:

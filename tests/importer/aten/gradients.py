@@ -35,7 +35,8 @@ def slope(function: Callable[[float], float]) -> Any:
     def run(grad: Array, x: Array) -> Array:
         apply = np.vectorize(function)
         wide = x.astype(np.float64)
-        return (grad * (apply(wide + 1e-6) - apply(wide - 1e-6)) / 2e-6).astype(F32)
+        made = grad * (apply(wide + 1e-6) - apply(wide - 1e-6)) / 2e-6
+        return np.asarray(made, F32)
 
     return run
 
@@ -64,7 +65,7 @@ def pooled(forward: Callable[[Array], Array]) -> Any:
         count = x.shape[2] * x.shape[3]
         units = np.eye(count).reshape(count, 1, *x.shape[2:])
         made = np.einsum("kij,ncij->nck", forward(units)[:, 0], grad)
-        return made.reshape(x.shape).astype(x.dtype)
+        return np.asarray(made.reshape(x.shape), x.dtype)
 
     return run
 
@@ -96,7 +97,8 @@ def normalised(axes: Ints, x: Array, mean: Array, scale: Array) -> Any:
 
     def run(grad: Array) -> Array:
         along = (grad * unit).mean(tuple(axes), keepdims=True)
-        return scale * (grad - grad.mean(tuple(axes), keepdims=True) - unit * along)
+        centred = grad - grad.mean(tuple(axes), keepdims=True)
+        return np.asarray(scale * (centred - unit * along))
 
     return unit, run
 

@@ -22,7 +22,7 @@ def framed(x: Array, window: Array) -> Array:
     return np.stack(frames, -1)
 
 
-def spectrum(half: bool, norm: str | None = None) -> Any:
+def spectrum(half: bool, norm: Any = None) -> Any:
     """Return the transforms of frames."""
 
     def run(x: Array, window: Array) -> Array:
@@ -43,7 +43,7 @@ def as_pairs(x: Array, window: Array) -> Array:
     return np.stack([made.real, made.imag], -1)
 
 
-def signal(centre: bool, length: int | None = None, norm: str = "backward") -> Any:
+def signal(centre: bool, length: int | None = None, norm: Any = "backward") -> Any:
     """Return the signals that frames are of, by the squares of the window."""
 
     def run(x: Array, window: Array) -> Array:

@@ -83,7 +83,7 @@ def absolute(g: Builder, self: Value) -> Value:
 
 @rule("aten.angle.default", table=COMPLEX)
 def angle(g: Builder, self: Value) -> Value:
-    x, y = parts(g, self)
+    x, y = (reals(g).cast(part) for part in parts(g, self))
     return atan2(reals(g), y, x)
 
 
@@ -178,8 +178,8 @@ def sgn(g: Builder, self: Value) -> Value:
 
 @rule("aten.exp.default", table=COMPLEX)
 def exp(g: Builder, self: Value) -> Value:
-    x, y = parts(g, self)
-    return polar(g, reals(g).op("Exp", x), y)  # type: ignore[arg-type]
+    x, y = (reals(g).cast(part) for part in parts(g, self))
+    return polar(g, reals(g).op("Exp", x), y)
 
 
 @rule("aten.log.default", table=COMPLEX)

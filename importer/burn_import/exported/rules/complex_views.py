@@ -43,7 +43,7 @@ def along(*names: str, more: int = 0) -> Change:
 
     def change(given: Arguments, x: Value) -> Arguments:
         rank = max(x.rank + more, 1)
-        found = {}
+        found: Arguments = {}
         for name in names:
             dim = given[name]
             if isinstance(dim, int):

@@ -43,7 +43,8 @@ def transformed(
 ) -> Value:
     """The transform of a signal along an axis; the inverse divides by the length."""
     size = None if length is None else g.value(length, INT64)
-    return reals(g).op("DFT", x, size, g.constant(axis), **flags)
+    attrs: dict[str, Any] = {**flags}
+    return reals(g).op("DFT", x, size, g.constant(axis), **attrs)
 
 
 def divided(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> Value:

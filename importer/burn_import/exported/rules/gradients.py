@@ -69,7 +69,8 @@ def convolution_backward(
     x, w, b = output_mask
 
     def forward(to: Builder, *operands: Value) -> Value:
-        return convolution(to, *(operands if x else operands[::-1]), None, *how)
+        first, second = operands if x else operands[::-1]
+        return convolution(to, first, second, None, *how)
 
     made: tuple[Value, ...] = ()
     if x or w:

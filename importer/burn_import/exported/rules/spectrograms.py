@@ -48,6 +48,8 @@ def stft(
     align_to_window: bool | None = None,
 ) -> Value:
     """The frequencies [..., n_fft, frames] of frames of a signal, or half of them."""
+    if return_complex and not is_complex(g.results[0]):
+        raise UnsupportedModel("expected a result of real numbers")
     if align_to_window:
         raise UnsupportedModel("expected frames that are not aligned to the window")
     of = reals(g)

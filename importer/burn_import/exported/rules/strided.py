@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -169,7 +170,7 @@ def resize(g: Builder, self: Value, size: Sizes) -> Value:
     dims = self.dims or ()
     numbers = [n for n in (*dims, *size) if isinstance(n, int)]
     if len(numbers) == len(dims) + len(size):
-        known, wanted = (int(np.prod(n)) for n in (numbers[: len(dims)], list(size)))
+        known, wanted = (prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :]))
         if known == wanted:
             return g.op("Reshape", self, list(size))
         if known > wanted:
