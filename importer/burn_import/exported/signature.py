@@ -96,7 +96,7 @@ class Program(Calls):
 
     def output_names(self, frame: Frame, specs: Sequence[Any]) -> list[str]:
         """What the author calls what a user gets, "" where it has only a place."""
-        count = sum(union(spec)[0] == "user_output" for spec in specs)
+        count = sum(union(spec)[0] in _RETURNED for spec in specs)
         names = self.leaves("out_spec", count, "outputs")
         return [name and frame.out.fresh(name) for name in names]
 
@@ -161,8 +161,13 @@ class Program(Calls):
             kind, body = union(spec)
             if kind == "user_output":
                 found += self.result(frame, argument(body.get("arg")), next(called))
+            elif kind == "loss_output":
+                found += self.result(frame, _tensor(body), next(called))
+            elif kind in _GRADIENTS:
+                name = frame.out.fresh(f"{field(body, _GRADIENTS[kind], str)}.grad")
+                found += self.result(frame, _tensor(body), name)
             elif kind in _MUTATED:
-                result = field(field(body, "arg", dict), "name", str)
+                result = _tensor(body).name
                 path = field(body, _MUTATED[kind], str)
                 if path not in self.held:
                     raise InvalidModel(f"expected a tensor {shown(path)}, found none")
@@ -216,8 +221,20 @@ _MUTATED = {
     "buffer_mutation": "buffer_name",
     "parameter_mutation": "parameter_name",
 }
+#: Kinds of outputs that the caller of the original gets.
+_RETURNED = frozenset({"user_output", "loss_output"})
+#: Kinds of outputs that are gradients, and the field with what these are of.
+_GRADIENTS = {
+    "gradient_to_parameter": "parameter_name",
+    "gradient_to_user_input": "user_input_name",
+}
 #: Kinds of inputs that the caller of the original gives.
 _GIVEN = frozenset({"user_input", "constant_input"})
+
+
+def _tensor(body: Any) -> TensorRef:
+    """The tensor of an output that can be nothing else."""
+    return TensorRef(field(field(body, "arg", dict), "name", str))
 
 
 def _constant(name: str, array: Array) -> RawNode:
