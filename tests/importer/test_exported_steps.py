@@ -9,9 +9,15 @@ import pytest
 import burn
 from burn_import import load
 from burn_ir import InvalidModel
-from tests.importer.exported_files import call, meta, program, ref, saved, with_trees
-
-LEAF = {"type": None, "context": None, "children_spec": []}
+from tests.importer.exported_files import (
+    LEAF,
+    call,
+    meta,
+    program,
+    ref,
+    saved,
+    with_trees,
+)
 
 
 def step(**gradient: Any) -> tuple[dict[str, Any], dict[str, Any]]:
