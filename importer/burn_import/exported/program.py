@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from keyword import iskeyword
 from typing import Any
 
 from burn.record.errors import shown
@@ -338,7 +339,7 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
         return entry.rule(builder)
     known = list(parameters)[1:]
     positional = [value for key, value in args if not key]
-    named = {key: value for key, value in args if key}
+    named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
     unknown = sorted(set(named) - set(known))
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):

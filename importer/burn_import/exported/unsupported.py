@@ -8,8 +8,6 @@ from burn_import.exported.table import COMPLEX, RULES
 
 #: What stands in the way, and the operators that it is in the way of.
 REASONS: Mapping[str, str] = {
-    "it changes its weights; normalise them before the export": """
-        aten.embedding_renorm.default aten.embedding_renorm_.default""",
     "it needs a decomposition of matrices": """
         aten._linalg_eigh.default aten._linalg_svd.default
         aten.linalg_cholesky.default aten.linalg_cholesky_ex.default
@@ -18,7 +16,7 @@ REASONS: Mapping[str, str] = {
         aten.linalg_lu.default aten.linalg_lu_factor_ex.default
         aten.linalg_matrix_exp.default aten.linalg_pinv.atol_rtol_float
         aten.linalg_pinv.atol_rtol_tensor aten.linalg_qr.default
-        aten.linalg_solve_triangular.default aten.linalg_svd.default
+        aten.linalg_svd.default
         aten.linalg_svdvals.default""",
     "no primitive computes this function": """
         aten.digamma.default aten.erfinv.default aten.gcd.default aten.i0.default
@@ -29,18 +27,12 @@ REASONS: Mapping[str, str] = {
         aten.special_i1e.default aten.special_log_ndtr.default
         aten.special_ndtri.default aten.special_polygamma.default
         aten.special_zeta.default""",
-    "no primitive keeps a running extreme or counts equal elements": """
-        aten.bincount.default aten.cummax.default aten.cummin.default
-        aten.histc.default aten.mode.default aten.nanmedian.default
-        aten.nanmedian.dim""",
+    "no primitive finds what is most frequent, or leaves out what is no number": """
+        aten.mode.default aten.nanmedian.default aten.nanmedian.dim""",
     "no primitive computes this loss": """
-        aten.multi_margin_loss.default aten.multilabel_margin_loss.default
+        aten.multilabel_margin_loss.default
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",
-    "it fills a tensor at random in place": """
-        aten.uniform.default aten.uniform_.default aten.normal_.default
-        aten.cauchy_.default aten.geometric_.default
-        aten.log_normal_.default aten.random_.default""",
     "it draws windows at random": """
         aten.fractional_max_pool2d.default aten.fractional_max_pool3d.default""",
     "sparse tensors are not read": """

@@ -112,6 +112,12 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in place
         return _first(args).dtype
+    into, weights = args.get("out"), args.get("weights")
+    if isinstance(into, Value):
+        return into.dtype
+    if operator == "bincount":
+        is_single = isinstance(weights, Value) and weights.dtype == FLOAT32
+        return INT64 if weights is None else FLOAT32 if is_single else FLOAT64
     dtype: DType | None = args.get("dtype")
     if isinstance(dtype, np.dtype):
         return dtype

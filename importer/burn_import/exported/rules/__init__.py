@@ -14,6 +14,7 @@ import burn_import.exported.rules.complex_numbers
 import burn_import.exported.rules.complex_views
 import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
+import burn_import.exported.rules.counting
 import burn_import.exported.rules.creation
 import burn_import.exported.rules.diagonals
 import burn_import.exported.rules.fourier
@@ -23,6 +24,7 @@ import burn_import.exported.rules.indexing
 import burn_import.exported.rules.joins
 import burn_import.exported.rules.logic
 import burn_import.exported.rules.loss
+import burn_import.exported.rules.margins
 import burn_import.exported.rules.matmul
 import burn_import.exported.rules.norm
 import burn_import.exported.rules.norms
