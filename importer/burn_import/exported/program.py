@@ -92,7 +92,7 @@ class Calls:
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         entry = rule_of(target, [*types, *(value for _, value in args)])
         if not target.startswith("aten."):  # functions of Python, by position
-            args = [("", value) for _, value in args]
+            args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
         start = len(frame.out.nodes)
         made = called(entry, builder, args)
         self.bind(frame, results, made)
