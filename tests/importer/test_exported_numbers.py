@@ -122,7 +122,7 @@ def test_elements_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_number_becomes_a_tensor_wherever_it_is_to_be(tmp_path: Path) -> None:
-    given = {"s": {"as_float": 2.5}, "dtype": {"as_scalar_type": 7}}
+    given: dict[str, Any] = {"s": {"as_float": 2.5}, "dtype": {"as_scalar_type": 7}}
     device = {"as_device": {"type": "cpu", "index": None}}
     nodes = [
         call("prims.scalar_tensor.default", "m", **given, device=device),
@@ -151,7 +151,11 @@ def test_what_is_empty_has_its_extents(target: str, args: Any, tmp_path: Path) -
         call("aten.cat.default", "y", tensors={"as_tensors": []}, dim={"as_int": 1}),
     ]
     nodes[2]["inputs"][0]["arg"] = ref("first")
-    first = {"dim": {"as_int": 1}, "start": {"as_int": 0}, "end": {"as_int": 1}}
+    first: dict[str, Any] = {
+        "dim": {"as_int": 1},
+        "start": {"as_int": 0},
+        "end": {"as_int": 1},
+    }
     nodes.insert(0, call("aten.slice.Tensor", "first", self=ref("x"), **first))
     tensors = [{"name": "x"}, {"name": "m"}]
     nodes[-1]["inputs"][0]["arg"] = {"as_tensors": tensors}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, changing, f32, f64, i64, of
+from tests.importer.aten.case import Case, case, changing, f32, f64, first, i64, of
 from tests.importer.aten.inputs import F32
 
 X = i64("n", 7, 3, low=-2, high=3)
@@ -52,6 +52,22 @@ def margins(p: int, margin: float, end: Any) -> Any:
     return run
 
 
+def labels(end: Any) -> Any:
+    """Return by how much other classes come within 1 of those that are listed."""
+
+    def run(x: Array, target: Array) -> Array:
+        found = np.zeros(len(x))
+        for n, row in enumerate(target):
+            count = int(np.argmax(row < 0)) if (row < 0).any() else len(row)
+            own = list(row[:count])
+            for i in own:
+                for j in set(range(x.shape[1])) - set(own):
+                    found[n] += max(0, 1 - (x[n, i] - x[n, j])) / x.shape[1]
+        return np.asarray(end(found)).astype(F32)
+
+    return run
+
+
 def bounded(length: float, power: float) -> Any:
     """Return the rows of which some are no longer than a number."""
 
@@ -80,7 +96,44 @@ def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 MATRIX = type(f32())("float32", ("n", 3, 3), heavy)
 
+# Every row has a label: where it has none, PyTorch's own decomposition is wrong.
+LABELS = of("int64", [[3, 0, -1, 1], [2, -1, 0, 1], [2, 1, 0, 3]])
+HOLES = of(
+    "float32",
+    [[[1.5, np.nan, -2.0, 4.0], [np.nan, np.nan, 3.0, 0.5], [2.0, 1.0, 7.0, np.nan]]],
+)
+
 CASES: tuple[Case, ...] = (
+    *(
+        case(
+            "multilabel_margin_loss.default",
+            labels(end),
+            label=str(reduction),
+            self=f32(3, 4),
+            target=LABELS,
+            reduction=reduction,
+        )
+        for reduction, end in ((0, np.array), (1, np.mean), (2, np.sum))
+    ),
+    first(
+        "nanmedian.dim",
+        lambda x: np.nanpercentile(x, 50, 2, method="lower").astype(F32),
+        self=HOLES,
+        dim=-1,
+    ),
+    first(
+        "nanmedian.dim",
+        lambda x: np.nanpercentile(x, 50, 1, method="lower", keepdims=True).astype(F32),
+        label="kept",
+        self=f32("n", 6, 3),
+        dim=1,
+        keepdim=True,
+    ),
+    case(
+        "nanmedian.default",
+        lambda x: np.nanpercentile(x, 50, method="lower").astype(F32),
+        self=HOLES,
+    ),
     case("bincount.default", np.bincount, self=i64(9, low=0, high=5)),
     case(
         "bincount.default",

@@ -42,7 +42,7 @@ def trilinear(x: Array, grid: Array) -> Array:
 
 def product(x: Array, w: Array, y: Array) -> Array:
     """Return what a bilinear layer is made of: ``x w y`` summed over two axes."""
-    return np.einsum("ni,oij,nj->no", x, w, y)
+    return np.asarray(np.einsum("ni,oij,nj->no", x, w, y))
 
 
 IN_PLACE: tuple[tuple[str, Any, dict[str, Any]], ...] = (

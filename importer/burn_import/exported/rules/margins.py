@@ -51,6 +51,30 @@ def multi_margin_loss(
     return ended(g, made, reduction)
 
 
+@rule("aten.multilabel_margin_loss.default")
+def multilabel_margin_loss(
+    g: Builder, self: Value, target: Value, reduction: int = MEAN
+) -> Value:
+    """By how much other classes are within 1 of those listed, up to the first -1."""
+    x, listed = rows_of(g, self, target, 2)
+    whole = g.at(INT64)
+    ended_ = whole.cast(replace(g.at(BOOL).op("Less", listed, 0), dims=None))
+    before = whole.op("CumSum", ended_, whole.constant(1))
+    valid = g.cast(g.at(BOOL).op("Equal", before, 0))
+    index = whole.op("Max", listed, 0)
+    none = g.op("Mul", valid, 0)
+    own = g.op("ScatterElements", none, index, valid, axis=1, reduction="max")
+    right = g.op("Unsqueeze", g.op("GatherElements", x, index, axis=1), [2])
+    apart = g.op("Sub", g.op("Add", g.op("Unsqueeze", x, [1]), 1), right)
+    near = g.op("Mul", g.op("Max", apart, g.cast(0)), g.op("Unsqueeze", valid, [2]))
+    others = g.op("Unsqueeze", g.op("Sub", g.cast(1), own), [1])
+    total = g.op("ReduceSum", g.op("Mul", near, others), [1], keepdims=0)
+    made = g.op("ReduceMean", total, [1], keepdims=0)
+    if reduction == 0 and self.rank < _ROWS:
+        return g.op("Squeeze", made, [0])
+    return ended(g, made, reduction)
+
+
 @rule("aten.embedding_renorm.default")
 def embedding_renorm(
     g: Builder, self: Value, indices: Value, max_norm: float, norm_type: float
