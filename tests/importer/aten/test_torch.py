@@ -21,6 +21,10 @@ pytestmark = [
     pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
 ]
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
+#: What PyTorch takes apart into something else than it computes itself, and how.
+WRONG = {
+    "aten.multilabel_margin_loss.default": "what stands behind a -1 counts as class 0"
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -36,6 +40,8 @@ def test_a_formula_is_what_pytorch_computes(case: Case) -> None:
 def test_a_program_of_pytorch_computes_the_same(
     case: Case, decomposed: bool, tmp_path: Path
 ) -> None:
+    if decomposed and case.target in WRONG:
+        pytest.skip(WRONG[case.target])
     sample = case.arrays(SIZES[-1])
     path = tmp_path / "net.pt2"
     varies = exported(called(case), sample, path, case.varies, decomposed)
