@@ -117,7 +117,26 @@ class Operators:
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]
+        if len(results) > len(entry.writes) > 0:
+            results = self.written(name, entry, results, tensors, named)
         return self.held(name, entry, results, tensors, (named, place))
+
+    def written(
+        self,
+        name: str,
+        entry: Entry,
+        results: list[Value | None],
+        tensors: Sequence[Held],
+        named: Mapping[str, Any],
+    ) -> list[Value | None]:
+        """The results without those that are what a call makes of its arguments."""
+        count = len(results) - len(entry.writes)
+        for key, value in zip(entry.writes, results[count:], strict=True):
+            old = named.get(key)
+            for held in tensors:
+                if isinstance(old, Value) and value and held.value.name == old.name:
+                    self.journal += held.change(value, f"torch.{name}")
+        return results[:count]
 
     def held(
         self,
@@ -129,8 +148,9 @@ class Operators:
     ) -> Thing:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
-            self.journal += tensors[0].change(results[0], f"torch.{name}")
-            return tensors[0]
+            changed = tensors[-1 if entry.mutates == "out" else 0]
+            self.journal += changed.change(results[0], f"torch.{name}")
+            return changed
         made = [
             None if x is None else self._held(name, entry, x, tensors, how)
             for x in results
