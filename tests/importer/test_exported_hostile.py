@@ -131,6 +131,7 @@ def test_what_contradicts_itself_is_refused(
         ("head.weight.use_pickle", True),
         ("head.weight.tensor_meta.sizes.0.as_int", 2**62),
         ("head.weight.tensor_meta.sizes.0.as_int", -3),
+        ("head.weight.tensor_meta.sizes.0.as_int", None),
         ("head.weight.tensor_meta.sizes.0", {"as_expr": {"expr_str": "s0"}}),
         ("head.weight.tensor_meta.strides.0.as_int", 2**62),
         ("head.weight.tensor_meta.strides.0.as_int", -1),
