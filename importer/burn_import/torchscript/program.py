@@ -7,7 +7,7 @@ from typing import Any
 
 from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
-from burn_import.torchscript.budget import Budget
+from burn_import.torchscript.budget import Budget, Pool
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.expressions import Raised
 from burn_import.torchscript.statements import Statements
@@ -33,6 +33,7 @@ class Program:
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
+        self.pool = Pool()
         self.written = 0
         self.contradicts = False
 
@@ -45,7 +46,9 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
-            machine.writer.budget = Budget(self.archive.words, machine.modules.count)
+            machine.writer.budget = Budget(
+                self.archive.words, machine.modules.count, self.pool
+            )
             inputs: dict[str, Type] = {}
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
