@@ -4,7 +4,8 @@
 
 Each file below the folders is imported in a process of its own, from its start to its
 end, Python's own start included. Those that take more than they may are listed: two
-seconds, or 256 MiB of memory. Exit codes above 5 are no answer to a file.
+seconds of a processor, or 256 MiB of memory. Exit codes above 5 are no answer to a
+file. Seconds of a processor are what other programs change least.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import NamedTuple
 
 from benchmarks.cases import Children, print_table
+from benchmarks.records import spent
 
 #: What a hostile file may take, in seconds and MiB, and the codes that answer one.
 MOST_SECONDS, MOST_MEBIBYTES, ANSWERS = 2, 256, range(6)
@@ -38,7 +39,7 @@ SUFFIXES = (
 
 
 class Answer(NamedTuple):
-    """What became of a file: an exit code, after seconds, with the most MiB."""
+    """What became of a file: an exit code, after seconds of a processor, with the most MiB."""
 
     path: Path
     code: int
@@ -58,9 +59,9 @@ def answers(folder: Path) -> Iterator[Answer]:
         paths = [p for p in sorted(folder.rglob("*")) if p.name.endswith(SUFFIXES)]
         for path in paths[:1] + paths:  # the first one again: it compiles the importer
             output = str(Path(name) / "net.py")
-            start = perf_counter()
+            start = spent()
             printed = children.printed(COMMAND, str(path), "-o", output, "--force")
-            seconds = perf_counter() - start
+            seconds = spent() - start
             code, peak = printed.splitlines()[-1].split()
             answer = Answer(path, int(code), seconds, int(peak) / 1024)
             if warm:
@@ -86,7 +87,7 @@ def main() -> None:
                 f"{largest.peak:.0f} ({largest.path.name})",
             )
         )
-    names = ("folder", "imported", "refused", "slowest, seconds", "largest, MiB")
+    names = ("folder", "imported", "refused", "slowest, processor seconds", "largest, MiB")
     print_table(names, rows)
     print()
     too_much = [

@@ -118,7 +118,7 @@ def ordered_dict(context: Context, pairs: Value = ()) -> Value:
         return dict(pairs)
     if not isinstance(pairs, list | tuple):
         raise InvalidModel(f"expected pairs of a dict, got {named(pairs)}")
-    context.spend(len(pairs))
+    context.spend(2 * len(pairs))  # each is taken apart and checked
     result = {}
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
