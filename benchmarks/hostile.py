@@ -39,7 +39,7 @@ SUFFIXES = (
 
 
 class Answer(NamedTuple):
-    """What became of a file: an exit code, after seconds of a processor, with the most MiB."""
+    """What became of a file: an exit code, processor seconds, the most MiB."""
 
     path: Path
     code: int
@@ -87,7 +87,7 @@ def main() -> None:
                 f"{largest.peak:.0f} ({largest.path.name})",
             )
         )
-    names = ("folder", "imported", "refused", "slowest, processor seconds", "largest, MiB")
+    names = ("folder", "imported", "refused", "slowest, processor s", "largest, MiB")
     print_table(names, rows)
     print()
     too_much = [

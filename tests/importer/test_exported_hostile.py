@@ -283,6 +283,21 @@ def test_huge_numbers_do_no_harm(
     assert time.process_time() - start < SECONDS
 
 
+def test_one_element_seen_many_times_is_not_stored(tmp_path: Path) -> None:
+    many, row = meta("float32", [10**8]), meta("float32", [2, 3])
+    nodes = [
+        call("aten.zeros.default", "zeros", size=ints(10**8)),
+        call("aten.exp.default", "ones", self=ref("zeros")),
+        call("aten.sum.default", "total", self=ref("ones")),
+        call("aten.add.Tensor", "y", self=ref("x"), other=ref("total")),
+    ]
+    values = {"zeros": many, "ones": many, "total": meta("float32", []), "y": row}
+    content = program({"x": row}, {}, nodes, values, ["y"])
+    compiled = import_model(saved(tmp_path, content, {}))
+    assert sum(array.nbytes for _, array in compiled.weights) < 2**20
+    assert "ops.full((100000000,), 0.0)" in compiled.text
+
+
 def ints(*values: int) -> dict[str, Any]:
     return {"as_ints": list(values)}
 
