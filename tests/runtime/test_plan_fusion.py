@@ -80,7 +80,7 @@ CASES |= {
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the quick plan, of all its segments."""
-    from burn.plan.fusion import fused
+    from burn.plan.passes import fused
 
     (plan,) = compiled._plans.values()
     segments, names = [fused(plan.root)], []

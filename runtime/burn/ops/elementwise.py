@@ -107,7 +107,10 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 @primitive
 def pow(x: Array, y: Array) -> Array:
     """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
+    squares = type(y) in (int, float) and y == 2
     x, y = numeric(x, y)
+    if squares:
+        return np.square(x)
     if x.dtype.kind != "i" or not np.any(y < 0):
         return np.power(x, y)
     whole = np.power(x, np.maximum(y, 0))
@@ -286,7 +289,7 @@ def cast(x: Array, *, dtype: DType) -> Array:
         return x.astype(np.float64) != 0
     if x.dtype in _TINY and dtype in _TINY:  # which know nothing of each other
         x = x.astype(np.float32 if dtypes.is_float(x.dtype) else np.int32)
-    return x.astype(dtype)
+    return x.astype(dtype, copy=False)
 
 
 #: Dtypes of at most 8 bits that NumPy does not have itself.

@@ -1,17 +1,19 @@
 """Primitives that plans put in the place of several others.
 
 ``after`` names what follows the first of them, in order: activations (with their
-numbers), or ``("add",)`` of ``residual``, which is of the shape of the result. An
-engine may give a number where NaN is due.
+numbers), ``("scale", factor)``, or ``("add",)`` of ``residual``, which is of the shape
+of the result. An engine may give a number where NaN is due.
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from burn.ops import activation
 from burn.ops.conv import conv
-from burn.ops.matmul import linear
+from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array
 from burn.primitive import primitive
 
@@ -24,6 +26,7 @@ _KERNELS: dict[str, Callable[..., Array]] = {
     "hard_swish": activation.hard_swish.kernel,
     "leaky_relu": lambda x, alpha: activation.leaky_relu.kernel(x, alpha=alpha),
     "relu": activation.relu.kernel,
+    "scale": lambda x, factor: x * x.dtype.type(factor),
     "sigmoid": activation.sigmoid.kernel,
     "silu": activation.silu.kernel,
     "tanh": activation.tanh.kernel,
@@ -57,7 +60,52 @@ def linear_then(
     return _then(linear.kernel(x, weight, bias), residual, after)
 
 
-for _made in (conv_then, linear_then):
+@primitive
+def matmul_then(
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`matmul`, and what is ``after`` it, in one pass over memory.
+
+    ``residual`` may have extents of 1 on axes along which it is repeated.
+    """
+    return _then(matmul.kernel(x, y), residual, after)
+
+
+@primitive
+def scaled_weight(
+    weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
+) -> Array:
+    """``weight`` [channels, ...] such that its results are scaled as by a norm."""
+    factor = _factor(var, scale, epsilon)
+    return weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
+
+
+@primitive
+def shifted_bias(
+    bias: Array | None,
+    mean: Array,
+    var: Array,
+    scale: Array | None = None,
+    shift: Array | None = None,
+    *,
+    epsilon: float,
+) -> Array:
+    """The bias [channels] of a layer whose results are normalised."""
+    out = (-mean if bias is None else bias - mean) * _factor(var, scale, epsilon)
+    return out if shift is None else out + shift
+
+
+def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
+    factor = 1 / np.sqrt(var + np.asarray(epsilon, var.dtype))
+    return factor if scale is None else factor * scale
+
+
+for _made in (conv_then, linear_then, matmul_then, scaled_weight, shifted_bias):
     _made.no_gradient("plans without gradients alone are made of it")
 
 

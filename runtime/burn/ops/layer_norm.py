@@ -12,7 +12,7 @@ import numpy as np
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import sqrt
 from burn.ops.reduction import mean, sum_to
-from burn.ops.support import Array, Axes, accumulate, axes_of, like
+from burn.ops.support import Array, Axes, accumulate, axes_of, like, namespace
 from burn.primitive import primitive
 
 
@@ -176,6 +176,9 @@ def average(x: Array, axes: tuple[int, ...]) -> Array:
 
 def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     """The mean of ``x * y``, which are of one shape, over ``axes``, which are kept."""
+    if axes == (x.ndim - 1,) and x.dtype.kind == "f" and namespace(x) is np:
+        total = np.vecdot(x, y)[..., None]
+        return total / max(x.shape[-1], 1)
     outer, inner = _steps(x, axes)
     every = list(range(x.ndim))
     total = np.einsum(x, every, y, every, [a for a in every if a not in outer])

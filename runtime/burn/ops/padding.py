@@ -142,7 +142,7 @@ def _framed(x: Array, widths: Pads, value: Array) -> Array:
     if hasattr(value, "reshape"):
         value = value.reshape(()).astype(x.dtype)
     extents = [a + n + b for a, n, b in zip(before, x.shape, after, strict=True)]
-    out = namespace(x).full(tuple(extents), value, x.dtype)
+    out = np.full_like(x, value, shape=tuple(extents))
     out[tuple(slice(a, a + n) for a, n in zip(before, x.shape, strict=True))] = x
     return out
 

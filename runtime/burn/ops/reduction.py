@@ -30,7 +30,7 @@ def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     total = np.sum(
         accumulate(x), axis=axes_of(axis, x.ndim), keepdims=keepdims, dtype=None
     )
-    return total.astype(x.dtype)
+    return total.astype(x.dtype, copy=False)
 
 
 @sum.vjp
@@ -46,7 +46,8 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
         count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
         total = np.sum(x, axis=axes, keepdims=keepdims)
         return np.trunc(total / count).astype(x.dtype)
-    return np.mean(accumulate(x), axis=axes, keepdims=keepdims).astype(x.dtype)
+    average = np.mean(accumulate(x), axis=axes, keepdims=keepdims)
+    return average.astype(x.dtype, copy=False)
 
 
 @mean.vjp
@@ -171,7 +172,8 @@ def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     axes = tuple(
         a for a in range(x.ndim) if a < extra or shape[a - extra] != x.shape[a]
     )
-    total = np.sum(accumulate(x), axis=axes, keepdims=True).astype(x.dtype)
+    total = np.sum(accumulate(x), axis=axes, keepdims=True)
+    total = total.astype(x.dtype, copy=False)
     return total.reshape(shape)
 
 

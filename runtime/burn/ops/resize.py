@@ -167,17 +167,25 @@ def _to_dtype(out: Array, dtype: Any, rounded: bool) -> Array:
 def _resample(x: Array, plan: Resampling) -> Array:
     xp = namespace(x)
     if plan.weights is None:
-        return xp.take(x, xp.asarray(plan.taps[:, 0]), axis=plan.axis)
+        return _taken(x, xp.asarray(plan.taps[:, 0]), plan.axis)
     if plan.taps.shape[1] > 4:
         return _project(x, plan.matrix(x.shape[plan.axis]), plan.axis)
     shape = [1] * x.ndim
     shape[plan.axis] = len(plan.taps)
     total = None
     for tap, weight in zip(plan.taps.T, plan.weights.T, strict=True):
-        part = xp.take(x, xp.asarray(tap), axis=plan.axis)
+        part = _taken(x, xp.asarray(tap), plan.axis)
         part *= xp.asarray(weight, x.dtype).reshape(shape)
         total = part if total is None else total + part
     return total
+
+
+def _taken(x: Array, index: Array, axis: int) -> Array:
+    """The elements ``index`` along ``axis``, in the memory order of ``x``."""
+    order = sorted(range(x.ndim), key=lambda a: (-x.strides[a], a))
+    xp = namespace(x)
+    taken = xp.take(xp.transpose(x, order), index, axis=order.index(axis))
+    return xp.transpose(taken, [order.index(a) for a in range(x.ndim)])
 
 
 def _project(x: Array, matrix: Floats, axis: int) -> Array:

@@ -5,12 +5,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.backend.arrays import ArrayBackend
+from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
-from burn.plan.fusion import fused
 from burn.plan.nested import is_named, mapped
+from burn.plan.passes import fused
+from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
-from burn.plan.replay import Bound, NotFiniteError, UnforeseenError, is_finite
+from burn.plan.replay import Bound, NotFiniteError, UnforeseenError
 from burn.plan.tree import Segment, Slot, UnrepeatableError, grow
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
@@ -47,7 +49,7 @@ class _Plan:
         self.device = device
         self.root = Segment()
         self.bound: Bound | None = None
-        self.quick: Bound | None = None
+        self.quick: Program | None = None
         self.places = 0
         self.recordings = 0
         self.lock = threading.Lock()
@@ -61,15 +63,16 @@ class _Plan:
         """
         bound, quick = self.bound, self.quick
         assert bound is not None
-        values: list[Any] = [self.device.import_tensor(tensor) for tensor in inputs]
+        device = self.device
+        values: list[Any] = [
+            tensor.data if tensor.backend is device else device.import_tensor(tensor)
+            for tensor in inputs
+        ]
         if quick is not None:
-            with ignoring_errors():
-                finite = all(map(is_finite, values))
-            if finite:
-                try:
-                    return quick.run(values + [None] * (self.places - len(values)))
-                except NotFiniteError:
-                    pass  # the plan without fusion is right for all numbers
+            try:
+                return quick.run(values)
+            except NotFiniteError:
+                pass  # the plan as it was recorded is right for all numbers
         return bound.run(values + [None] * (self.places - len(values)))
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
@@ -86,13 +89,13 @@ class _Plan:
             )
             result = function(*given, **named)
         slots = _slots(result, recorder)
+        forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
         with self.lock:
             self.recordings += 1
             grow(self.root, recorder.events, slots)
             self.places = max(self.places, recorder.count)
-            quick = fused(self.root) if self.device is Cpu() else self.root
-            if quick is not self.root:
-                self.quick = Bound(quick, self.device, finite=True)
+            if self.device is Cpu():
+                self.quick = Program(fused(self.root, forms))
             self.bound = Bound(self.root, self.device)
         return mapped(_plain, result)
 
@@ -104,6 +107,8 @@ class Compiled(Generic[P, R]):
         self.function = function
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
+        # Comparing with the last one takes less time than looking it up.
+        self._recent: tuple[Hashable, _Plan] | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -136,17 +141,28 @@ class Compiled(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Plan | None:
-        devices = {tensor.backend for tensor in inputs if tensor.backend.level > 0}
-        device = devices.pop() if devices else Cpu()
-        if devices or not isinstance(device, ArrayBackend):
+        device: Backend | None = None
+        for tensor in inputs:
+            backend = tensor.backend
+            if backend is not device and backend.level > 0:
+                if device is not None:
+                    return None  # they are on several devices
+                device = backend
+        device = device or Cpu()
+        if not isinstance(device, ArrayBackend):
             return None
+        where = (key, device)
+        recent = self._recent
+        if recent is not None and recent[0] == where:
+            return recent[1]
         with self._lock:
-            plan = self._plans.get((key, device))
+            plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[key, device] = _Plan(device)
+                plan = self._plans[where] = _Plan(device)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
-            self._plans.move_to_end((key, device))
+            self._plans.move_to_end(where)
+            self._recent = (where, plan)
         return plan
 
 
@@ -158,7 +174,8 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
     kind = type(value)
     if kind is Tensor:
         inputs.append(value)
-        return (value.shape, value.dtype)
+        data = value.data
+        return (data.shape, data.dtype)
     if kind in _PLAIN:
         return (kind, value)
     names: tuple[Any, ...] = ()
@@ -166,9 +183,18 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         names, value = tuple(value), value.values()
     elif kind is not list and kind is not tuple and not is_named(kind):
         return None
-    parts = [_key(item, inputs) for item in value]
-    found: tuple[Any, ...] = (kind, names, *parts)
-    return None if None in parts else found
+    parts: list[Any] = [kind, names]
+    for item in value:
+        if type(item) is Tensor:  # nearly always, and a call takes as long as the rest
+            inputs.append(item)
+            data = item.data
+            parts.append((data.shape, data.dtype))
+            continue
+        part = _key(item, inputs)
+        if part is None:
+            return None
+        parts.append(part)
+    return tuple(parts)
 
 
 def _slots(result: Any, recorder: Recorder) -> Any:

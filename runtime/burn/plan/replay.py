@@ -1,6 +1,7 @@
 """Plans that are ready to run: kernels with their constants, without dispatch."""
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ class NotFiniteError(Exception):
 
 def is_finite(array: Any) -> bool:
     """Whether there is no infinity and no NaN in ``array``: its sum has none, then."""
-    return array.dtype.kind != "f" or bool(np.isfinite(np.sum(array)))
+    return array.dtype.kind != "f" or isfinite(np.add.reduce(array, axis=None))
 
 
 class Bound:
@@ -97,9 +98,9 @@ def _calling(
     step: Step, drops: tuple[int, ...], device: ArrayBackend
 ) -> Callable[[Values], None]:
     kernel, static = step.primitive.kernel_for(device), step.static
-    template = [None if type(a) is Slot else _constant(a, device) for a in step.args]
+    template = [None if type(a) is Slot else constant(a, device) for a in step.args]
     direct = [(i, a.place) for i, a in enumerate(step.args) if type(a) is Slot]
-    nested = [i for i, arg in enumerate(template) if _has_slots(arg)]
+    nested = [i for i, arg in enumerate(template) if has_slots(arg)]
     results = tuple(zip(step.outputs, step.shapes, step.dtypes, strict=True))
     several = step.primitive.outputs != 1
 
@@ -108,7 +109,7 @@ def _calling(
         for i, place in direct:
             args[i] = values[place]
         for i in nested:
-            args[i] = _arguments(template[i], values)
+            args[i] = arguments(template[i], values)
         found = kernel(*args, **static)
         for (place, shape, dtype), array in zip(
             results, found if several else (found,), strict=True
@@ -123,33 +124,33 @@ def _calling(
     return call
 
 
-def _constant(arg: Any, device: ArrayBackend) -> Any:
+def constant(arg: Any, device: ArrayBackend) -> Any:
     """``arg`` with the arrays of constant tensors; slots stay."""
     if type(arg) is Tensor:
         return device.import_tensor(arg)
     if type(arg) is list or type(arg) is tuple:
-        return type(arg)(_constant(item, device) for item in arg)
+        return type(arg)(constant(item, device) for item in arg)
     if type(arg) is slice:
         parts = (arg.start, arg.stop, arg.step)
         return slice(*(p.item() if type(p) is Tensor else p for p in parts))
     return arg
 
 
-def _has_slots(arg: Any) -> bool:
+def has_slots(arg: Any) -> bool:
     if type(arg) is list or type(arg) is tuple:
-        return any(map(_has_slots, arg))
+        return any(map(has_slots, arg))
     if type(arg) is slice:
-        return _has_slots((arg.start, arg.stop, arg.step))
+        return has_slots((arg.start, arg.stop, arg.step))
     return type(arg) is Slot
 
 
-def _arguments(arg: Any, values: Values) -> Any:
+def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
     """``arg`` with the arrays in its slots; a slice has numbers."""
     kind = type(arg)
     if kind is Slot:
         return values[arg.place]
     if kind is list or kind is tuple:
-        return kind([_arguments(item, values) for item in arg])
+        return kind([arguments(item, values) for item in arg])
     if kind is slice:
         parts = (arg.start, arg.stop, arg.step)
         return slice(*(values[p.place].item() if type(p) is Slot else p for p in parts))

@@ -8,6 +8,7 @@ from burn.backend.onednn.api import (
     GELU_ERF,
     GELU_TANH,
     HARD_SWISH,
+    LINEAR,
     LOGISTIC,
     POST_OPERATION,
     RELU,
@@ -29,20 +30,21 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "hard_swish": (HARD_SWISH, 1 / 6, 0.5),
     "leaky_relu": (RELU,),
     "relu": (RELU,),
+    "scale": (LINEAR,),
     "sigmoid": (LOGISTIC,),
     "silu": (SWISH, 1.0),
     "tanh": (TANH,),
 }
 
 
-def post_ops(api: Api, after: After, target: Handle) -> PostOps | None:
-    """The operations, None if there are none; what is added lies as ``target``."""
+def post_ops(api: Api, after: After, residual: Handle) -> PostOps | None:
+    """The operations, None if there are none; what is added lies as ``residual``."""
     if not after:
         return None
     made = PostOps(api)
     for name, *numbers in after:
         if name == "add":
-            made.binary(BINARY_ADD, target)
+            made.binary(BINARY_ADD, residual)
         else:
             made.activation(*_KINDS[name], *numbers)
     return made

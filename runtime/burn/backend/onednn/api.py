@@ -37,6 +37,7 @@ POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 BINARY_ADD, BINARY_MUL = 0x1FFF0, 0x1FFF1
 CLIP = 0x2F
+LINEAR = 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
@@ -158,6 +159,9 @@ class Api:
         self.query_md = calls.dnnl_primitive_desc_query_md
         # The two that every run calls, without a detour through `call`.
         self.execute = self._functions["primitive_execute"]
+        # What a plan calls again and again, with arguments that need no conversion.
+        self.execute_bare = calls["dnnl_primitive_execute"]
+        self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
         self.point = _declared(library.quick, "memory_set_data_handle", types)
         self.set_threads, self.threads = _threads(library)

@@ -148,13 +148,13 @@ class Packed:
 
     def get(
         self, array: Array, layout: Hashable, pack: Callable[[Array], Block]
-    ) -> int:
-        """The address of ``array`` in a layout; ``pack`` makes it the first time."""
+    ) -> Block:
+        """What is ``array`` in a layout; ``pack`` makes it the first time."""
         known = self._known.get(id(array))
         if known is not None and known.reference() is array:
             form = known.forms.get(layout)
             if form is not None:
-                return form.address
+                return form
         with self._lock:
             known = self._known.get(id(array))
             if known is None or known.reference() is not array:
@@ -162,7 +162,7 @@ class Packed:
             form = known.forms.get(layout)
             if form is None:
                 form = known.forms[layout] = pack(array)
-        return form.address
+        return form
 
     def _add(self, array: Array) -> _Weights:
         place = id(array)

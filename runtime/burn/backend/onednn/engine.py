@@ -8,12 +8,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from burn.backend.onednn.api import Api
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.library import find_library, keep_memory
 from burn.backend.onednn.memory import addresses_are_read
+from burn.backend.onednn.noting import noting
 
 #: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
 #: there), or nothing for whatever there is.
@@ -52,6 +53,9 @@ class Limits:
     cheap: int = 50_000
 
 
+_WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
+
+
 class Session:
     """A loaded library, with what is kept between calls."""
 
@@ -87,8 +91,8 @@ def current() -> Session | None:
 
 
 def limits() -> Limits:
-    """The least work that oneDNN is used for."""
-    return _STATE.limits
+    """The least work that oneDNN is used for: any in a plan, which calls it at once."""
+    return _STATE.limits if noting() is None else _WHATEVER
 
 
 def engine() -> Engine:
@@ -118,7 +122,7 @@ def numpy_only() -> Iterator[None]:
 def whatever_size() -> Iterator[None]:
     """Let oneDNN compute whatever it can meanwhile, however small, in all threads."""
     before = _STATE.limits
-    _STATE.limits = replace(before, **dict.fromkeys(vars(before), 0))
+    _STATE.limits = _WHATEVER
     try:
         yield
     finally:

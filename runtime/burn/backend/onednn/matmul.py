@@ -6,7 +6,7 @@ wait for work on the same cores are in each other's way.
 """
 
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,13 +21,18 @@ from burn.backend.onednn.memory import (
     any_layout,
     is_dense,
     of_array,
+    ordered,
     row_major,
     strided,
 )
+from burn.backend.onednn.noting import compact, empty, noting, reshaped
 from burn.backend.onednn.operands import FLOAT32, are_float32, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
-from burn.ops.fused import linear_then as linear_then_op
+from burn.ops.fused import (
+    linear_then as linear_then_op,
+    matmul_then as matmul_then_op,
+)
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 
 #: The operands of a product: ``x``, ``y`` and what is added to each row.
@@ -40,15 +45,38 @@ _FOR_MATRICES = "brg"
 @matmul_op.on(Cpu)
 def matmul(x: Array, y: Array) -> Array:
     """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
-    if getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_float32(x, y):
-        rows = x.size // x.shape[-1] if x.size else 0
-        work = max(rows, prod(y.shape[:-2]) * x.shape[-2]) * x.shape[-1] * y.shape[-1]
-        session = _session(work, min(x.shape[-2] if y.ndim > 2 else rows, y.shape[-1]))
-        if session is not None and x.shape[-1] == y.shape[-2] and y.size:
-            out = _matmul(session, x, y, work)
-            if out is not None:
-                return out
-    return matmul_op.kernel(x, y)
+    out = _product_of(x, y, _Ending())
+    return matmul_op.kernel(x, y) if out is None else out
+
+
+@matmul_then_op.on(Cpu)
+def matmul_then(
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
+    out = None
+    if min(x.ndim, y.ndim) > 2 and are_float32(residual):
+        out = _product_of(x, y, _Ending(after, residual))
+    if out is None:
+        return matmul_then_op.kernel(x, y, bias, residual, after=after)
+    return out
+
+
+def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
+    """The product of matrices; None where NumPy should compute it."""
+    if not (getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_float32(x, y)):
+        return None
+    rows = x.size // x.shape[-1] if x.size else 0
+    work = max(rows, prod(y.shape[:-2]) * x.shape[-2]) * x.shape[-1] * y.shape[-1]
+    session = _session(work, min(x.shape[-2] if y.ndim > 2 else rows, y.shape[-1]))
+    if session is None or x.shape[-1] != y.shape[-2] or not y.size:
+        return None
+    return _matmul(session, x, y, work, ending)
 
 
 @linear_op.on(Cpu)
@@ -70,7 +98,7 @@ def linear_then(
     """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
     out = None
     if are_float32(residual):
-        rows = None if residual is None else residual.reshape(-1, residual.shape[-1])
+        rows = None if residual is None else _rows(residual)
         out = _linear(x, weight, bias, _Ending(after, rows))
     if out is None:
         return linear_then_op.kernel(x, weight, bias, residual, after=after)
@@ -96,11 +124,16 @@ def _linear(
     session = _session(work, min(count, len(weight)))
     if session is None or width != weight.shape[1]:
         return None
-    rows = x if x.ndim == 2 else x.reshape(count, width)
+    rows = x if x.ndim == 2 else reshaped(x, (count, width))
     out = _product(session, (rows, weight.T, bias), weight, work, ending)
     if out is None or x.ndim == 2:
         return out
     return out.reshape(*x.shape[:-1], len(weight))
+
+
+def _rows(x: Array) -> Array:
+    width = x.shape[-1]
+    return reshaped(x, (x.size // width if width else 0, width))
 
 
 def _session(work: int, least: int) -> Session | None:
@@ -111,16 +144,18 @@ def _session(work: int, least: int) -> Session | None:
     return current()
 
 
-def _matmul(session: Session, x: Array, y: Array, work: int) -> Array | None:
+def _matmul(
+    session: Session, x: Array, y: Array, work: int, ending: _Ending
+) -> Array | None:
     if y.ndim == 2:
-        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+        rows = x if x.ndim == 2 else _rows(x)
         out = _product(session, (rows, y, None), y, work)
         return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
     rank = max(x.ndim, y.ndim)
     left, right = (
         array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, y)
     )
-    return _product(session, (left, right, None), None, work)
+    return _product(session, (left, right, None), None, work, ending)
 
 
 def _product(
@@ -137,26 +172,69 @@ def _product(
     """
     (x, y, bias), (after, residual) = given, ending or _Ending()
     if residual is not None:
-        residual = np.ascontiguousarray(residual)
-    pack = owner is not None and x.shape[-2] > 1 and session.packed.seen(owner)
+        residual = compact(_repeated(residual, max(x.shape[0], y.shape[0])))
+    pack = owner is not None and _may_be_packed(session, x, owner)
+
+    order = _order(x, y, residual)
 
     def make(primitives: Primitives) -> "_Product | None":
-        return _prepare(session, primitives, given, after, pack)
+        wanted = _Wanted(after, residual, order)
+        return _prepare(session, primitives, given, wanted, pack)
 
-    key = ("matmul", form(x), form(y), form(bias), after, pack)
+    key = ("matmul", form(x), form(y), form(bias), after, form(residual), order, pack)
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
+
+
+def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
+    """Whether the packed form of ``owner`` is worth its memory."""
+    notes = noting()
+    if x.shape[-2] == 1:
+        return False
+    return session.packed.seen(owner) if notes is None else notes.is_constant(owner)
+
+
+def _repeated(residual: Array, batch: int) -> Array:
+    """``residual`` for the whole batch, unless it is one row for all: there is code."""
+    shape = residual.shape
+    if len(shape) < 3 or shape[0] == batch or set(shape[:-1]) == {1}:
+        return residual
+    return np.broadcast_to(residual, (batch, *shape[1:]))
+
+
+def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
+    """The order of axes that a plan wants a result in, None if it does not matter."""
+    notes = noting()
+    if notes is None or residual is not None or min(x.ndim, y.ndim) < 3:
+        return None
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return notes.order_of((*batch, x.shape[-2], y.shape[-1]))
+
+
+class _Wanted(NamedTuple):
+    """What follows a product, and how its result should lie."""
+
+    after: After
+    residual: Array | None
+    order: tuple[int, ...] | None
 
 
 class _Product:
     """A product of matrices that is ready to run."""
 
-    __slots__ = ("_copies", "_prepared", "_shape", "_weights")
+    __slots__ = ("_back", "_copies", "_prepared", "_shape", "_weights")
 
     def __init__(
-        self, prepared: Prepared, shape: Any, weights: Weights | None, copies: Any
+        self,
+        prepared: Prepared,
+        shape: tuple[int, ...],
+        order: tuple[int, ...],
+        weights: Weights | None,
+        copies: tuple[bool, bool],
     ) -> None:
-        self._prepared, self._shape = prepared, shape
+        self._prepared = prepared
+        self._shape = tuple(shape[axis] for axis in order)
+        self._back = None if order == tuple(sorted(order)) else np.argsort(order)
         self._weights, self._copies = weights, copies
 
     @property
@@ -164,27 +242,27 @@ class _Product:
         return self._prepared.description.implementation
 
     def run(self, given: Given, owner: Array | None, residual: Array | None) -> Array:
-        """The result, row-major."""
+        """The result, in the order that was wanted, or row-major."""
         x, y, bias = given
         if self._copies[0]:
-            x = np.ascontiguousarray(x)
+            x = compact(x)
         if self._weights is None or owner is None:
             if self._copies[1]:
-                y = np.ascontiguousarray(y)
+                y = compact(y)
             place = address(y)
         else:
             place = self._weights.place(owner)
-        out: Array = np.empty(self._shape, FLOAT32)
+        out = empty(self._shape)
         more = [address(part) for part in (bias, residual) if part is not None]
         self._prepared.run(address(x), place, address(out), *more)
-        return out
+        return out if self._back is None else out.transpose(self._back)
 
 
 def _prepare(
     session: Session,
     primitives: Primitives,
     given: Given,
-    after: After,
+    wanted: _Wanted,
     pack: bool,
 ) -> _Product | None:
     x, y, bias = given
@@ -200,9 +278,10 @@ def _prepare(
     for again in (False, True):
         if again:
             copies = (True, copies[1] if pack else True)
-        made = _attempt(session, primitives, given, (shape, after), copies, pack)
-        if made is not None:
-            return made
+        for way in (wanted, wanted._replace(order=None)):
+            made = _attempt(session, primitives, given, (shape, way), copies, pack)
+            if made is not None:
+                return made
     return None
 
 
@@ -210,11 +289,12 @@ def _attempt(
     session: Session,
     primitives: Primitives,
     given: Given,
-    wanted: tuple[tuple[int, ...], After],
+    wanted: tuple[tuple[int, ...], _Wanted],
     copies: tuple[bool, bool],
     pack: bool,
 ) -> _Product | None:
-    api, (x, y, bias), (shape, after) = primitives.api, given, wanted
+    api, (x, y, bias), (shape, (after, residual, order)) = primitives.api, given, wanted
+    order = order or tuple(range(len(shape)))
     left, right = (
         (
             strided(api, array.shape, row_major(array.shape))
@@ -223,7 +303,8 @@ def _attempt(
         )
         for array, copied in ((x, copies[0]), (y, copies[1]))
     )
-    out = strided(api, shape, row_major(shape))
+    out = strided(api, shape, ordered(shape, order))
+    other = out if residual is None else of_array(api, residual.shape, residual.strides)
     shift = None
     if bias is not None:
         wide = (*(1 for _ in shape[1:]), bias.size)
@@ -233,7 +314,7 @@ def _attempt(
         *(api, "matmul", api.engine, left),
         *(any_layout(api, y.shape) if pack else right, shift, out),
         avoid=_FOR_MATRICES if one else None,
-        post=post_ops(api, after, out),
+        post=post_ops(api, after, other),
     )
     if found is None:
         return None
@@ -245,8 +326,9 @@ def _attempt(
     if shift is not None:
         operands.append((BIAS, shift))
     if ("add",) in after:
-        operands.append((added(after), out))
-    return _Product(primitives.prepared(found, operands), shape, weights, copies)
+        operands.append((added(after), other))
+    prepared = primitives.prepared(found, operands)
+    return _Product(prepared, shape, order, weights, copies)
 
 
 def _readable(array: Array) -> bool:

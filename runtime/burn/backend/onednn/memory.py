@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from burn.backend.onednn.api import ANY_LAYOUT, FLOAT32, Api, dims
+from burn.backend.onednn.noting import empty
 
 #: An array of NumPy.
 Array: TypeAlias = Annotated[Any, "array"]
@@ -74,7 +75,7 @@ def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
 def empty_channels_last(shape: tuple[int, ...]) -> Array:
     """New memory for float32 [N, C, *size] whose channels are side by side."""
     rank = len(shape)
-    memory = np.empty((shape[0], *shape[2:], shape[1]), np.float32)
+    memory = empty((shape[0], *shape[2:], shape[1]))
     return memory.transpose(0, rank - 1, *range(1, rank - 1))
 
 

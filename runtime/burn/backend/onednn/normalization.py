@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
@@ -29,6 +27,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
+from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import are_float32, lies_as
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.ops.attention import masked_softmax as masked_softmax_op
@@ -72,6 +71,8 @@ def layer_norm(
 ) -> Array:
     """:func:`burn.ops.layer_norm` by oneDNN where that pays, by NumPy elsewhere."""
     session = _session(x, weight, bias)
+    if session is not None and noting() is not None:
+        x = compact(x)
     if session is not None and _is_last(axis, x.ndim) and x.flags.c_contiguous:
         width = x.shape[-1]
         if all(_fills(part, width) for part in (weight, bias)):
@@ -149,7 +150,11 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if x.ndim == 0 or x.size < limits().rows or not are_float32(x) or not x.size:
         return None
     session = current()
-    if session is None or not _is_last(axis, x.ndim) or not x.flags.c_contiguous:
+    if session is None or not _is_last(axis, x.ndim):
+        return None
+    if noting() is not None:
+        x = compact(x)
+    if not x.flags.c_contiguous:
         return None
     rows = (x.size // x.shape[-1], x.shape[-1])
 
@@ -160,8 +165,8 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if found is None:
         return None
     out = found.run(x)
-    # Rows with an infinity have results of their own, and all of them are NaN here.
-    return None if np.isnan(np.min(out)) else out
+    # Rows with an infinity have results of their own. All of them is NaN here.
+    return None if has_nan(out, part=out[..., :1]) else out
 
 
 class _Line:
@@ -178,7 +183,7 @@ class _Line:
 
     def run(self, x: Array, *parts: Array) -> Array:
         """The result, in the memory order of ``x``."""
-        out = np.empty_like(x)
+        out = empty_like(x)
         self._prepared.run(address(x), address(out), *map(address, parts))
         return out
 

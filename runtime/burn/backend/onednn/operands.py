@@ -6,6 +6,7 @@ import numpy as np
 
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.memory import Array, address, is_dense, of_array, strided
+from burn.backend.onednn.noting import compact, empty
 from burn.backend.onednn.prepared import Prepared
 
 FLOAT32 = np.dtype(np.float32)
@@ -55,9 +56,9 @@ class Arranged:
         if self._order is None:
             return operand
         if self._reorder is None:
-            plain = np.ascontiguousarray(operand.transpose(self._order))
+            plain = compact(operand.transpose(self._order))
             return plain.transpose(self._back)
-        copy = np.empty(tuple(self._shape[axis] for axis in self._order), FLOAT32)
+        copy = empty(tuple(self._shape[axis] for axis in self._order))
         self._reorder.run(address(operand), address(copy))
         return copy.transpose(self._back)
 

@@ -7,8 +7,6 @@ Others answer NaN at an infinity, where the limit is due: NumPy computes those a
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
@@ -26,6 +24,7 @@ from burn.backend.onednn.api import (
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array, address, is_dense, strided
+from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import FLOAT32
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops import activation
@@ -63,7 +62,7 @@ def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
 def gelu(x: Array, *, approximate: Any = "none") -> Array:
     """:func:`burn.ops.gelu` by oneDNN where that pays, by NumPy elsewhere."""
     out = _activated(x, limits().costly, _GELU[approximate])
-    if out is None or _has_nan(out):
+    if out is None or has_nan(out):
         return activation.gelu.kernel(x, approximate=approximate)
     return out
 
@@ -72,7 +71,7 @@ def gelu(x: Array, *, approximate: Any = "none") -> Array:
 def silu(x: Array) -> Array:
     """:func:`burn.ops.silu` by oneDNN where that pays, by NumPy elsewhere."""
     out = _activated(x, limits().cheap, SWISH, 1.0)
-    return activation.silu.kernel(x) if out is None or _has_nan(out) else out
+    return activation.silu.kernel(x) if out is None or has_nan(out) else out
 
 
 def _with_limits_at_infinity(
@@ -82,7 +81,7 @@ def _with_limits_at_infinity(
 
     def kernel(x: Array) -> Array:
         out = _activated(x, limits().costly, kind, alpha, beta)
-        return op.kernel(x) if out is None or _has_nan(out) else out
+        return op.kernel(x) if out is None or has_nan(out) else out
 
     op.on(Cpu)(kernel)
     return kernel
@@ -92,11 +91,6 @@ mish = _with_limits_at_infinity(activation.mish, MISH)
 hard_swish = _with_limits_at_infinity(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
 
-def _has_nan(out: Array) -> bool:
-    """Whether one element is NaN: the least of them is, then."""
-    return bool(np.isnan(np.min(out)))
-
-
 def _activated(
     x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Array | None:
@@ -104,6 +98,8 @@ def _activated(
     if x.dtype != FLOAT32 or x.size < least or not x.size:
         return None
     session = current()
+    if session is not None and not is_dense(x) and noting() is not None:
+        x = compact(x)
     if session is None or not is_dense(x):
         return None
 
@@ -129,7 +125,7 @@ class _Flat:
 
     def run(self, x: Array) -> Array:
         """The result, in the memory order of ``x``."""
-        out = np.empty_like(x)
+        out = empty_like(x)
         self._prepared.run(address(x), address(out))
         return out
 

@@ -5,8 +5,6 @@ It takes the largest of numbers only: where a NaN is among them NumPy computes.
 
 from typing import Any
 
-import numpy as np
-
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
@@ -26,6 +24,7 @@ from burn.backend.onednn.memory import (
     empty_channels_last,
     strided,
 )
+from burn.backend.onednn.noting import has_nan
 from burn.backend.onednn.operands import Arranged, are_float32, form
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
@@ -38,7 +37,7 @@ _RANKS = (3, 4, 5)
 def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
     """:func:`burn.ops.max_pool` by oneDNN where that pays, by NumPy elsewhere."""
     out = None
-    if x.size and x.size >= limits().costly and not np.isnan(np.min(x)):
+    if x.size and x.size >= limits().costly and not has_nan(x):
         out = _pooled(x, POOL_MAX, kernel_size, **static)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **static)

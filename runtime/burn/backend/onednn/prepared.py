@@ -1,6 +1,9 @@
 """Primitives that are ready to run: code, memory objects and the list of arguments."""
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from ctypes import addressof, c_int, c_void_p
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 from burn.backend.onednn.api import (
     LAST_IMPLEMENTATION,
@@ -13,6 +16,7 @@ from burn.backend.onednn.api import (
     OneDnnError,
 )
 from burn.backend.onednn.memory import Handle
+from burn.backend.onednn.noting import noting
 from burn.backend.onednn.scratch import Scratch
 
 #: A handle of our own, or the pointer that oneDNN lends.
@@ -113,8 +117,9 @@ class Prepared:
     """
 
     __slots__ = (
-        *("_alone", "_args", "_count", "_execute", "_owned", "_places", "_point"),
-        *("_primitive", "_stream", "_threads", "description"),
+        *("_args", "_count", "_execute", "_owned", "_places", "_point"),
+        *("_primitive", "_set_threads", "_stream", "_threads"),
+        *("alone", "description", "operands"),
     )
 
     def __init__(
@@ -125,7 +130,7 @@ class Prepared:
         alone: bool = False,
     ) -> None:
         api = description.api
-        self.description = description
+        self.description, self.operands = description, operands
         primitive = Handle(api, "primitive", "primitive_create", description.handle)
         memories = [
             Handle(api, "memory", "memory_create", descriptor, api.engine, None)
@@ -147,7 +152,8 @@ class Prepared:
         )
         self._execute, self._point = api.execute, api.point
         self._stream = api.stream
-        self._alone = api.set_threads if alone else None
+        self.alone = alone
+        self._set_threads = api.set_threads if alone else None
         self._threads = api.threads
 
     def run(self, *addresses: int) -> None:
@@ -156,14 +162,49 @@ class Prepared:
         Raises:
             OneDnnError: it fails.
         """
+        notes = noting()
+        if notes is not None:
+            notes.execute(self, addresses)
+            return
         point = self._point
         for memory, address in zip(self._places, addresses, strict=True):
             point(memory, address)
-        alone = self._alone
-        if alone is not None:
-            alone(1)
+        set_threads = self._set_threads
+        if set_threads is not None:
+            set_threads(1)
         status = self._execute(self._primitive, self._stream, self._count, self._args)
-        if alone is not None:
-            alone(self._threads)
+        if set_threads is not None:
+            set_threads(self._threads)
         if status:
             raise OneDnnError("primitive_execute", status)
+
+    def fixed(self, addresses: tuple[int, ...], scratch: Scratch) -> "Fixed":
+        """The same computation on these addresses for good, in memory of its own."""
+        api = self.description.api
+        memories = [
+            Handle(api, "memory", "memory_create", descriptor, api.engine, place)
+            for (_, descriptor), place in zip(self.operands, addresses, strict=True)
+        ]
+        kinds = [kind for kind, _ in self.operands]
+        size = api.size_of(self.description.lent(SCRATCHPAD_MD))
+        if size:
+            lent = self.description.lent(SCRATCHPAD_MD)
+            memories.append(scratch.memory(lent, size))
+            kinds.append(SCRATCHPAD)
+        pairs = zip(kinds, memories, strict=True)
+        args = (ExecArg * len(kinds))(*(ExecArg(k, m.value) for k, m in pairs))
+        where = (c_void_p(self._primitive), c_void_p(api.stream), c_int(len(kinds)))
+        call = partial(api.execute_bare, *where, c_void_p(addressof(args)))
+        return Fixed(call, self.alone, (self, memories, args))
+
+
+class Fixed(NamedTuple):
+    """A primitive with its memory: ``call`` computes, and answers with a status.
+
+    ``alone`` says that the thread should have no help meanwhile; ``owned`` lives as
+    long as the call does.
+    """
+
+    call: Callable[[], int]
+    alone: bool
+    owned: Any

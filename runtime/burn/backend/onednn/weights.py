@@ -3,6 +3,7 @@
 from burn.backend.onednn.api import ANY_LAYOUT as ANY_LAYOUT
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.memory import Array, Handle, address
+from burn.backend.onednn.noting import empty, noted_by, noting
 from burn.backend.onednn.prepared import Description
 from burn.backend.onednn.scratch import Block
 
@@ -39,10 +40,19 @@ class Weights:
         """The address of ``array`` in the wanted layout."""
         if self._reorder is None:
             return address(array)
-        return self._packed.get(array, self._key, self._pack)
+        notes = noting()
+        if notes is not None and not notes.is_constant(array):
+            memory = empty((-(-self._size // array.itemsize),))
+            self._reorder.run(address(array), address(memory))
+            return address(memory)
+        block = self._packed.get(array, self._key, self._pack)
+        if notes is not None:
+            notes.keep(block)
+        return block.address
 
     def _pack(self, array: Array) -> Block:
         assert self._reorder is not None
         block = Block(self._size)
-        self._reorder.run(address(array), block.address)
+        with noted_by(None):
+            self._reorder.run(address(array), block.address)
         return block

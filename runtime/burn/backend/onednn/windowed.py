@@ -39,14 +39,14 @@ from burn.backend.onednn.memory import (
     of_array,
     strided,
 )
-from burn.backend.onednn.operands import Arranged
+from burn.backend.onednn.noting import empty
+from burn.backend.onednn.operands import FLOAT32, Arranged
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
     Prepared,
     described,
 )
-from burn.backend.onednn.scratch import Block
 from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
 
@@ -243,13 +243,13 @@ class WeightGrad:
     def run(self, x: Array, grad: Array) -> Array:
         """The gradient, row-major."""
         x, grad = self._x(x), self._grad(grad)
-        out: Array = np.empty(self._shape, np.float32)
+        out = empty(self._shape)
         if self._reorder is None:
             self._prepared.run(address(x), address(grad), address(out))
             return out
-        block = Block(self._size)
-        self._prepared.run(address(x), address(grad), block.address)
-        self._reorder.run(block.address, address(out))
+        memory = empty((-(-self._size // FLOAT32.itemsize),))
+        self._prepared.run(address(x), address(grad), address(memory))
+        self._reorder.run(address(memory), address(out))
         return out
 
 

@@ -1,0 +1,125 @@
+"""Who wants to know what kernels do, so that it can be done again without them.
+
+A kernel runs primitives of the library on memory that it takes for its results. While
+a plan is prepared it takes that memory from the plan, which notes each primitive with
+its addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import local
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from burn.backend.onednn.memory import Array
+    from burn.backend.onednn.prepared import Prepared
+    from burn.backend.onednn.scratch import Block
+
+
+class Notes(Protocol):
+    """What a plan offers to kernels while it is prepared."""
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
+        """Row-major memory of the plan."""
+
+    def like(self, x: Array) -> Array:
+        """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
+
+    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The axes of a result of ``shape`` in the order of memory that suits best.
+
+        None if it does not matter.
+        """
+
+    def assign(self, target: Array, source: Array) -> None:
+        """Copy, now and whenever the plan runs."""
+
+    def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
+        """Compute, now and whenever the plan runs."""
+
+    def expect_numbers(self, array: Array) -> None:
+        """Leave the plan in every run in which there is a NaN in ``array``."""
+
+    def is_constant(self, array: Array) -> bool:
+        """Whether ``array`` is the same whenever the plan runs."""
+
+    def keep(self, block: Block) -> None:
+        """Own memory that primitives were given."""
+
+
+class _Current(local):
+    notes: Notes | None = None
+
+
+_CURRENT = _Current()
+# A plain flag in front of the thread's own keeps eager calls fast.
+_count = 0
+
+
+def noting() -> Notes | None:
+    """Who takes notes in this thread."""
+    return _CURRENT.notes if _count else None
+
+
+@contextmanager
+def noted_by(notes: Notes | None) -> Iterator[None]:
+    """Let ``notes`` know of what kernels do in this thread meanwhile."""
+    global _count
+    before, _CURRENT.notes = _CURRENT.notes, notes
+    _count += 1
+    try:
+        yield
+    finally:
+        _count -= 1
+        _CURRENT.notes = before
+
+
+def empty(shape: tuple[int, ...]) -> Array:
+    """Row-major memory for float32."""
+    notes = noting()
+    dtype = np.dtype(np.float32)
+    return np.empty(shape, dtype) if notes is None else notes.empty(shape, dtype)
+
+
+def empty_like(x: Array) -> Array:
+    """Memory for elements like those of ``x``, in the same order."""
+    notes = noting()
+    return np.empty_like(x) if notes is None else notes.like(x)
+
+
+def compact(x: Array) -> Array:
+    """``x``, or a row-major copy if it is in another order."""
+    if x.flags.c_contiguous:
+        return x
+    notes = noting()
+    if notes is None:
+        return np.ascontiguousarray(x)
+    copy = notes.empty(x.shape, x.dtype)
+    notes.assign(copy, x)
+    return copy
+
+
+def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """``x`` with other extents, a view where that is possible."""
+    view = x.reshape(shape)
+    if noting() is None or view.size == 0 or np.may_share_memory(view, x):
+        return view
+    return compact(x).reshape(shape)
+
+
+def has_nan(array: Array, *, part: Array | None = None) -> bool:
+    """Whether an element is NaN.
+
+    Plans are for finite numbers and do not look, except at the ``part`` in which there
+    may be one even then; they are left in every run in which there is.
+    """
+    notes = noting()
+    if notes is None:
+        return bool(np.isnan(np.min(array)))  # the least of them is, then
+    if part is not None:
+        notes.expect_numbers(part)
+    return False

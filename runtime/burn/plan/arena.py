@@ -1,0 +1,107 @@
+"""The memory of a plan: values whose lives do not overlap share it."""
+
+from bisect import bisect_right, insort
+
+import numpy as np
+
+from burn.ops.support import Array
+
+_ALIGNMENT = 64
+
+
+class Buffer:
+    """A stretch of memory, and how many values are in it now."""
+
+    __slots__ = ("chunk", "end", "start", "users")
+
+    def __init__(self, chunk: int, start: int, end: int) -> None:
+        self.chunk, self.start, self.end = chunk, start, end
+        self.users = 0
+
+
+class Arena:
+    """Chunks of memory whose addresses stay, with the free stretches of each.
+
+    Memory that no value ever was in is not taken from the system, so that the first
+    chunk may be as large as all values together.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = max(size, 4096)
+        self._chunks: list[Array] = []
+        self._free: list[list[tuple[int, int]]] = []
+        self._used: list[tuple[int, int, Buffer]] = []
+
+    def branched(self) -> "Arena":
+        """The same chunks, with what is free from here on noted separately."""
+        other = Arena(self._size)
+        other._chunks = list(self._chunks)
+        other._free = [list(free) for free in self._free]
+        copies = {id(b): _copied(b) for _, _, b in self._used}
+        other._used = [(low, high, copies[id(b)]) for low, high, b in self._used]
+        return other
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Array, Buffer]:
+        """Row-major memory, and its buffer, which :meth:`release` takes back."""
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        chunk, start = self._found(max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT))
+        memory = self._chunks[chunk]
+        array: Array = np.ndarray(shape, dtype, buffer=memory.data, offset=start)
+        end = start + max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT)
+        buffer = Buffer(chunk, start, end)
+        low = memory.ctypes.data + start
+        insort(self._used, (low, low + end - start, buffer), key=lambda used: used[0])
+        return array, buffer
+
+    def owner(self, array: Array) -> Buffer | None:
+        """The buffer that ``array`` is in, None if it is not of the arena."""
+        low, _ = np.lib.array_utils.byte_bounds(array)
+        position = bisect_right(self._used, low, key=lambda used: used[0]) - 1
+        if position < 0 or low >= self._used[position][1]:
+            return None
+        return self._used[position][2]
+
+    def release(self, buffer: Buffer) -> None:
+        """Let others have the memory of ``buffer``."""
+        free = self._free[buffer.chunk]
+        position = bisect_right(free, (buffer.start, buffer.end))
+        start, end = buffer.start, buffer.end
+        if position < len(free) and free[position][0] == end:
+            end = free.pop(position)[1]
+        if position and free[position - 1][1] == start:
+            start = free.pop(position - 1)[0]
+            position -= 1
+        free.insert(position, (start, end))
+        self._used = [used for used in self._used if used[2] is not buffer]
+
+    def _found(self, size: int) -> tuple[int, int]:
+        """The chunk and the start of a free stretch, the tightest one."""
+        fits = [
+            (end - start, chunk, position)
+            for chunk, free in enumerate(self._free)
+            for position, (start, end) in enumerate(free)
+            if end - start >= size
+        ]
+        if not fits:
+            self._grow(size)
+            return self._found(size)
+        _, chunk, position = min(fits)
+        start, end = self._free[chunk][position]
+        if end - start == size:
+            self._free[chunk].pop(position)
+        else:
+            self._free[chunk][position] = (start + size, end)
+        return chunk, start
+
+    def _grow(self, size: int) -> None:
+        whole = max(size, self._size)
+        raw: Array = np.empty(whole + _ALIGNMENT, np.uint8)
+        first = -raw.ctypes.data % _ALIGNMENT
+        self._chunks.append(raw[first : first + whole])
+        self._free.append([(0, whole)])
+
+
+def _copied(buffer: Buffer) -> Buffer:
+    copy = Buffer(buffer.chunk, buffer.start, buffer.end)
+    copy.users = buffer.users
+    return copy

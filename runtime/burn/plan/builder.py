@@ -1,0 +1,327 @@
+"""From steps to calls: each step is done once, and what it did is noted.
+
+A step becomes calls of oneDNN's primitives or of NumPy's functions on memory that
+stays, or one call of its kernel where neither is possible. Views become nothing.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.engine import current
+from burn.backend.onednn.noting import noted_by
+from burn.backend.onednn.prepared import Fixed, Prepared
+from burn.backend.onednn.scratch import Block, Scratch
+from burn.box import Box
+from burn.ops.support import Array
+from burn.plan.arena import Arena, Buffer
+from burn.plan.orders import wanted_orders
+from burn.plan.replay import (
+    NotFiniteError,
+    UnforeseenError,
+    arguments,
+    constant,
+    has_slots,
+    is_finite,
+)
+from burn.plan.sequence import Sequence
+from burn.plan.traceable import is_traceable
+from burn.plan.traced import UntraceableError, plain, traced
+from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+
+
+class Builder:
+    """Binds the steps of one segment after the other, with the values of this run.
+
+    It is what kernels and traced arrays tell of what they do.
+    """
+
+    def __init__(self, arena: Arena, volatile: set[Box]) -> None:
+        self.arena = arena
+        self.values: dict[int, Array] = {}
+        self.boxes: list[tuple[Box, int]] = []
+        self._volatile = volatile
+        self._buffers: dict[int, Buffer] = {}
+        self._constants: set[int] = set()
+        self._fixed: set[int] = set()  # identities of constant arrays
+        self._session = current()
+        self._scratch = Scratch(self._session.api) if self._session else None
+        self._sequence = Sequence()
+        self._fresh: list[Buffer] = []
+        self._order: tuple[int, ...] = ()
+        self._free: list[Buffer] = []
+
+    def branched(self) -> "Builder":
+        """One that goes on from here, beside others that do."""
+        other = Builder(self.arena.branched(), self._volatile)
+        other.values, other.boxes = dict(self.values), self.boxes
+        other._constants, other._fixed = set(self._constants), set(self._fixed)
+        for place, array in self.values.items():
+            buffer = other.arena.owner(array) if array.dtype != object else None
+            if buffer is not None and place in self._buffers:
+                other._buffers[place] = buffer
+        return other
+
+    def take(self, place: int, array: Array) -> Array:
+        """Memory for an input, with what it is this time."""
+        target = self.shaped_as(array)
+        np.copyto(target, array)
+        self._set(place, target)
+        self._end(())
+        return target
+
+    def build(self, segment: Segment) -> Sequence:
+        """The calls that do the steps of a segment, which are done.
+
+        Raises:
+            NotFiniteError: there are numbers that it is not made for.
+            UnforeseenError: a step gives another shape than it gave before.
+        """
+        self._sequence = Sequence()
+        orders = wanted_orders(segment)
+        for step, drops in zip(segment.steps, segment.drops, strict=True):
+            self._free = self._last(drops)
+            self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
+            if isinstance(step, Read):
+                self._read(step)
+            else:
+                self._bind(step)
+            self._end(drops)
+        return self._sequence
+
+    # What kernels and traced arrays ask for.
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Row-major memory of the plan."""
+        array, buffer = self.arena.empty(shape, dtype)
+        self._fresh.append(buffer)
+        return array
+
+    def shaped_as(self, found: Array) -> Array:
+        """Memory for a result like ``found``, in the same order of axes."""
+        if found.dtype.kind == "O":
+            return np.empty_like(found)
+        order = sorted(range(found.ndim), key=lambda a: (-abs(found.strides[a]), a))
+        memory = self.empty(tuple(found.shape[a] for a in order), found.dtype)
+        return memory.transpose(np.argsort(order).tolist()) if order else memory
+
+    def like(self, x: Array) -> Array:
+        """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
+        owner = self.arena.owner(x)
+        if owner is not None and owner in self._free:
+            self._free.remove(owner)
+            return x
+        return self.shaped_as(x)
+
+    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The axes of a result of ``shape`` in the order of memory that suits best."""
+        return self._order if len(self._order) == len(shape) else None
+
+    def assign(self, target: Array, source: Array) -> None:
+        """Copy, now and whenever the plan runs."""
+        np.copyto(target, source)
+        self.note(partial(np.copyto, target, source))
+
+    def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
+        """Compute, now and whenever the plan runs."""
+        assert self._scratch is not None
+        fixed: Fixed = prepared.fixed(addresses, self._scratch)
+        with noted_by(None):
+            prepared.run(*addresses)
+        self._sequence.engine(fixed)
+
+    def expect_numbers(self, array: Array) -> None:
+        """Leave the plan in every run in which there is a NaN in ``array``."""
+        _expect(array)
+        self.note(partial(_expect, array))
+
+    def is_constant(self, array: Array) -> bool:
+        """Whether ``array`` is the same whenever the plan runs."""
+        return id(array) in self._fixed
+
+    def keep(self, block: Block) -> None:
+        """Own memory that primitives were given."""
+        self._sequence.owned.append(block)
+
+    def note(self, call: Callable[[], Any]) -> None:
+        """Make this call whenever the plan runs; it was made already."""
+        self._sequence.numpy(call)
+
+    # Steps.
+
+    def _read(self, read: Read) -> None:
+        held = read.box.held()
+        if held.backend is not Cpu():
+            raise UnforeseenError(f"{read.box!r} is on {held.backend}")
+        array, version = held.data, read.box.version
+        if read.box in self._volatile:
+            target = self.shaped_as(array)
+            np.copyto(target, array)
+            self.note(partial(_refresh, read.box, target, [version]))
+            self._set(read.place, target)
+            return
+        if not is_finite(array):
+            raise NotFiniteError
+        self.boxes.append((read.box, version))
+        self._hold(read.place, array)
+
+    def _bind(self, step: Step) -> None:
+        kernel = step.primitive.kernel_for(Cpu())
+        template = [constant(arg, Cpu()) for arg in step.args]
+        args = [arguments(arg, self.values) for arg in template]
+        if all(place in self._constants for place in slots_in(step.args)):
+            found = _several(step, kernel(*args, **step.static))
+            for place, array in zip(step.outputs, found, strict=True):
+                self._hold(place, Cpu().as_data(array))
+            return
+        results = self._noted(step, kernel, args)
+        if results is None and is_traceable(step.primitive):
+            results = self._traced(step, template)
+        if results is None:
+            results = self._called(step, kernel, template, args)
+        for place, array in zip(step.outputs, results, strict=True):
+            self._set(place, array)
+
+    def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
+        """The results of a kernel that leaves everything to oneDNN, or None."""
+        if self._session is None or kernel is step.primitive.kernel:
+            return None
+        mark, free = self._sequence.mark(), list(self._free)
+        with noted_by(self):
+            results = _several(step, kernel(*args, **step.static))
+        if self._sequence.engines_since(mark) and self._are_ours(step, results):
+            return results
+        self._sequence.back_to(mark)
+        self._free = free
+        return None
+
+    def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
+        """The results of a kernel of nothing but NumPy's functions, or None."""
+        mark = self._sequence.mark()
+        try:
+            operands = [self._traced_arguments(arg) for arg in template]
+            found = step.primitive.kernel(*operands, **step.static)
+            results = [plain(array) for array in _several(step, found)]
+        except UntraceableError:
+            results = []
+        if results and self._are_ours(step, results):
+            return results
+        self._sequence.back_to(mark)
+        return None
+
+    def _traced_arguments(self, arg: Any) -> Any:
+        kind = type(arg)
+        if kind is Slot:
+            array = self.values[arg.place]
+            if type(array) is not np.ndarray:
+                return array
+            return traced(array, self, arg.place in self._constants)
+        if kind is list or kind is tuple:
+            return kind([self._traced_arguments(item) for item in arg])
+        if has_slots(arg):
+            raise UntraceableError("a bound of a slice is computed")
+        return arg
+
+    def _called(
+        self, step: Step, kernel: Any, template: list[Any], args: list[Any]
+    ) -> list[Array]:
+        """The results of a kernel that is called whenever the plan runs."""
+        found = _several(step, kernel(*args, **step.static))
+        _check(step, found)
+        targets = [self.shaped_as(Cpu().as_data(array)) for array in found]
+        for target, array in zip(targets, found, strict=True):
+            np.copyto(target, array)
+        values = {place: self.values[place] for place in slots_in(step.args)}
+        self.note(partial(_call, kernel, template, values, step, targets))
+        return targets
+
+    def _are_ours(self, step: Step, results: list[Array]) -> bool:
+        """Whether results lie in memory of the plan, and are such as were recorded."""
+        _check(step, results)
+        return all(
+            isinstance(array, np.ndarray) and self.arena.owner(array) is not None
+            for array in results
+        )
+
+    # Memory.
+
+    def _hold(self, place: int, array: Array) -> None:
+        self.values[place] = array
+        self._constants.add(place)
+        self._fixed.add(id(array))
+        self._sequence.owned.append(array)
+
+    def _set(self, place: int, array: Array) -> None:
+        self.values[place] = array
+        if array.dtype.kind == "O":
+            return
+        buffer = self.arena.owner(array)
+        assert buffer is not None
+        buffer.users += 1
+        self._buffers[place] = buffer
+
+    def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
+        """The buffers that nobody needs after this step."""
+        counts: dict[int, list[Buffer]] = {}
+        for place in drops:
+            buffer = self._buffers.get(place)
+            if buffer is not None:
+                counts.setdefault(id(buffer), []).append(buffer)
+        return [found[0] for found in counts.values() if len(found) == found[0].users]
+
+    def _end(self, drops: tuple[int, ...]) -> None:
+        """Give memory back: that of values which are needed no more, and temporary."""
+        touched = self._fresh
+        self._fresh = []
+        for place in drops:
+            self.values.pop(place, None)
+            buffer = self._buffers.pop(place, None)
+            if buffer is not None:
+                buffer.users -= 1
+                touched.append(buffer)
+        for buffer in {id(buffer): buffer for buffer in touched}.values():
+            if not buffer.users:
+                self.arena.release(buffer)
+
+
+def _several(step: Step, found: Any) -> list[Any]:
+    return list(found) if step.primitive.outputs != 1 else [found]
+
+
+def _check(step: Step, results: list[Any]) -> None:
+    for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
+        if np.shape(array) != shape or array.dtype != dtype:
+            raise UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
+
+
+def _call(
+    kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
+) -> None:
+    """Call a kernel, and copy its results to where they are expected."""
+    args = [arguments(arg, values) for arg in template]
+    found = _several(step, kernel(*args, **step.static))
+    _check(step, found)
+    for target, array in zip(targets, found, strict=True):
+        np.copyto(target, array)
+
+
+def _expect(array: Array) -> None:
+    if isnan(np.add.reduce(array, axis=None)):
+        raise NotFiniteError
+
+
+def _refresh(box: Box, target: Array, known: list[int]) -> None:
+    """Copy what a box holds, if it holds something new."""
+    if known[0] == box.version:
+        return
+    held = box.held()
+    if held.backend is not Cpu():
+        raise UnforeseenError(f"{box!r} is on {held.backend}")
+    if not is_finite(held.data):
+        raise NotFiniteError
+    np.copyto(target, held.data)
+    known[0] = box.version

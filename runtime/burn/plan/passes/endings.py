@@ -1,0 +1,131 @@
+"""Steps that are one pass over memory: a convolution or a product, and what follows."""
+
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from burn.ops import activation
+from burn.ops.conv import conv
+from burn.ops.elementwise import add, div, mul
+from burn.ops.fused import conv_then, linear_then, matmul_then
+from burn.ops.matmul import linear, matmul
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.tree import Read, Slot, Step
+from burn.tensor import Tensor
+
+#: What computes a primitive together with what follows it.
+_THEN: dict[Any, Any] = {
+    conv: conv_then,
+    conv_then: conv_then,
+    linear: linear_then,
+    linear_then: linear_then,
+    matmul: matmul_then,
+    matmul_then: matmul_then,
+}
+_PLAIN = frozenset(
+    {activation.relu, activation.sigmoid, activation.tanh, activation.silu}
+    | {activation.hard_swish}
+)
+
+
+def with_endings(steps: Steps, graph: Graph) -> Steps:
+    """Convolutions and linear layers with the activations and sums after them."""
+    found: list[Step | Read | None] = []
+    made: dict[int, int] = {}  # where in ``found`` a place is made
+    for step in steps:
+        if isinstance(step, Step):
+            joined = _joined(step, found, made, graph)
+            if joined is not None:
+                position, step = joined
+                found[position] = None
+        for place in step.outputs:
+            made[place] = len(found)
+        found.append(step)
+    return [step for step in found if step is not None]
+
+
+def is_ending(step: Step) -> bool:
+    """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
+    return step.primitive not in (add, mul, div) and _after(step, 0) is not None
+
+
+def _joined(
+    step: Step, steps: list[Any], made: dict[int, int], graph: Graph
+) -> tuple[int, Step] | None:
+    """The position of the first and both in one; None if they have to stay two."""
+    for index, arg in enumerate(step.args):
+        position = made.get(arg.place) if type(arg) is Slot else None
+        if position is None or graph.uses[arg.place] != 1:
+            continue
+        source = steps[position]
+        if not isinstance(source, Step) or source.primitive not in _THEN:
+            continue
+        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
+            continue
+        after = _after(step, index)
+        if after is None:
+            continue
+        args = [*source.args, *(None for _ in range(4 - len(source.args)))]
+        if after == ("add",):
+            args[3] = other = step.args[1 - index]
+            if after in _done(source) or not _fits(source, other, graph):
+                continue
+        static = {**source.static, "after": (*_done(source), after)}
+        changed = replace(
+            step, primitive=_THEN[source.primitive], args=tuple(args), static=static
+        )
+        return position, changed
+    return None
+
+
+def _fits(source: Step, other: Any, graph: Graph) -> bool:
+    """Whether ``source`` can add ``other`` to its result, as far as is known."""
+    shape, dtype = graph.known(other)
+    (result,) = source.shapes
+    if dtype != FLOAT32 or shape is None:
+        return False
+    if shape == result:
+        return True
+    return (
+        source.primitive in (matmul, matmul_then)
+        and len(shape) == len(result) > 2
+        and all(n in (1, m) for n, m in zip(shape, result, strict=True))
+        and shape[-1] == result[-1]
+    )
+
+
+def _done(step: Step) -> tuple[Any, ...]:
+    """What ``step`` is followed by already."""
+    done: tuple[Any, ...] = step.static.get("after", ())
+    return done
+
+
+def _after(step: Step, index: int) -> tuple[Any, ...] | None:
+    """``step`` as the end of what makes its operand ``index``."""
+    if step.primitive in _PLAIN:
+        return (step.primitive.name,)
+    if step.primitive is activation.gelu:
+        tanh = step.static.get("approximate") == "tanh"
+        return ("gelu_tanh",) if tanh else ("gelu",)
+    if step.primitive is activation.leaky_relu:
+        return ("leaky_relu", float(step.static.get("alpha", 0.01)))
+    if step.primitive is activation.clip and index == 0:
+        bounds = step.args[1:]
+        if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
+            return ("clip", *map(float, bounds))
+    if step.primitive in (add, mul, div) and len(step.args) == 2:
+        return _with_other(step, index)
+    return None
+
+
+def _with_other(step: Step, index: int) -> tuple[Any, ...] | None:
+    other = step.args[1 - index]
+    if step.primitive is add:
+        return ("add",) if type(other) in (Slot, Tensor) else None
+    if step.primitive is div and index == 1:
+        return None
+    if type(other) is Tensor and other.shape == () and other.dtype == FLOAT32:
+        other = other.item()
+    if type(other) not in (int, float) or not isfinite(other) or other == 0:
+        return None
+    return ("scale", 1 / other if step.primitive is div else float(other))

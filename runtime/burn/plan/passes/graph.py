@@ -1,0 +1,117 @@
+"""What passes ask about the steps of a plan."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+from burn.primitive import Primitive
+from burn.tensor import Tensor
+
+Steps: TypeAlias = list[Step | Read]
+#: The shapes and dtypes of what is in the first places.
+Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
+
+FLOAT32 = np.dtype(np.float32)
+#: The step before, and what stands for both; None if they stay.
+Rule: TypeAlias = Callable[[Step, "Graph"], tuple[Step, list[Step]] | None]
+_NEITHER: tuple[None, None] = (None, None)
+
+
+class Graph:
+    """Who makes and who uses each place of a plan, and what is known of its value.
+
+    ``constant`` are the places whose values follow from boxes alone.
+    """
+
+    def __init__(self, root: Segment, inputs: Inputs = ()) -> None:
+        self._inputs = inputs
+        self.uses: Counter[int] = Counter()
+        self.constant: set[int] = set()
+        self.maker: dict[int, Step | Read] = {}
+        self._users: dict[int, Step] = {}
+        self._next = 0
+        self._visit(root)
+
+    def _visit(self, segment: Segment) -> None:
+        for step in segment.steps:
+            places = list(slots_in(step.args)) if isinstance(step, Step) else []
+            self.uses.update(places)
+            if isinstance(step, Step):
+                self._users.update(dict.fromkeys(places, step))
+            for place in step.outputs:
+                self.maker[place] = step
+            if self.constant.issuperset(places) and step.outputs:
+                self.constant.update(step.outputs)
+            self._next = max(self._next, *step.outputs, *places, self._next)
+        self.uses.update(slots_in(segment.result))
+        self._next = max(self._next, *slots_in(segment.result), self._next)
+        if segment.guard is not None:
+            self.uses[segment.guard] += 1
+        for child in segment.children.values():
+            self._visit(child)
+
+    def known(self, value: Any) -> tuple[tuple[int, ...], Any] | tuple[None, None]:
+        """The shape and dtype of an argument, as far as they are known."""
+        if type(value) is Tensor:
+            return value.shape, value.dtype
+        maker = self.maker.get(value.place) if type(value) is Slot else None
+        if isinstance(maker, Read):
+            return maker.box.shape, maker.box.dtype
+        if maker is None:
+            given = type(value) is Slot and value.place < len(self._inputs)
+            return self._inputs[value.place] if given else _NEITHER
+        number = maker.outputs.index(value.place)
+        return maker.shapes[number], maker.dtypes[number]
+
+    def is_constant(self, value: Any) -> bool:
+        """Whether an argument is the same in every run."""
+        if type(value) is Slot:
+            return value.place in self.constant
+        return type(value) is Tensor or value is None
+
+    def only_use(self, value: Any) -> "Step | None":
+        """The step that makes an argument which nothing else uses."""
+        if type(value) is not Slot or self.uses[value.place] != 1:
+            return None
+        maker = self.maker.get(value.place)
+        return maker if isinstance(maker, Step) else None
+
+    def only_user(self, place: int) -> "Step | None":
+        """The only step that uses a place, if there is one."""
+        return self._users.get(place) if self.uses[place] == 1 else None
+
+    def made(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        shape: tuple[int, ...],
+        **static: Any,
+    ) -> Step:
+        """A step for a float32 result of ``shape`` in a new place."""
+        self._next += 1
+        step = Step(primitive, args, static, (self._next,), (shape,), (FLOAT32,))
+        self.maker[self._next] = step
+        self.uses.update(slots_in(args))
+        if all(place in self.constant for place in slots_in(args)):
+            self.constant.add(self._next)
+        return step
+
+
+def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
+    """Steps in which ``rule`` puts others in the place of a step and one before it."""
+    found: Steps = []
+    gone: set[int] = set()
+    for step in steps:
+        pair = rule(step, graph) if isinstance(step, Step) else None
+        if pair is None:
+            found.append(step)
+            continue
+        before, changed = pair
+        gone.add(id(before))
+        for new in changed:
+            graph.maker.update(dict.fromkeys(new.outputs, new))
+        found.extend(changed)
+    return [step for step in found if id(step) not in gone]

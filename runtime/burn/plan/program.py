@@ -1,0 +1,142 @@
+"""A plan with memory of its own: what it does is a list of calls on fixed addresses."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn.backend.arrays import ignoring_errors
+from burn.backend.cpu import Cpu
+from burn.box import Box
+from burn.ops.support import Array
+from burn.plan.arena import Arena
+from burn.plan.builder import Builder
+from burn.plan.nested import is_named
+from burn.plan.replay import NotFiniteError, UnforeseenError, is_finite
+from burn.plan.tree import Segment, Slot, Step
+from burn.tensor import Tensor
+
+#: A box that changed so often is read in every run: what follows from it is not kept.
+CHANGES = 3
+_CPU = Cpu()
+
+
+class _Node:
+    """A segment that is bound, and those after it that were needed so far."""
+
+    def __init__(self, segment: Segment, builder: Builder) -> None:
+        self.segment, self.builder = segment, builder
+        self.sequence = builder.build(segment)
+        self.result = _result(segment.result, builder)
+        self.children: dict[bytes, _Node] = {}
+
+
+class Program:
+    """The plan of one kind of arguments on the CPU.
+
+    Its memory is used by one thread at a time; the others wait. It is for finite
+    numbers alone, in the arguments and in boxes.
+    """
+
+    def __init__(self, root: Segment) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._node: _Node | None = None
+        self._inputs: list[Array] = []
+        self._changed: Counter[Box] = Counter()
+
+    def run(self, inputs: list[Array]) -> Any:
+        """The result of the function.
+
+        Raises:
+            NotFiniteError: there are infinities or NaN.
+            UnforeseenError: a value read, a shape or a box is as in no recording.
+        """
+        with self._lock, ignoring_errors():
+            for array in inputs:
+                if not is_finite(array):
+                    raise NotFiniteError
+            if self._node is not None and self._is_stale():
+                self._node = None
+            if self._node is None:
+                node = self._bound(inputs)
+            else:
+                node = self._node
+                for target, array in zip(self._inputs, inputs, strict=True):
+                    np.copyto(target, array)
+                node.sequence.run()
+            while node.segment.guard is not None:
+                node = self._next(node, node.segment.guard)
+            return node.result()
+
+    def _bound(self, inputs: list[Array]) -> _Node:
+        volatile = {box for box, count in self._changed.items() if count >= CHANGES}
+        builder = Builder(Arena(_size(self._root, inputs)), volatile)
+        self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
+        node = _Node(self._root, builder)
+        self._node = node
+        return node
+
+    def _next(self, node: _Node, place: int) -> _Node:
+        seen = node.builder.values[place].tobytes()
+        child = node.children.get(seen)
+        if child is not None:
+            child.sequence.run()
+            return child
+        if seen not in node.segment.children:
+            raise UnforeseenError(f"{node.builder.values[place]} was read")
+        segment = node.segment.children[seen]
+        child = node.children[seen] = _Node(segment, node.builder.branched())
+        return child
+
+    def _is_stale(self) -> bool:
+        """Whether a box was set that the calls rely on."""
+        assert self._node is not None
+        stale = [
+            box for box, version in self._node.builder.boxes if box.version != version
+        ]
+        self._changed.update(stale)
+        return bool(stale)
+
+
+def _size(segment: Segment, inputs: list[Array]) -> int:
+    """The bytes of all values of a segment: more than it needs at any time."""
+    size: int = sum(array.nbytes + 64 for array in inputs)
+    for step in segment.steps:
+        if isinstance(step, Step):
+            for shape, dtype in zip(step.shapes, step.dtypes, strict=True):
+                size += prod(shape) * int(dtype.itemsize) + 64
+    return size
+
+
+def _result(result: Any, builder: Builder) -> Callable[[], Any]:
+    """What makes the result of a segment, in memory of its own."""
+    kind = type(result)
+    if kind is Slot:
+        array = builder.values[result.place]
+        if array.dtype == object or builder.arena.owner(array) is not None:
+            return partial(_copied, array)
+        result = Tensor(array, Cpu())
+    items = result.values() if kind is dict else result
+    if (
+        kind is not dict
+        and kind is not list
+        and kind is not tuple
+        and not is_named(kind)
+    ):
+        return lambda: result
+    makers = [_result(item, builder) for item in items]
+    if kind is dict:
+        names = list(result)
+        return lambda: {name: make() for name, make in zip(names, makers, strict=True)}
+    if is_named(kind):
+        return lambda: kind(*(make() for make in makers))
+    return lambda: kind([make() for make in makers])
+
+
+def _copied(array: Array) -> Tensor:
+    return Tensor(array.copy("K"), _CPU)

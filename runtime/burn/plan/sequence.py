@@ -1,0 +1,90 @@
+"""Calls in a row, made with as little as possible between them."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from operator import call
+from typing import Any
+
+from burn.backend.onednn.api import OneDnnError
+from burn.backend.onednn.engine import current
+from burn.backend.onednn.prepared import Fixed
+
+
+class Sequence:
+    """Calls of oneDNN, which answer with a status, between others, which do not.
+
+    ``owned`` lives as long as the calls do.
+    """
+
+    def __init__(self) -> None:
+        self.owned: list[Any] = []
+        self._calls: list[tuple[bool | None, Callable[[], Any]]] = []
+        self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
+
+    def engine(self, fixed: Fixed) -> None:
+        """Append a primitive of oneDNN."""
+        self._calls.append((fixed.alone, fixed.call))
+        self.owned.append(fixed.owned)
+
+    def numpy(self, function: Callable[[], Any]) -> None:
+        """Append any other call; what it returns does not matter."""
+        self._calls.append((None, function))
+
+    def mark(self) -> int:
+        """How many calls there are."""
+        return len(self._calls)
+
+    def back_to(self, mark: int) -> None:
+        """Drop what was appended since there were ``mark`` calls."""
+        del self._calls[mark:]
+
+    def engines_since(self, mark: int) -> int:
+        """How many primitives were appended since there were ``mark`` calls."""
+        return sum(alone is not None for alone, _ in self._calls[mark:])
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def run(self) -> None:
+        """Make the calls.
+
+        Raises:
+            OneDnnError: a primitive fails.
+        """
+        groups = self._groups
+        if groups is None:
+            groups = self._groups = self._grouped()
+        for engine, calls in groups:
+            if not engine:
+                deque(map(call, calls), 0)
+            elif any(map(call, calls)):
+                raise OneDnnError("primitive_execute", 5)
+
+    def _grouped(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
+        """Runs of calls of one kind, with changes of the number of threads between."""
+        groups: list[tuple[bool, list[Callable[[], Any]]]] = []
+
+        def append(engine: bool, function: Callable[[], Any]) -> None:
+            if not groups or groups[-1][0] != engine:
+                groups.append((engine, []))
+            groups[-1][1].append(function)
+
+        alone_now = False
+        for alone, function in self._calls:
+            if alone is not None and alone != alone_now:
+                append(True, _threads(alone))
+                alone_now = alone
+            append(alone is not None, function)
+        if alone_now:
+            append(True, _threads(False))
+        return [(engine, tuple(calls)) for engine, calls in groups]
+
+
+def _threads(alone: bool) -> Callable[[], Any]:
+    """The call that gives the thread help, or takes it away."""
+    session = current()
+    assert session is not None
+    api = session.api
+    assert api.set_threads is not None
+    return partial(api.set_threads, 1 if alone else api.threads)
