@@ -348,6 +348,29 @@ def _not(operators: Operators, place: Place, x: Thing) -> Thing:
     return operators.number("_operator.eq", [x, False], place)
 
 
+def _range_length(
+    operators: Operators, place: Place, low: Thing, high: Thing, step: Thing
+) -> Thing:
+    """How many rounds a loop from ``low`` to ``high`` has, where one of them varies."""
+    if not isinstance(step, int) or step == 0:
+        raise UnsupportedModel("a loop whose steps vary")
+    whole = step - (1 if step > 0 else -1)
+    span = operators.call("sub", [high, low], {}, place)
+    for name, number in (("add", whole), ("floordiv", step)):
+        if number not in (0, 1):
+            span = operators.call(name, [span, number], {}, place)
+    return span  # a loop of fewer than no rounds has none
+
+
+def _derive_index(
+    operators: Operators, place: Place, index: Thing, start: Thing, step: Thing
+) -> Thing:
+    """The number that a loop counts, in round ``index``."""
+    if step != 1:
+        index = operators.call("mul", [index, step], {}, place)
+    return operators.call("add", [start, index], {}, place)
+
+
 def scalar_of(x: Held) -> int:
     """The number that the code has for the dtype of a tensor."""
     return scalar_number(x.value.dtype)
@@ -365,4 +388,6 @@ _SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "is_autocast_enabled": lambda operators, place: False,
     "is_grad_enabled": lambda operators, place: True,
     "__not__": _not,
+    "__range_length": _range_length,
+    "__derive_index": _derive_index,
 }
