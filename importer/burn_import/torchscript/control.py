@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value
-from burn_import.torchscript.expressions import Frame, Raised
-from burn_import.torchscript.values import UNKNOWN, Held, Thing, Without, is_unknown
+from burn_import.torchscript.expressions import Frame, Raised, Rest
+from burn_import.torchscript.values import (
+    UNINITIALIZED,
+    UNKNOWN,
+    Held,
+    Thing,
+    Without,
+    is_unknown,
+)
 from burn_import.torchscript.writer import Place, Writer
 from burn_ir import UnsupportedModel
 
@@ -21,11 +28,17 @@ _SCALARS = (bool, int, float)
 
 @dataclass(eq=False)
 class Side:
-    """What a block leaves: its nodes, names, and tensors that it changed in place."""
+    """What a block leaves: its nodes, names, and tensors that it changed in place.
+
+    ``result`` is what a side returns that goes on to the end of the function, and
+    ``grown`` are lists with what it appended to them, which is not in them any more.
+    """
 
     writer: Writer
     names: dict[str, Thing]
     changed: dict[Held, Value] = field(default_factory=dict)
+    result: Thing = None
+    grown: list[tuple[list[Thing], list[Thing]]] = field(default_factory=list)
 
 
 def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
@@ -38,11 +51,46 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
     if len(possible) == len(sides):
         if not _logical(machine, node, frame, condition, possible):
             join = _Join(machine, possible, frame.place("branch"))
-            join.write(node, frame, condition)
+            first, second = (side.names for side in possible)
+            both = [n for n in left_by(node, frame) if n in first and n in second]
+            things = join.write({n: (first[n], second[n]) for n in both}, condition)
+            frame.names.update(things)
     elif possible:
         machine.run(node.body if sides[0] is not None else node.orelse, frame)
     else:
         raise Raised("both sides of a branch raise an error")
+
+
+def returns_early(node: ast.If, frame: Frame) -> bool:
+    """Whether a branch may end the function.
+
+    TorchScript then gives names to what is returned, which has no value on the other
+    side, and asks after the branch whether there is one.
+    """
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    unset = any(frame.names.get(name) is UNINITIALIZED for name in names)
+    return unset and frame.rest is not None
+
+
+def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> Thing:
+    """What the function returns that a branch may end: each side is followed to it."""
+    assert frame.rest is not None
+    rest = frame.rest.statements()
+    bodies = [[*node.body, *rest], [*node.orelse, *rest]]
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner(), to_end=True)
+        for body in bodies
+    ]
+    for side, other in zip(sides, reversed(bodies), strict=True):
+        if side is None:
+            result = machine.run(other, frame)
+            return None if result is None else result.value
+    first, second = (side for side in sides if side is not None)
+    join = _Join(machine, [first, second], frame.place("result"))
+    result = join.write({"result": (first.result, second.result)}, condition)
+    if isinstance(result["result"], Without):
+        raise UnsupportedModel("a return of things of two kinds")
+    return result["result"]
 
 
 #: Nodes that both sides of ``and`` and ``or`` may compute.
@@ -91,9 +139,19 @@ def _is_test(thing: Thing) -> bool:
 
 
 def side_of(
-    machine: Statements, body: Sequence[ast.stmt], frame: Frame, writer: Writer
+    machine: Statements,
+    body: Sequence[ast.stmt],
+    frame: Frame,
+    writer: Writer,
+    may_grow: bool = False,
+    to_end: bool = False,
 ) -> Side | None:
-    """A block followed by itself; None if it raises an error."""
+    """A block followed by itself; None if it raises an error.
+
+    Raises:
+        UnsupportedModel: it changes what can only be changed once it is known to run;
+            a list may grow, if ``may_grow``, and it may return, if ``to_end``.
+    """
     names = dict(frame.names)
     before = [(x, x.copy()) for x in names.values() if isinstance(x, list | dict)]
     machine.budget.step(sum(len(copy) for _, copy in before))
@@ -102,26 +160,37 @@ def side_of(
     machine.writer = writer
     side = Side(writer, names)
     try:
-        result = machine.run(body, Frame(frame.function, frame.module, names))
+        inner = Frame(frame.function, frame.module, names, Rest() if to_end else None)
+        result = machine.run(body, inner)
     except Raised:
         return None
     finally:
         machine.writer = outer
         side.changed = _undone(machine, start)
-    if result is not None:
+    if result is not None and not to_end:
         raise UnsupportedModel("a return within a branch")
+    side.result = None if result is None else result.value
     for container, copy in before:
         if container != copy:
-            container.clear()
-            if isinstance(container, list):
-                container.append(UNKNOWN)
-            raise UnsupportedModel(
-                "a list that changes in a branch or loop that is decided when the "
-                "model runs"
-            )
+            _take_back(side, container, copy, may_grow)
     if machine.modules.changed != attributes:
         raise UnsupportedModel("an attribute that is set in a branch")
     return side
+
+
+def _take_back(side: Side, container: Any, copy: Any, may_grow: bool) -> None:
+    """Make a list what it was before a block, and note what the block appended."""
+    is_list, count = isinstance(container, list), len(copy)
+    if may_grow and is_list and len(container) > count and container[:count] == copy:
+        side.grown.append((container, container[count:]))
+        del container[count:]
+        return
+    container.clear()
+    if is_list:
+        container.append(UNKNOWN)
+    raise UnsupportedModel(
+        "a list that changes in a branch or loop that is decided when the model runs"
+    )
 
 
 def _undone(machine: Statements, start: int) -> dict[Held, Value]:
@@ -145,24 +214,22 @@ class _Join:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.numbers: list[bool] = []
 
-    def write(self, node: ast.If, frame: Frame, condition: Value) -> None:
-        """Write the branch, and give the names what they are after it."""
+    def write(
+        self, pairs: Mapping[str, tuple[Thing, Thing]], condition: Value
+    ) -> dict[str, Thing]:
+        """Write the branch; what things are after it that are pairs before its end."""
         first, second = self.sides
-        pending: dict[str, Thing] = {}
-        for name in left_by(node, frame):
-            if name in first.names and name in second.names:
-                pending[name] = self.pair(first.names[name], second.names[name])
+        pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
         held = {
             tensor: self.leaf(tensor, tensor)
             for tensor in {**first.changed, **second.changed}
             if self.machine.writer.has(tensor.current)
         }
         results = self.node(condition)
-        for name, thing in pending.items():
-            frame.names[name] = _filled(thing, results)
         for tensor, slot in held.items():
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.place].current
+        return {name: _filled(thing, results) for name, thing in pending.items()}
 
     def pair(self, a: Thing, b: Thing) -> Thing:
         """What a name is after both blocks: a slot of the results where they differ."""

@@ -16,7 +16,7 @@ from burn_import.torchscript.control import (
     side_of,
 )
 from burn_import.torchscript.expressions import Frame
-from burn_import.torchscript.values import Held, Thing
+from burn_import.torchscript.values import Held, Rows, Thing
 from burn_import.torchscript.writer import Writer
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
@@ -76,6 +76,8 @@ class _Loop:
         self.frame = frame
         self.count = count
         self.place = frame.place("loop")
+        #: Lists that get one more tensor in each round.
+        self.grown: list[list[Thing]] = []
         #: What is called by the number of the round.
         self.target = ""
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
@@ -105,14 +107,17 @@ class _Loop:
             trips = builder.op("Reshape", trips, builder.constant([]))
         made = builder.many(
             "Loop",
-            len(first),
+            len(first) + len(self.grown),
             trips,
             condition,
             *first,
             body=body.body(inputs, outputs),
         )
         writer.finish(begin)
-        self.fill(self.frame.names, map(writer.typed, made))
+        results = [writer.typed(value) for value in made]
+        self.fill(self.frame.names, results[: len(first)])
+        for items, rows in zip(self.grown, results[len(first) :], strict=True):
+            items.append(Rows(Held(rows)))
 
     def flat(self, names: Mapping[str, Thing]) -> list[Thing]:
         """What is carried, one after the other.
@@ -154,7 +159,7 @@ class _Loop:
             writer, inputs, results = self.round(types)
             wider = [
                 widen(known, Type(value.dtype, value.dims))
-                for known, value in zip(types, results[1:], strict=True)
+                for known, value in zip(types, results[1:], strict=False)
             ]
             if all(new is old for new, old in zip(wider, types, strict=True)):
                 return writer, inputs, [value.name for value in results]
@@ -189,7 +194,7 @@ class _Loop:
     def followed(self, frame: Frame) -> list[Value]:
         """What a round gives: whether to go on, and what is carried."""
         writer = self.machine.writer
-        side = side_of(self.machine, self.node.body, frame, writer)
+        side = side_of(self.machine, self.node.body, frame, writer, may_grow=True)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
         if side.changed:
@@ -197,9 +202,10 @@ class _Loop:
         for name in self.rest:
             if side.names[name] is not self.frame.names[name]:
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+        if any(len(new) != 1 or not is_plain(new[0]) for _, new in side.grown):
+            raise UnsupportedModel("a list that grows by other than a tensor a round")
+        self.grown = [items for items, _ in side.grown]
         frame.names.update(side.names)
         condition = self.condition(frame, writer)
-        return [
-            condition,
-            *(given(writer, thing, self.place) for thing in self.flat(side.names)),
-        ]
+        flowing = self.flat(side.names) + [new[0] for _, new in side.grown]
+        return [condition, *(given(writer, thing, self.place) for thing in flowing)]

@@ -19,6 +19,7 @@ from burn_import.torchscript.numbers import (
     function_of_anything,
     function_of_numbers,
 )
+from burn_import.torchscript.rows import called_on_rows, has_rows
 from burn_import.torchscript.signatures import overload
 from burn_import.torchscript.values import (
     DEVICE,
@@ -60,6 +61,8 @@ class Operators:
         """
         if args and isinstance(args[0], list | dict | tuple | str):
             self.budget.step(len(args[0]))
+        if args and has_rows(args[0]):
+            return called_on_rows(self, name, [*args, *kwargs.values()], place)
         function = function_of_anything(name, args)
         if function is not None:
             return _computed(function, args, kwargs)
@@ -354,11 +357,11 @@ def _range_length(
     """How many rounds a loop from ``low`` to ``high`` has, where one of them varies."""
     if not isinstance(step, int) or step == 0:
         raise UnsupportedModel("a loop whose steps vary")
-    whole = step - (1 if step > 0 else -1)
-    span = operators.call("sub", [high, low], {}, place)
-    for name, number in (("add", whole), ("floordiv", step)):
-        if number not in (0, 1):
-            span = operators.call(name, [span, number], {}, place)
+    ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
+    span = operators.call("sub", ends, {}, place)
+    if step > 1:
+        span = operators.call("add", [span, step - 1], {}, place)
+        span = operators.call("floordiv", [span, step], {}, place)
     return span  # a loop of fewer than no rounds has none
 
 
