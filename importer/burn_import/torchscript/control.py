@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from burn_import.torchscript.statements import Statements
 
 _SCALARS = (bool, int, float)
+Container = list[Any] | dict[Any, Any]
 
 
 @dataclass(eq=False)
@@ -31,14 +32,14 @@ class Side:
     """What a block leaves: its nodes, names, and tensors that it changed in place.
 
     ``result`` is what a side returns that goes on to the end of the function, and
-    ``grown`` are lists with what it appended to them, which is not in them any more.
+    ``contents`` are the lists and dicts that it changed, with what would be in them.
     """
 
     writer: Writer
     names: dict[str, Thing]
     changed: dict[Held, Value] = field(default_factory=dict)
     result: Thing = None
-    grown: list[tuple[list[Thing], list[Thing]]] = field(default_factory=list)
+    contents: list[tuple[Container, Container]] = field(default_factory=list)
 
 
 def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
@@ -53,8 +54,8 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
             join = _Join(machine, possible, frame.place("branch"))
             first, second = (side.names for side in possible)
             both = [n for n in left_by(node, frame) if n in first and n in second]
-            things = join.write({n: (first[n], second[n]) for n in both}, condition)
-            frame.names.update(things)
+            pairs = {name: (first[name], second[name]) for name in both}
+            frame.names.update(join.write(pairs, condition))
     elif possible:
         machine.run(node.body if sides[0] is not None else node.orelse, frame)
     else:
@@ -83,10 +84,10 @@ def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> 
     ]
     for side, other in zip(sides, reversed(bodies), strict=True):
         if side is None:
-            result = machine.run(other, frame)
-            return None if result is None else result.value
+            ending = machine.run(other, frame)
+            return None if ending is None else ending.value
     first, second = (side for side in sides if side is not None)
-    join = _Join(machine, [first, second], frame.place("result"))
+    join = _Join(machine, [first, second], frame.place("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
         raise UnsupportedModel("a return of things of two kinds")
@@ -109,7 +110,7 @@ def _logical(
     TorchScript writes ``a and b`` as ``b if a else False``.
     """
     names = left_by(node, frame)
-    if len(names) != 1 or any(side.changed for side in sides):
+    if len(names) != 1 or any(side.changed or side.contents for side in sides):
         return False
     (name,) = names
     then, otherwise = (side.names.get(name) for side in sides)
@@ -143,18 +144,15 @@ def side_of(
     body: Sequence[ast.stmt],
     frame: Frame,
     writer: Writer,
-    may_grow: bool = False,
     to_end: bool = False,
 ) -> Side | None:
     """A block followed by itself; None if it raises an error.
 
     Raises:
-        UnsupportedModel: it changes what can only be changed once it is known to run;
-            a list may grow, if ``may_grow``, and it may return, if ``to_end``.
+        UnsupportedModel: it sets an attribute, or returns, which it may ``to_end``.
     """
     names = dict(frame.names)
-    before = [(x, x.copy()) for x in names.values() if isinstance(x, list | dict)]
-    machine.budget.step(sum(len(copy) for _, copy in before))
+    before = [(x, x.copy()) for x in _containers(machine, names)]
     attributes = dict(machine.modules.changed)
     outer, start = machine.writer, len(machine.journal)
     machine.writer = writer
@@ -172,23 +170,40 @@ def side_of(
     side.result = None if result is None else result.value
     for container, copy in before:
         if container != copy:
-            _take_back(side, container, copy, may_grow)
+            side.contents.append((container, container.copy()))
+            fill(container, copy)
     if machine.modules.changed != attributes:
         raise UnsupportedModel("an attribute that is set in a branch")
     return side
 
 
-def _take_back(side: Side, container: Any, copy: Any, may_grow: bool) -> None:
-    """Make a list what it was before a block, and note what the block appended."""
-    is_list, count = isinstance(container, list), len(copy)
-    if may_grow and is_list and len(container) > count and container[:count] == copy:
-        side.grown.append((container, container[count:]))
-        del container[count:]
-        return
+def _containers(machine: Statements, names: Mapping[str, Thing]) -> list[Container]:
+    """All lists and dicts that names and attributes of modules lead to, each once."""
+    found: dict[int, Container] = {}
+    stack = [*names.values(), *machine.modules.containers.values()]
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, list | tuple | dict) and id(thing) not in found:
+            machine.budget.step(len(thing))
+            if not isinstance(thing, tuple):
+                found[id(thing)] = thing
+            stack += thing.values() if isinstance(thing, dict) else thing
+    return list(found.values())
+
+
+def fill(container: Container, contents: Container) -> None:
+    """Put something else into a list or dict."""
     container.clear()
-    if is_list:
-        container.append(UNKNOWN)
-    raise UnsupportedModel(
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
+
+
+def refuse(container: Container) -> UnsupportedModel:
+    """Why a list may not change here, of which nothing is known from now on."""
+    fill(container, [UNKNOWN] if isinstance(container, list) else {})
+    return UnsupportedModel(
         "a list that changes in a branch or loop that is decided when the model runs"
     )
 
@@ -220,6 +235,7 @@ class _Join:
         """Write the branch; what things are after it that are pairs before its end."""
         first, second = self.sides
         pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
+        contents = self.contents()
         held = {
             tensor: self.leaf(tensor, tensor)
             for tensor in {**first.changed, **second.changed}
@@ -229,7 +245,25 @@ class _Join:
         for tensor, slot in held.items():
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.place].current
+        for container, joined in contents:
+            fill(container, _filled(joined, results))
         return {name: _filled(thing, results) for name, thing in pending.items()}
+
+    def contents(self) -> list[tuple[Container, Container]]:
+        """The lists and dicts that one of the blocks changed, with what is in them.
+
+        Raises:
+            UnsupportedModel: one block leaves other places than the other.
+        """
+        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
+        found = []
+        for key, (container, _) in {**sides[0], **sides[1]}.items():
+            unchanged = (container, container.copy())
+            a, b = (side.get(key, unchanged)[1] for side in sides)
+            if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
+                raise refuse(container)
+            found.append((container, self.pair(a, b)))
+        return found
 
     def pair(self, a: Thing, b: Thing) -> Thing:
         """What a name is after both blocks: a slot of the results where they differ."""
@@ -241,6 +275,8 @@ class _Join:
         both = both or (isinstance(a, tuple) and isinstance(b, tuple))
         if both and len(a) == len(b):
             return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+        if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
+            return {key: self.pair(a[key], b[key]) for key in a}
         same = type(a) is type(b) and not isinstance(a, Held | Value)
         if same and not isinstance(a, list | tuple | dict) and a == b:
             return a
@@ -289,11 +325,18 @@ class Slot:
 
 
 def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
+    """A thing with results in place of slots; the thing itself if it has none."""
     if isinstance(thing, Slot):
         return results[thing.place]
-    if isinstance(thing, list | tuple):
-        return type(thing)(_filled(item, results) for item in thing)
-    return thing
+    if not isinstance(thing, list | tuple | dict):
+        return thing
+    parts = thing.values() if isinstance(thing, dict) else thing
+    made = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(made, parts, strict=True)):
+        return thing
+    if isinstance(thing, dict):
+        return dict(zip(thing, made, strict=True))
+    return type(thing)(made)
 
 
 def are_numbers(a: Thing, b: Thing) -> bool:

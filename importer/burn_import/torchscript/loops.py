@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from burn_import.exported.builder import BOOL, INT64, Value
 from burn_import.torchscript.control import (
+    Container,
     are_numbers,
     as_thing,
     given,
     is_plain,
     left_by,
+    refuse,
     side_of,
 )
 from burn_import.torchscript.expressions import Frame
@@ -59,6 +61,20 @@ def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
     if isinstance(thing, list | tuple):
         return type(thing)(filled(item, parts) for item in thing)
     return next(parts)
+
+
+def appended(container: Container, after: Container) -> tuple[list[Thing], Thing]:
+    """A list, and the one tensor or number that a round has put behind its items.
+
+    Raises:
+        UnsupportedModel: the round has done something else with it.
+    """
+    before = container.copy()
+    if not isinstance(container, list) or not isinstance(after, list):
+        raise refuse(container)
+    if len(after) != len(before) + 1 or after[:-1] != before or not is_plain(after[-1]):
+        raise refuse(container)
+    return container, after[-1]
 
 
 class _Loop:
@@ -194,7 +210,7 @@ class _Loop:
     def followed(self, frame: Frame) -> list[Value]:
         """What a round gives: whether to go on, and what is carried."""
         writer = self.machine.writer
-        side = side_of(self.machine, self.node.body, frame, writer, may_grow=True)
+        side = side_of(self.machine, self.node.body, frame, writer)
         if side is None:
             raise UnsupportedModel("a loop that raises an error")
         if side.changed:
@@ -202,10 +218,9 @@ class _Loop:
         for name in self.rest:
             if side.names[name] is not self.frame.names[name]:
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
-        if any(len(new) != 1 or not is_plain(new[0]) for _, new in side.grown):
-            raise UnsupportedModel("a list that grows by other than a tensor a round")
-        self.grown = [items for items, _ in side.grown]
+        grown = [appended(*pair) for pair in side.contents]
+        self.grown = [items for items, _ in grown]
         frame.names.update(side.names)
         condition = self.condition(frame, writer)
-        flowing = self.flat(side.names) + [new[0] for _, new in side.grown]
+        flowing = self.flat(side.names) + [item for _, item in grown]
         return [condition, *(given(writer, thing, self.place) for thing in flowing)]
