@@ -170,3 +170,20 @@ return torch.add(torch.cat(outs, 0), torch.add(torch.cat(d["a"], 0), torch.sum(d
 
     x = np.abs(drawn(23, 2, 3))
     compare(net(code).saved(tmp_path), reference, x, -x)
+
+
+def test_a_row_at_a_computed_place_is_changed(tmp_path: Path) -> None:
+    code = """
+y = torch.zeros([4, 3])
+n = torch.remainder(torch.size(x, 0), 4)
+_0 = torch.copy_(torch.select(y, 0, n), torch.sum(x, [0]))
+return y
+"""
+
+    def reference(x: Array) -> Any:
+        y = np.zeros((4, 3), np.float32)
+        y[len(x) % 4] = x.sum(0)
+        return y
+
+    path = net(code).saved(tmp_path)
+    compare(path, reference, drawn(24, 2, 3), drawn(25, 7, 3))

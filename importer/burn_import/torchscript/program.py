@@ -11,7 +11,13 @@ from burn_import.torchscript.budget import Budget, Pool
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.expressions import Raised
 from burn_import.torchscript.statements import Statements
-from burn_import.torchscript.values import Held, Module, Thing, described
+from burn_import.torchscript.values import (
+    Held,
+    Module,
+    Thing,
+    Without,
+    described,
+)
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
@@ -138,6 +144,8 @@ def _outputs(
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
         made = machine.tensor(thing, Place(name or "result")).value
         yield machine.writer.same(made, name) if name else made.name
+    elif isinstance(thing, Without):
+        raise UnsupportedModel(f"forward returns {described(thing)}")
     elif thing is not None:
         got = described(thing)
         raise InvalidModel(f"expected forward to return tensors, got {got}")
