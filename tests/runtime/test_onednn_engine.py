@@ -169,7 +169,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 )
 def test_memory_of_large_arrays_is_kept_unless_the_user_says_otherwise() -> None:
     assert int(child(FAULTS).stdout) < 100
-    assert int(child(FAULTS, MALLOC_TRIM_THRESHOLD_="0").stdout) > 1000
+    # Some thousands; where the system gives huge pages each counts for 512.
+    assert int(child(FAULTS, MALLOC_TRIM_THRESHOLD_="0").stdout) > 120
 
 
 @needs_onednn

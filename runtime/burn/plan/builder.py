@@ -117,6 +117,16 @@ class Builder:
             return x
         return self.shaped_as(x)
 
+    def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
+        """Whether a result may take the place of ``array`` while ``read`` is read."""
+        owner = self.arena.owner(array)
+        if owner is None or owner not in self._free:
+            return False
+        if any(self.arena.owner(other) is owner for other in read):
+            return False
+        self._free.remove(owner)
+        return True
+
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The axes of a result of ``shape`` in the order of memory that suits best."""
         return self._order if len(self._order) == len(shape) else None

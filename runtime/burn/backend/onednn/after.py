@@ -37,14 +37,20 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def post_ops(api: Api, after: After, residual: Handle) -> PostOps | None:
-    """The operations, None if there are none; what is added lies as ``residual``."""
+def post_ops(api: Api, after: After, residual: Handle | None) -> PostOps | None:
+    """The operations, None if there are none.
+
+    What is added lies as ``residual``, or without it where the result is written.
+    """
     if not after:
         return None
     made = PostOps(api)
     for name, *numbers in after:
         if name == "add":
-            made.binary(BINARY_ADD, residual)
+            if residual is None:
+                made.sum()
+            else:
+                made.binary(BINARY_ADD, residual)
         else:
             made.activation(*_KINDS[name], *numbers)
     return made

@@ -6,7 +6,7 @@ argument points to where a new handle goes. Names and numbers are those of the h
 """
 
 import ctypes
-from ctypes import POINTER, c_float, c_int, c_int64, c_size_t, c_uint, c_void_p
+from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_void_p
 from typing import Any
 
 from burn.backend.onednn.library import Library
@@ -46,7 +46,7 @@ USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
 IMPLEMENTATION = 8
 WEIGHTS_MD, DIFF_WEIGHTS_MD, SCRATCHPAD_MD = 131, 132, 136
 
-FLOAT32 = 3
+UNDEFINED, FLOAT32 = 0, 3
 ANY_LAYOUT = 1
 USER_SCRATCHPAD = 1
 CPU_ENGINE, IN_ORDER = 1, 1
@@ -85,6 +85,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "post_ops_create": (_OUT,),
     "post_ops_append_eltwise": (_H, c_int, c_float, c_float),
     "post_ops_append_binary": (_H, c_int, _H),
+    "post_ops_append_sum": (_H, c_float, c_int32, c_int),
     "post_ops_destroy": (_H,),
     "primitive_desc_query": (_H, c_int, c_int, c_void_p),
     "primitive_desc_next_impl": (_H,),

@@ -8,6 +8,7 @@ from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
+from burn.backend.onednn.noting import may_overwrite
 from burn.backend.onednn.operands import are_float32, form
 from burn.backend.onednn.windowed import (
     Grouped,
@@ -83,16 +84,17 @@ def conv_then(
     session = _session(x, weight, bias) if are_float32(residual) else None
     if session is not None:
         steps = (stride, padding, dilation)
+        in_place = may_overwrite(residual, x)
 
         def make(primitives: Primitives) -> "Windowed | None":
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape, after, residual)
+            slots = Slots(x, view, bias, shape, after, residual, in_place)
             return forward(session, primitives, slots, wins, CONVOLUTION)
 
         forms = (form(x), form(weight), form(bias), form(residual))
-        key = ("conv", groups, steps, after, forms)
+        key = ("conv", groups, steps, after, forms, in_place)
         found = session.primitives.get(key, make, _work(x, weight))
         if found is not None:
             return found.run(x, weight, bias, residual)

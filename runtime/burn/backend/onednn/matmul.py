@@ -6,7 +6,7 @@ wait for work on the same cores are in each other's way.
 """
 
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
-from burn.backend.onednn.noting import compact, empty, noting, reshaped
+from burn.backend.onednn.noting import compact, empty, may_overwrite, noting, reshaped
 from burn.backend.onednn.operands import FLOAT32, are_float32, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
@@ -176,12 +176,24 @@ def _product(
     pack = owner is not None and _may_be_packed(session, x, owner)
 
     order = _order(x, y, residual)
+    in_place = residual is not None and _is_whole(residual, x, y)
+    in_place = in_place and may_overwrite(residual, x, y)
 
     def make(primitives: Primitives) -> "_Product | None":
-        wanted = _Wanted(after, residual, order)
+        wanted = _Wanted(after, residual, order, in_place)
         return _prepare(session, primitives, given, wanted, pack)
 
-    key = ("matmul", form(x), form(y), form(bias), after, form(residual), order, pack)
+    key = (
+        "matmul",
+        pack,
+        form(x),
+        form(y),
+        form(bias),
+        after,
+        form(residual),
+        order,
+        in_place,
+    )
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
 
@@ -202,6 +214,12 @@ def _repeated(residual: Array, batch: int) -> Array:
     return np.broadcast_to(residual, (batch, *shape[1:]))
 
 
+def _is_whole(residual: Array, x: Array, y: Array) -> bool:
+    """Whether ``residual`` has a number for each of a product's results."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return bool(residual.shape == (*batch, x.shape[-2], y.shape[-1]))
+
+
 def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
     """The order of axes that a plan wants a result in, None if it does not matter."""
     notes = noting()
@@ -217,22 +235,23 @@ class _Wanted(NamedTuple):
     after: After
     residual: Array | None
     order: tuple[int, ...] | None
+    in_place: bool
 
 
 class _Product:
     """A product of matrices that is ready to run."""
 
-    __slots__ = ("_back", "_copies", "_prepared", "_shape", "_weights")
+    __slots__ = (*("_back", "_copies", "_in_place", "_prepared", "_shape", "_weights"),)
 
     def __init__(
         self,
         prepared: Prepared,
-        shape: tuple[int, ...],
-        order: tuple[int, ...],
+        result: tuple[tuple[int, ...], tuple[int, ...], bool],
         weights: Weights | None,
         copies: tuple[bool, bool],
     ) -> None:
         self._prepared = prepared
+        shape, order, self._in_place = result
         self._shape = tuple(shape[axis] for axis in order)
         self._back = None if order == tuple(sorted(order)) else np.argsort(order)
         self._weights, self._copies = weights, copies
@@ -252,10 +271,12 @@ class _Product:
             place = address(y)
         else:
             place = self._weights.place(owner)
-        out = empty(self._shape)
-        more = [address(part) for part in (bias, residual) if part is not None]
+        out: Any = residual if self._in_place else empty(self._shape)
+        parts = (bias, None if self._in_place else residual)
+        more = [address(part) for part in parts if part is not None]
         self._prepared.run(address(x), place, address(out), *more)
-        return out if self._back is None else out.transpose(self._back)
+        result: Array = out if self._back is None else out.transpose(self._back)
+        return result
 
 
 def _prepare(
@@ -293,7 +314,8 @@ def _attempt(
     copies: tuple[bool, bool],
     pack: bool,
 ) -> _Product | None:
-    api, (x, y, bias), (shape, (after, residual, order)) = primitives.api, given, wanted
+    api, (x, y, bias), (shape, way) = primitives.api, given, wanted
+    after, residual, order, in_place = way
     order = order or tuple(range(len(shape)))
     left, right = (
         (
@@ -314,7 +336,7 @@ def _attempt(
         *(api, "matmul", api.engine, left),
         *(any_layout(api, y.shape) if pack else right, shift, out),
         avoid=_FOR_MATRICES if one else None,
-        post=post_ops(api, after, other),
+        post=post_ops(api, after, None if in_place else other),
     )
     if found is None:
         return None
@@ -325,10 +347,10 @@ def _attempt(
     operands: Operands = [(SRC, left), (WEIGHTS, found.lent(WEIGHTS_MD)), (DST, out)]
     if shift is not None:
         operands.append((BIAS, shift))
-    if ("add",) in after:
+    if ("add",) in after and not in_place:
         operands.append((added(after), other))
     prepared = primitives.prepared(found, operands)
-    return _Product(prepared, shape, order, weights, copies)
+    return _Product(prepared, (shape, order, in_place), weights, copies)
 
 
 def _readable(array: Array) -> bool:

@@ -29,6 +29,9 @@ class Notes(Protocol):
     def like(self, x: Array) -> Array:
         """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
 
+    def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
+        """Whether a result may take the place of ``array`` while ``read`` is read."""
+
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The axes of a result of ``shape`` in the order of memory that suits best.
 
@@ -89,6 +92,12 @@ def empty_like(x: Array) -> Array:
     """Memory for elements like those of ``x``, in the same order."""
     notes = noting()
     return np.empty_like(x) if notes is None else notes.like(x)
+
+
+def may_overwrite(array: Array | None, *read: Array) -> bool:
+    """Whether nobody needs ``array`` any more, which is in no memory of ``read``."""
+    notes = noting() if array is not None else None
+    return notes is not None and notes.may_overwrite(array, read)
 
 
 def compact(x: Array) -> Array:

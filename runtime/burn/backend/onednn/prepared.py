@@ -10,6 +10,7 @@ from burn.backend.onednn.api import (
     NOT_OFFERED,
     SCRATCHPAD,
     SCRATCHPAD_MD,
+    UNDEFINED,
     USER_SCRATCHPAD,
     Api,
     ExecArg,
@@ -35,6 +36,10 @@ class PostOps:
     def activation(self, kind: int, alpha: float = 0.0, beta: float = 0.0) -> None:
         """Append an activation."""
         self._api.call("post_ops_append_eltwise", self.handle, kind, alpha, beta)
+
+    def sum(self) -> None:
+        """Append the sum with what the memory of the result holds before."""
+        self._api.call("post_ops_append_sum", self.handle, 1.0, 0, UNDEFINED)
 
     def binary(self, kind: int, operand: Descriptor) -> None:
         """Append an operation with another operand."""

@@ -92,12 +92,15 @@ class Slots:
     shape: tuple[int, ...]
     after: After = ()
     residual: Array | None = None
+    in_place: bool = False
 
 
 class Windowed:
     """A convolution, or its transpose, that is ready to run."""
 
-    __slots__ = ("_arranged", "_prepared", "_residual", "_shape", "_weights")
+    __slots__ = (
+        *("_arranged", "_in_place", "_prepared", "_residual", "_shape", "_weights"),
+    )
 
     def __init__(
         self,
@@ -106,10 +109,11 @@ class Windowed:
         prepared: Prepared,
         shape: Any,
         residual: Arranged | None = None,
+        in_place: bool = False,
     ) -> None:
         self._arranged, self._weights = arranged, weights
         self._prepared, self._shape = prepared, shape
-        self._residual = residual
+        self._residual, self._in_place = residual, in_place
 
     @property
     def implementation(self) -> str:
@@ -124,12 +128,13 @@ class Windowed:
     ) -> Array:
         """The result, channels-last in memory."""
         x = self._arranged(x)
-        out = empty_channels_last(self._shape)
+        if residual is not None and self._residual is not None:
+            residual = self._residual(residual)
+        out = residual if self._in_place else empty_channels_last(self._shape)
         places = [address(x), self._weights.place(weight), address(out)]
         if bias is not None:
             places.append(address(bias))
-        if residual is not None and self._residual is not None:
-            residual = self._residual(residual)
+        if residual is not None and not self._in_place:
             places.append(address(residual))
         self._prepared.run(*places)
         return out
@@ -192,7 +197,7 @@ def forward(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
         *(source, any_layout(api, view.shape)),
         *(shift, target, *geometry),
-        post=post_ops(api, slots.after, target),
+        post=post_ops(api, slots.after, None if slots.in_place else target),
     )
     if found is None:
         return None
@@ -205,11 +210,12 @@ def forward(
         operands.append((BIAS, shift))
     residual = None
     if slots.residual is not None:
-        operands.append((added(slots.after), target))
+        if not slots.in_place:
+            operands.append((added(slots.after), target))
         residual = Arranged(primitives, slots.residual, channels_last(shape))
     arranged = Arranged(primitives, x, channels_last(x.shape))
     prepared = primitives.prepared(found, operands)
-    return Windowed(arranged, weights, prepared, shape, residual)
+    return Windowed(arranged, weights, prepared, shape, residual, slots.in_place)
 
 
 def _weights(
