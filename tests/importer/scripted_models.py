@@ -269,17 +269,6 @@ class TensorItem(nn.Module):
         return x * n
 
 
-class StringArg(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.mode = "relu"
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.mode == "relu":
-            return torch.relu(x)
-        return x
-
-
 class Tuples(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         s = (x, x + 1)
@@ -304,13 +293,6 @@ class ListSet(nn.Module):
         return hs[0] - hs[1]
 
 
-class Assert(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        assert x.dim() == 2
-        assert x.size(0) > 0, "empty"
-        return x * 2
-
-
 class Comprehension(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         ys = [t * 2 for t in x.split(1, 1)]
@@ -328,14 +310,6 @@ class Enumerate(nn.Module):
         return x
 
 
-class Zip(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        y = x
-        for a, b in zip([1, 2, 3], [4.0, 5.0, 6.0]):
-            y = y * a + b
-        return y
-
-
 class TensorBranchTuple(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.sum() > 0:
@@ -343,13 +317,6 @@ class TensorBranchTuple(nn.Module):
         else:
             a, b = x * 2, 7
         return a * b
-
-
-class DtypeIf(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        if x.dtype == torch.float32 and not self.training:
-            return x * 2
-        return x
 
 
 class StateIf(nn.Module):
@@ -405,16 +372,12 @@ MODELS = (
     ReturnInLoop,
     ListReturn,
     TensorItem,
-    StringArg,
     Tuples,
     Lists,
     ListSet,
-    Assert,
     Comprehension,
     Enumerate,
-    Zip,
     TensorBranchTuple,
-    DtypeIf,
     StateIf,
     Power,
 )
