@@ -19,6 +19,7 @@ from burn_import.torchscript.numbers import (
     function_of_anything,
     function_of_numbers,
 )
+from burn_import.torchscript.rows import called_on_rows, has_rows
 from burn_import.torchscript.signatures import overload
 from burn_import.torchscript.values import (
     DEVICE,
@@ -60,6 +61,8 @@ class Operators:
         """
         if args and isinstance(args[0], list | dict | tuple | str):
             self.budget.step(len(args[0]))
+        if args and has_rows(args[0]):
+            return called_on_rows(self, name, [*args, *kwargs.values()], place)
         function = function_of_anything(name, args)
         if function is not None:
             return _computed(function, args, kwargs)
@@ -368,6 +371,29 @@ def _not(operators: Operators, place: Place, x: Thing) -> Thing:
     return operators.number("_operator.eq", [x, False], place)
 
 
+def _range_length(
+    operators: Operators, place: Place, low: Thing, high: Thing, step: Thing
+) -> Thing:
+    """How many rounds a loop from ``low`` to ``high`` has, where one of them varies."""
+    if not isinstance(step, int) or step == 0:
+        raise UnsupportedModel("a loop whose steps vary")
+    ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
+    span = operators.call("sub", ends, {}, place)
+    if step > 1:
+        span = operators.call("add", [span, step - 1], {}, place)
+        span = operators.call("floordiv", [span, step], {}, place)
+    return span  # a loop of fewer than no rounds has none
+
+
+def _derive_index(
+    operators: Operators, place: Place, index: Thing, start: Thing, step: Thing
+) -> Thing:
+    """The number that a loop counts, in round ``index``."""
+    if step != 1:
+        index = operators.call("mul", [index, step], {}, place)
+    return operators.call("add", [start, index], {}, place)
+
+
 def scalar_of(x: Held) -> int:
     """The number that the code has for the dtype of a tensor."""
     return scalar_number(x.value.dtype)
@@ -385,4 +411,6 @@ _SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "is_autocast_enabled": lambda operators, place: False,
     "is_grad_enabled": lambda operators, place: True,
     "__not__": _not,
+    "__range_length": _range_length,
+    "__derive_index": _derive_index,
 }
