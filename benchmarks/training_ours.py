@@ -106,7 +106,11 @@ class DigitsCnn(nn.Module):
         return self.classifier(ops.flatten(x, 1))
 
 
-NETWORKS: dict[str, Any] = {"resnet18": ResNet18, "bert_tiny": BertTiny, "digits_cnn": DigitsCnn}
+NETWORKS: dict[str, Any] = {
+    "resnet18": ResNet18,
+    "bert_tiny": BertTiny,
+    "digits_cnn": DigitsCnn,
+}
 
 
 def stepping(name: str, compiled: bool) -> Callable[[], Any]:

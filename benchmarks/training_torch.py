@@ -99,7 +99,11 @@ class DigitsCnn(nn.Module):  # type: ignore[misc]
         return self.classifier(x.flatten(1))
 
 
-NETWORKS: dict[str, Any] = {"resnet18": ResNet18, "bert_tiny": BertTiny, "digits_cnn": DigitsCnn}
+NETWORKS: dict[str, Any] = {
+    "resnet18": ResNet18,
+    "bert_tiny": BertTiny,
+    "digits_cnn": DigitsCnn,
+}
 
 
 def stepping(name: str, threads: int) -> Callable[[], Any]:

@@ -41,13 +41,21 @@ class Arena:
         other._used = [(low, high, copies[id(b)]) for low, high, b in self._used]
         return other
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Array, Buffer]:
-        """Row-major memory, and its buffer, which :meth:`release` takes back."""
+    def empty(
+        self, shape: tuple[int, ...], dtype: np.dtype, *, apart: bool = False
+    ) -> tuple[Array, Buffer]:
+        """Row-major memory, and its buffer, which :meth:`release` takes back.
+
+        What is ``apart`` is in no memory that other branches have as well.
+        """
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        chunk, start = self._found(max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT))
-        memory = self._chunks[chunk]
+        size = max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT)
+        if apart:
+            self._grow(size)
+            self._free[-1] = []
+        chunk, start = (len(self._chunks) - 1, 0) if apart else self._found(size)
+        memory, end = self._chunks[chunk], start + size
         array: Array = np.ndarray(shape, dtype, buffer=memory.data, offset=start)
-        end = start + max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT)
         buffer = Buffer(chunk, start, end)
         low = memory.ctypes.data + start
         insort(self._used, (low, low + end - start, buffer), key=lambda used: used[0])
@@ -83,7 +91,7 @@ class Arena:
             if end - start >= size
         ]
         if not fits:
-            self._grow(size)
+            self._grow(max(size, self._size))
             return self._found(size)
         _, chunk, position = min(fits)
         start, end = self._free[chunk][position]
@@ -94,11 +102,10 @@ class Arena:
         return chunk, start
 
     def _grow(self, size: int) -> None:
-        whole = max(size, self._size)
-        raw: Array = np.empty(whole + _ALIGNMENT, np.uint8)
+        raw: Array = np.empty(size + _ALIGNMENT, np.uint8)
         first = -raw.ctypes.data % _ALIGNMENT
-        self._chunks.append(raw[first : first + whole])
-        self._free.append([(0, whole)])
+        self._chunks.append(raw[first : first + size])
+        self._free.append([(0, size)])
 
 
 def _copied(buffer: Buffer) -> Buffer:

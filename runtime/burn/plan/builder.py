@@ -25,7 +25,6 @@ from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
 from burn.plan.replay import (
     NotFiniteError,
-    UnforeseenError,
     arguments,
     constant,
     has_slots,
@@ -34,7 +33,7 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced
-from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+from burn.plan.tree import Read, Segment, Slot, Step, UnforeseenError, slots_in
 from burn.record.mapped import forget
 
 
@@ -103,27 +102,29 @@ class Builder:
 
     # What kernels and traced arrays ask for.
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Row-major memory of the plan."""
-        array, buffer = self.arena.empty(shape, dtype)
+    def empty(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], *, apart: bool = False
+    ) -> Array:
+        """Row-major memory of the plan, ``apart`` from that of other branches."""
+        array, buffer = self.arena.empty(shape, dtype, apart=apart)
         self._fresh.append(buffer)
         return array
 
-    def shaped_as(self, found: Array) -> Array:
+    def shaped_as(self, found: Array, *, apart: bool = False) -> Array:
         """Memory for a result like ``found``, in the same order of axes."""
         if found.dtype.kind == "O":
             return np.empty_like(found)
         order = sorted(range(found.ndim), key=lambda a: (-abs(found.strides[a]), a))
-        memory = self.empty(tuple(found.shape[a] for a in order), found.dtype)
+        shape = tuple(found.shape[a] for a in order)
+        memory = self.empty(shape, found.dtype, apart=apart)
         return memory.transpose(np.argsort(order).tolist()) if order else memory
 
-    def like(self, x: Array) -> Array:
-        """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
-        owner = self.arena.owner(x)
-        if owner is not None and owner in self._free:
-            self._free.remove(owner)
-            return x
-        return self.shaped_as(x)
+    def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
+        """Memory of the shape, dtype and order of ``x``.
+
+        Its own if it is free then, and nothing of ``read`` is in it.
+        """
+        return x if self.may_overwrite(x, read) else self.shaped_as(x)
 
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
@@ -174,15 +175,18 @@ class Builder:
     # Steps.
 
     def _read(self, read: Read) -> None:
-        held = innermost(read.box.held())
-        if held.backend is not Cpu():
-            raise UnforeseenError(f"{read.box!r} is on {held.backend}")
-        array, version = held.data, read.box.version
+        version = read.box.version  # first: it is set, and then counted
+        array = innermost(read.held()).data
         if read.box in self._volatile:
-            target = self.shaped_as(array)
+            if not is_finite(array):
+                raise NotFiniteError
+            # It is written when the box was set alone: nobody else may be there.
+            target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
-            self.note(partial(_refresh, read.box, target, [version]))
+            self.note(partial(_refresh, read, target, [version]))
             self._set(read.place, target)
+            if read.place in self._buffers:
+                self._buffers[read.place].users += 1
             return
         if not is_finite(array):
             raise NotFiniteError
@@ -358,14 +362,13 @@ def _expect(array: Array) -> None:
         raise NotFiniteError
 
 
-def _refresh(box: Box, target: Array, known: list[int]) -> None:
+def _refresh(read: Read, target: Array, known: list[int]) -> None:
     """Copy what a box holds, if it holds something new."""
-    if known[0] == box.version:
+    version = read.box.version  # first: it is set, and then counted
+    if known[0] == version:
         return
-    held = innermost(box.held())
-    if held.backend is not Cpu():
-        raise UnforeseenError(f"{box!r} is on {held.backend}")
+    held = innermost(read.held())
     if not is_finite(held.data):
         raise NotFiniteError
     np.copyto(target, held.data)
-    known[0] = box.version
+    known[0] = version

@@ -12,8 +12,15 @@ from burn.plan.nested import is_named, mapped
 from burn.plan.passes import fused
 from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
-from burn.plan.replay import Bound, NotFiniteError, UnforeseenError
-from burn.plan.tree import Lifted, Segment, Slot, UnrepeatableError, grow
+from burn.plan.replay import Bound, NotFiniteError
+from burn.plan.tree import (
+    Lifted,
+    Segment,
+    Slot,
+    UnforeseenError,
+    UnrepeatableError,
+    grow,
+)
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
 

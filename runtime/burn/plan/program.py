@@ -16,8 +16,8 @@ from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
 from burn.plan.nested import is_named
-from burn.plan.replay import NotFiniteError, UnforeseenError, is_finite
-from burn.plan.tree import Lifted, Segment, Slot, Step, written
+from burn.plan.replay import NotFiniteError, is_finite
+from burn.plan.tree import Lifted, Segment, Slot, Step, UnforeseenError, written
 from burn.tensor import Tensor
 
 #: A box that changed so often is read in every run: what follows from it is not kept.

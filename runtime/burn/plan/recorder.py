@@ -84,7 +84,7 @@ class Recorder(Backend):
             if tensor.backend is not self.device:
                 raise UnplannableError(f"{box!r} is on {held.backend}")
             known = self._values[box] = self.new(tensor)
-            self.events.append(Read(box, known.data.place))
+            self.events.append(Read(box, known.data.place, held.backend))
         return _on_top(known, held)
 
     def write(self, box: Box, value: Tensor) -> Tensor:

@@ -7,17 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
-from burn.box import Box
 from burn.plan.nested import mapped
 from burn.plan.recorder import innermost
-from burn.plan.tree import Lifted, Read, Segment, Slot, Step
+from burn.plan.tree import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.tensor import Tensor
 
 Values: TypeAlias = list[Any]
-
-
-class UnforeseenError(Exception):
-    """A call goes another way than every one that was recorded."""
 
 
 class NotFiniteError(Exception):
@@ -77,24 +72,20 @@ def _bound(
     step: Step | Read, drops: tuple[int, ...], device: ArrayBackend, finite: bool
 ) -> Callable[[Values], None]:
     if isinstance(step, Read):
-        return _reading(step.box, step.place, device, finite)
+        return _reading(step, finite)
     return _calling(step, drops, device)
 
 
-def _reading(
-    box: Box, place: int, device: ArrayBackend, finite: bool
-) -> Callable[[Values], None]:
+def _reading(step: Read, finite: bool) -> Callable[[Values], None]:
     checked: list[Any] = [None]
 
     def read(values: Values) -> None:
-        held = innermost(box.held())
-        if held.backend is not device:
-            raise UnforeseenError(f"{box!r} is on {held.backend}")
+        held = innermost(step.held())
         if finite and checked[0] is not held.data:
             if not is_finite(held.data):
                 raise NotFiniteError
             checked[0] = held.data
-        values[place] = held.data
+        values[step.place] = held.data
 
     return read
 

@@ -46,10 +46,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Read:
-    """What a box holds goes to a place."""
+    """What a box holds goes to a place, as long as it is on the same backend."""
 
     box: Box
     place: int
+    backend: Backend
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -57,10 +58,23 @@ class Read:
 
     def same_as(self, other: "Step | Read") -> bool:
         """Whether another recording reads this box in its place."""
-        return isinstance(other, Read) and (self.box, self.place) == (
-            other.box,
-            other.place,
+        return (
+            isinstance(other, Read)
+            and self.box is other.box
+            and self.place == other.place
+            and self.backend is other.backend
         )
+
+    def held(self) -> Tensor:
+        """What the box holds.
+
+        Raises:
+            UnforeseenError: it was moved.
+        """
+        held = self.box.held()
+        if held.backend is not self.backend:
+            raise UnforeseenError(f"{self.box!r} is on {held.backend}")
+        return held
 
 
 @dataclass(frozen=True)
@@ -102,6 +116,10 @@ class Lifted:
 
 
 Event: TypeAlias = Step | Read | Guard
+
+
+class UnforeseenError(Exception):
+    """A call goes another way than every one that was recorded."""
 
 
 class UnrepeatableError(Exception):

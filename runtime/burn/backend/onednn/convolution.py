@@ -84,7 +84,7 @@ def conv_then(
     session = _session(x, weight, bias) if are_float32(residual) else None
     if session is not None:
         steps = (stride, padding, dilation)
-        in_place = may_overwrite(residual, x)
+        in_place = may_overwrite(residual, x, weight, bias)
 
         def make(primitives: Primitives) -> "Windowed | None":
             wins = windows(x.shape[2:], weight.shape[2:], *steps)

@@ -179,7 +179,7 @@ def _product(
 
     order = _order(x, y, residual)
     in_place = residual is not None and _is_whole(residual, x, y)
-    in_place = in_place and may_overwrite(residual, x, y)
+    in_place = in_place and may_overwrite(residual, x, y, bias)
 
     def make(primitives: Primitives) -> "_Product | None":
         wanted = _Wanted(after, residual, order, in_place)

@@ -183,7 +183,7 @@ class _Line:
 
     def run(self, x: Array, *parts: Array) -> Array:
         """The result, in the memory order of ``x``."""
-        out = empty_like(x)
+        out = empty_like(x, *parts)
         self._prepared.run(address(x), address(out), *map(address, parts))
         return out
 

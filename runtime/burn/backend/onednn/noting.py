@@ -26,8 +26,11 @@ class Notes(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """Row-major memory of the plan."""
 
-    def like(self, x: Array) -> Array:
-        """Memory of the shape, dtype and order of ``x``: its own if it is free then."""
+    def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
+        """Memory of the shape, dtype and order of ``x``.
+
+        Its own if it is free then, and nothing of ``read`` is in it.
+        """
 
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
@@ -93,16 +96,21 @@ def empty(shape: tuple[int, ...], dtype: np.dtype = SINGLE) -> Array:
     return np.empty(shape, dtype) if notes is None else notes.empty(shape, dtype)
 
 
-def empty_like(x: Array) -> Array:
-    """Memory for elements like those of ``x``, in the same order."""
+def empty_like(x: Array, *read: Array) -> Array:
+    """Memory for elements like those of ``x``, in the same order.
+
+    It is that of ``x`` where nobody needs it any more; ``read`` is read meanwhile.
+    """
     notes = noting()
-    return np.empty_like(x) if notes is None else notes.like(x)
+    return np.empty_like(x) if notes is None else notes.like(x, read)
 
 
-def may_overwrite(array: Array | None, *read: Array) -> bool:
+def may_overwrite(array: Array | None, *read: Array | None) -> bool:
     """Whether nobody needs ``array`` any more, which is in no memory of ``read``."""
     notes = noting() if array is not None else None
-    return notes is not None and notes.may_overwrite(array, read)
+    if notes is None:
+        return False
+    return notes.may_overwrite(array, tuple(r for r in read if r is not None))
 
 
 def compact(x: Array) -> Array:

@@ -14,6 +14,7 @@ from burn.plan.passes.graph import Graph, Inputs, Steps
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
+from burn.plan.passes.places import with_own_places
 from burn.plan.tree import Segment, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
@@ -32,12 +33,11 @@ PASSES: tuple[Pass, ...] = (
 
 
 def fused(root: Segment, inputs: Inputs = ()) -> Segment:
-    """A copy of a plan after all passes; ``root`` itself if nothing changed."""
-    found = root
+    """A copy of a plan after all passes."""
+    found = with_own_places(root)
     for each in PASSES:
         found = _passed(each, found, inputs)
-    if found is not root:
-        find_drops(found)
+    find_drops(found)
     return found
 
 
@@ -49,13 +49,4 @@ def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:
         children = {value: copied(child) for value, child in segment.children.items()}
         return replace(segment, steps=steps, drops=[], children=children)
 
-    copy = copied(root)
-    return root if _same(root, copy) else copy
-
-
-def _same(a: Segment, b: Segment) -> bool:
-    return (
-        len(a.steps) == len(b.steps)
-        and all(x is y for x, y in zip(a.steps, b.steps, strict=True))
-        and all(_same(child, b.children[value]) for value, child in a.children.items())
-    )
+    return copied(root)
