@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from burn_import.emit.module import Source, emit
 from burn_import.passes import simplify
+from burn_import.passes.repeated import repeated
 from burn_import.structure import flattened, recover
 from burn_ir.graph import Graph
 
@@ -33,7 +34,7 @@ def compile_graph(
         ValueError: the options name a pass that there is not.
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
-    graph = simplify(graph, options.passes)
+    graph = repeated(simplify(graph, options.passes))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record, notes, inside)

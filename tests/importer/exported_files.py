@@ -152,21 +152,32 @@ def linear_program() -> tuple[dict[str, Any], dict[str, Array]]:
     return program(inputs, weights, nodes, values, ["relu"]), weights
 
 
+#: Where an archive says what its weights are.
+TABLE = "data/weights/model_weights_config.json"
+
+
+def table(weights: Mapping[str, Array]) -> dict[str, Any]:
+    """Return what an archive says of its weights."""
+    return {
+        "config": {
+            path: {
+                "path_name": f"weight_{number}",
+                "is_param": True,
+                "use_pickle": False,
+                "tensor_meta": meta(str(array.dtype), array.shape),
+            }
+            for number, (path, array) in enumerate(weights.items())
+        }
+    }
+
+
 def archive(content: Any, weights: Mapping[str, Array], **extra: bytes) -> bytes:
     """Return an archive of a program and its weights."""
-    config = {}
     entries: dict[str, bytes] = {"archive_format": b"pt2", "byteorder": b"little"}
     entries["models/model.json"] = json.dumps(content).encode()
-    for number, (path, array) in enumerate(weights.items()):
+    for number, array in enumerate(weights.values()):
         entries[f"data/weights/weight_{number}"] = array.tobytes()
-        config[path] = {
-            "path_name": f"weight_{number}",
-            "is_param": True,
-            "use_pickle": False,
-            "tensor_meta": meta(str(array.dtype), array.shape),
-        }
-    name = "data/weights/model_weights_config.json"
-    entries[name] = json.dumps({"config": config}).encode()
+    entries[TABLE] = json.dumps(table(weights)).encode()
     entries.update(extra)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as zipped:

@@ -145,3 +145,27 @@ def mlp() -> tuple[Script, dict[str, Array]]:
     code = {"__torch__.py": MLP, "__torch__/torch/nn/modules/linear.py": LINEAR}
     script = Script(module("MLP", layers=container), code, [example("Float", 2, 5)])
     return script, {name: array for name, (array, _) in made.items()}
+
+
+#: Statements of ``forward`` of most kinds, for x float32[2, 3].
+CHANGING = """
+y = torch.exp(x)
+v = torch.slice(y, 1, 0, 2)
+_0 = torch.mul_(v, 3)
+outs = annotate(List[Tensor], [])
+for i in range(torch.size(x, 0)):
+  _1 = torch.append(outs, torch.select(x, 0, i))
+if bool(torch.gt(torch.sum(y), 0)):
+  z, n = torch.relu(y), 2
+else:
+  z0 = torch.neg(y)
+  z, n = torch.mul(z0, 3), 5
+going = True
+while going:
+  z1 = torch.mul(z, 2)
+  going0 = bool(torch.lt(torch.sum(z1), 20))
+  going, z = going0, z1
+a, b, = torch.split(torch.cat([torch.stack(outs), z], 0), 2)
+d = {"a": torch.add(a, n, alpha=2), "b": b}
+return (d["a"], torch.reshape(d["b"], [-1, int(ops.prim.NumToTensor(3))]))
+"""

@@ -208,12 +208,22 @@ return torch.add(y, 1)
     ("forward", "line", "message"),
     [
         (
-            "outs = annotate(List[Tensor], [])\n"
-            "for i in range(torch.size(x, 0)):\n"
-            "  _0 = torch.append(outs, torch.select(x, 0, i))\n"
+            "outs = [x]\n"
+            "if bool(torch.gt(torch.sum(x), 0)):\n"
+            "  _0 = torch.append(outs, torch.exp(x))\n"
+            "else:\n"
+            "  pass\n"
             "return torch.stack(outs)",
             8,
             "a list that changes in a branch or loop",
+        ),
+        (
+            "outs = annotate(List[Tensor], [])\n"
+            "for i in range(torch.size(x, 0)):\n"
+            "  _0 = torch.append(outs, torch.select(x, 0, i))\n"
+            "return outs[0]",
+            10,
+            "an item that is known only when the model runs",
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),
         ("assert x\nreturn x", 7, "a statement of kind Assert"),

@@ -136,6 +136,36 @@ def test_calls_that_double_end(result: str, tmp_path: Path) -> None:
     refused(script, tmp_path, "does more than any model needs|more nodes than")
 
 
+ENDLESS = """
+y = torch.reshape(x, [7])
+going = True
+while going:
+  z = torch.mul(torch.add(torch.exp(x), 2), 3)
+return y
+"""
+
+
+@pytest.mark.parametrize("inputs", [0, 9])
+def test_a_loop_without_end_is_followed_once(inputs: int, tmp_path: Path) -> None:
+    # Types of inputs that may be others are no reason to follow it again and again.
+    given = [example("Float", 2, 3, 5, 7)] * inputs
+    names = ", ".join(f"x{number}: Tensor" for number in range(1, inputs))
+    parameters = ", ".join(filter(None, ("x: Tensor", names)))
+    script = net(ENDLESS, *given, parameters=parameters)
+    refused(script, tmp_path, "more nodes than|does more than")
+
+
+def test_a_long_loop_is_followed_a_few_times(tmp_path: Path) -> None:
+    # Every extent of its inputs may vary: each is tried.
+    rounds = "y = x\nfor i in range(100):\n  y = torch.exp(torch.exp(y))\n"
+    given = [example("Float", *range(2, 9))] * 9
+    names = ", ".join(f"x{number}: Tensor" for number in range(1, 9))
+    script = net(f"{rounds * 8}return y", *given, parameters=f"x: Tensor, {names}")
+    begin = time.process_time()
+    assert read(script.saved(tmp_path)).graph.outputs
+    assert time.process_time() - begin < SECONDS
+
+
 def test_recursion_ends(tmp_path: Path) -> None:
     refused(net("return (self).forward(x, )"), tmp_path, "nested deeper than 60")
 

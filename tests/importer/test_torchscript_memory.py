@@ -100,3 +100,38 @@ def test_a_stored_tensor_that_changes_is_a_state(change: str, tmp_path: Path) ->
     for round_ in (1, 2, 3):
         assert (model(burn.tensor(x)).numpy() == round_).all()
     assert model.state_dict()["count"].numpy().tolist() == [3]
+
+
+def test_a_result_goes_into_a_tensor_that_is_given(tmp_path: Path) -> None:
+    forward = (
+        "y = torch.exp(x)\nz = torch.neg(x)\n"
+        "_0 = torch.atan2(y, z, out=z)\nreturn (y, torch.mul(z, 2))"
+    )
+    model: Any = load(net(forward, example("Float", 3, 4)).saved(tmp_path))
+    x = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
+    first, second = (y.numpy() for y in model(burn.tensor(x)))
+    np.testing.assert_allclose(first, np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(second, 2 * np.arctan2(np.exp(x), -x), rtol=1e-5)
+
+
+def test_statistics_in_training_change_what_is_given(tmp_path: Path) -> None:
+    forward = (
+        "m, v = torch.mul(w, 0.5), torch.exp(w)\n"
+        "y = torch.batch_norm(x, None, None, m, v, True, 0.25, 0.01, False)\n"
+        "return (y, m, v)"
+    )
+    made = net(
+        forward,
+        example("Float", 5, 3, 4),
+        example("Float", 3),
+        parameters="x: Tensor,\n    w: Tensor",
+    )
+    model: Any = load(made.saved(tmp_path))
+    rng = np.random.default_rng(2)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((5, 3, 4), (3,)))
+    found = [y.numpy() for y in model(burn.tensor(x), burn.tensor(w))]
+    mean, spread = x.mean((0, 2)), x.var((0, 2))
+    unit = (x - mean[:, None]) / np.sqrt(spread + 0.01)[:, None]
+    kept = 0.75 * np.exp(w) + 0.25 * x.var((0, 2), ddof=1)
+    for a, b in zip(found, (unit, w * 0.375 + 0.25 * mean, kept), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

@@ -23,6 +23,10 @@ from tests.importer.script_files import example, net
 #: What is never written in the code, and why.
 UNWRITTEN = {
     "aten.float_power.Scalar": "the code has torch.pow of a float64 tensor",
+    **dict.fromkeys(
+        (f"aten.as_strided{name}.default" for name in ("", "_copy", "_scatter")),
+        "the code does not say how a tensor lies in memory",
+    ),
     "aten.vander.default": "NumPy gives float64 for float32, PyTorch float32",
 }
 
@@ -64,10 +68,19 @@ def examples(given: Mapping[str, Given]) -> list[Any]:
     ]
 
 
+def has_complex(case: Case) -> bool:
+    """Return whether a case is one of complex numbers, which code is refused for."""
+    arrays = case.arrays(SIZES[0])
+    both = (*arrays, *case.results(arrays))
+    return any(array.dtype.kind == "c" for array in both)
+
+
 CASES = [
     case
     for case in families.CASES
-    if case.target.startswith("aten.") and case.target not in UNWRITTEN
+    if case.target.startswith("aten.")
+    and case.target not in UNWRITTEN
+    and not has_complex(case)
 ]
 
 
@@ -77,7 +90,9 @@ def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
     script = net(f"return {call(case)}", *examples(case.given), parameters=parameters)
     graph = build(read(script.saved(tmp_path)))
     expected = case.results(case.arrays(SIZES[-1]))
+    expected = expected[: len(expected) - len(case.changed)]
     found = [graph.type(name) for name in graph.outputs]
+    found = found[:1] if case.first else found
     assert [x and (x.dtype, len(x.dims)) for x in found] == [
         (x.dtype, x.ndim) for x in expected
     ]

@@ -145,7 +145,7 @@ def _cast(draw: Draw, op: Any) -> Call:
     return Call(lambda x: op(x, dtype=dtype), [x])
 
 
-@case("prelu", "gelu_grad")
+@case("prelu", "gelu_grad", "relu_grad")
 def _two_floats(draw: Draw, op: Any) -> Call:
     shape, dtype = draw(shapes), draw(st.sampled_from(FLOATS))
     other = part(draw, shape) if op.name == "prelu" else shape

@@ -168,7 +168,7 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
         lambda x, w: ops.reshape(
             ops.linear(ops.reshape(x, (15, 8)), w.wide), (3, 5, 12)
         ),
-        "reshape linear",
+        "linear",
     ),
     "rows elsewhere": (
         lambda x, w: ops.reshape(ops.linear(ops.reshape(x, (15, 8)), w.wide), (5, -1)),

@@ -11,6 +11,7 @@ Arguments = Sequence[tuple[str, Any]]
 
 #: Views of a part, and what puts a part in its place again.
 _PARTS: Mapping[str, str] = {
+    "aten.as_strided.default": "aten.as_strided_scatter.default",
     "aten.select.int": "aten.select_scatter.default",
     "aten.slice.Tensor": "aten.slice_scatter.default",
 }

@@ -10,12 +10,14 @@ import ml_dtypes
 import numpy as np
 
 from burn.dtypes import DType
+from burn_import.exported.layout import Found
+from burn_ir.derivatives import GRADIENT
 from burn_ir.dim import Dim
 from burn_ir.raw import RawNode
 from burn_ir.types import Array
 
 #: Operator sets that the nodes are of.
-OPSETS = {"": 28, "burn": 1, "com.microsoft": 1}
+OPSETS = {"": 28, "burn": 1, "com.microsoft": 1, GRADIENT[0]: 1}
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -30,6 +32,8 @@ class Value:
     dtype: DType
     dims: tuple[Dim, ...] | None = None
     is_number: bool = False
+    #: Where its elements lie in memory, if the program says so.
+    layout: Found | None = None
 
     @property
     def rank(self) -> int:

@@ -59,13 +59,13 @@ class Frame:
         self.shared.setdefault(base, [of]).append(name)
         self.origin[name] = (of, target, args)
 
-    def change(self, name: str, result: str, node: str, target: str) -> str:
-        """Note that ``node`` changed the tensor ``name`` in place to ``result``.
+    def change(self, name: str, value: Value, node: str, target: str) -> str:
+        """Note that ``node`` changed the tensor ``name`` in place to ``value``.
 
         The first name of that tensor.
         """
-        first = self.same[result] = self.same.get(name, name)
-        self.values[first] = self.values[result]
+        first = self.same.get(name, name)
+        self.values[first] = value
         base = self.base.get(first, first)
         message = (
             f"a change in place of {shown(name)} changes another value that is read "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
+from keyword import iskeyword
 from typing import Any
 
 from burn.record.errors import shown
@@ -18,7 +20,9 @@ from burn_import.exported.builder import (
 )
 from burn_import.exported.checked import GRAPH, check
 from burn_import.exported.frame import Frame
-from burn_import.exported.rules import RULES
+from burn_import.exported.layout import Layout
+from burn_import.exported.pairs import is_complex
+from burn_import.exported.rules import COMPLEX, RULES
 from burn_import.exported.schema import (
     Argument,
     GraphRef,
@@ -36,6 +40,7 @@ from burn_import.exported.unsupported import refusal
 from burn_import.pytorch.elements import ELEMENTS
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
+from burn_ir.dim import Dim
 from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
@@ -81,23 +86,21 @@ class Calls:
         types = [self.typed(frame, ref.name) for ref in _refs(results)]
         # Should this call fail, those that read it are not wrong for that.
         frame.values.update((value.name, value) for value in types)
-        if target not in RULES:
-            raise UnsupportedModel(refusal(target))
-        entry = RULES[target]
         path, classes = _scope(node.get("metadata") or {})
         builder = Builder(frame.out, _leaf(results, name), types, path, classes)
         names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
+        entry = rule_of(target, [*types, *(value for _, value in args)])
         if not target.startswith("aten."):  # functions of Python, by position
-            args = [("", value) for _, value in args]
+            args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
         start = len(frame.out.nodes)
         made = called(entry, builder, args)
         self.bind(frame, results, made)
-        self.rename(frame, results, start)
+        made = self.rename(frame, results, made, start)
         if entry.views:
             self.view(frame, names, args, results, target)
-        elif entry.mutates is not None:
-            self.change(frame, names, results, builder, target)
+        for ref, value in _changes(frame, entry, names, _refs(results), made):
+            self.change(frame, ref, value, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
         """Give the names of the results to what a rule made."""
@@ -110,12 +113,15 @@ class Calls:
                 value = Builder(frame.out, ref.name, [known]).constant(
                     value, known.dtype
                 )
-            frame.values[ref.name] = Value(
-                value.name, known.dtype, known.dims, known.is_number
-            )
+            frame.values[ref.name] = replace(known, name=value.name)
 
-    def rename(self, frame: Frame, results: Sequence[Argument], start: int) -> None:
-        """Call what the nodes from ``start`` on make by the names of the results."""
+    def rename(
+        self, frame: Frame, results: Sequence[Argument], values: Any, start: int
+    ) -> Any:
+        """Call what the nodes from ``start`` on make by the names of the results.
+
+        What a rule made, under these names.
+        """
         made = {out for node in frame.out.nodes[start:] for out in node.outputs}
         names: dict[str | None, str] = {}
         for ref in _refs(results):
@@ -129,6 +135,12 @@ class Calls:
             inputs = tuple(names.get(name, name) for name in node.inputs)
             outputs = tuple(names.get(name, name) for name in node.outputs)
             frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
+        if not isinstance(values, tuple):
+            return values
+        return tuple(
+            replace(x, name=names.get(x.name, x.name)) if isinstance(x, Value) else x
+            for x in values
+        )
 
     def view(
         self,
@@ -152,28 +164,25 @@ class Calls:
     def change(
         self,
         frame: Frame,
-        names: Sequence[tuple[str, Argument]],
-        results: Sequence[Argument],
+        changed: str,
+        value: Value,
         g: Builder,
         target: str,
     ) -> None:
         """Note what a change in place changes, and write what that is."""
-        first, refs = _first_tensor(names), _refs(results)
-        if first is None or not refs:
-            return
-        name = frame.change(first[1], refs[0].name, g.name, target)
+        name = frame.change(changed, value, g.name, target)
         for _ in range(_LONGEST):
             if name not in frame.origin:
                 return
             base, made, rest = frame.origin[name]
             old, new = frame.values[base], frame.values[name]
             back = written_back(made, rest, old, new)
-            if back is None or back[0] not in RULES:
+            if back is None:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            value = called(RULES[back[0]], whole, back[1])
-            frame.refresh(base, replace(old, name=value.name))
+            made = called(rule_of(back[0], [old]), whole, back[1])
+            frame.refresh(base, replace(old, name=made.name))
             name = base
 
     def typed(self, frame: Frame, name: str) -> Value:
@@ -186,11 +195,19 @@ class Calls:
                 raise UnsupportedModel(f"dtype {element.name} is not supported")
             sizes = meta["sizes"]
             dims = tuple(self.symbols.extent(size) for size in sizes)
-            return Value(name, element.dtype, dims)
+            layout = cache(partial(self.layout, meta, dims))
+            return Value(name, element.dtype, dims, layout=layout)
         for key, dtype in _NUMBERS.items():
             if name in (frame.meta.get(key) or {}):
                 return Value(name, dtype, (), True)
         raise InvalidModel(f"expected a type for {shown(name)}, found none")
+
+    def layout(self, meta: Mapping[str, Any], dims: tuple[Dim, ...]) -> Layout:
+        """Where the elements of a tensor lie."""
+        strides = tuple(self.symbols.extent(size) for size in meta["strides"])
+        if len(strides) != len(dims):
+            raise InvalidModel(f"expected {len(dims)} strides, got {len(strides)}")
+        return Layout(dims, strides, self.symbols.extent(meta["storage_offset"]))
 
     def resolved(self, frame: Frame, arg: Argument) -> Any:
         """An argument with values in place of names."""
@@ -245,6 +262,29 @@ def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
     return found
 
 
+def _changes(
+    frame: Frame,
+    entry: Entry,
+    names: Sequence[tuple[str, Argument]],
+    refs: Sequence[TensorRef | SymbolRef],
+    made: Any,
+) -> Iterator[tuple[str, Value]]:
+    """The tensors that a call changes in place, and what to."""
+    given = dict(names)
+    if entry.mutates is not None and refs:
+        ref, first = given.get(entry.mutates), _first_tensor(names)
+        changed = ref.name if isinstance(ref, TensorRef) else first and first[1]
+        if changed is not None:
+            frame.same[refs[0].name] = frame.same.get(changed, changed)
+            yield changed, frame.values[refs[0].name]
+    if not entry.writes or not isinstance(made, tuple):
+        return
+    for key, value in zip(entry.writes, made[len(refs) :], strict=False):
+        ref = given.get(key)
+        if isinstance(ref, TensorRef):
+            yield ref.name, replace(frame.value(ref.name), name=value.name)
+
+
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
     """The place and name of the first tensor among arguments."""
     for place, (_, arg) in enumerate(names):
@@ -272,6 +312,22 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     return path, tuple(classes[1:])
 
 
+def rule_of(target: str, values: Sequence[Any]) -> Entry:
+    """How a call is written whose operands and results are ``values``.
+
+    Raises:
+        UnsupportedModel: there is no rule; says why.
+    """
+    with_pairs = any(map(is_complex, values))
+    table = COMPLEX if with_pairs else RULES
+    if target in table:
+        return table[target]
+    if target in RULES or target in COMPLEX:
+        kinds = ("real", "complex") if with_pairs else ("complex", "real")
+        raise UnsupportedModel("expected {} numbers, got {} ones".format(*kinds))
+    raise UnsupportedModel(refusal(target))
+
+
 def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
     """What the rule makes of a call.
 
@@ -283,7 +339,7 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
         return entry.rule(builder)
     known = list(parameters)[1:]
     positional = [value for key, value in args if not key]
-    named = {key: value for key, value in args if key}
+    named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
     unknown = sorted(set(named) - set(known))
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burn.dtypes import DType
@@ -17,6 +18,7 @@ from burn_import.exported.builder import (
 )
 from burn_import.exported.extents import named_symbols
 from burn_import.exported.frame import Frame
+from burn_import.exported.pairs import stored_array, stored_type
 from burn_import.exported.program import Calls
 from burn_import.exported.schema import (
     Argument,
@@ -94,7 +96,7 @@ class Program(Calls):
 
     def output_names(self, frame: Frame, specs: Sequence[Any]) -> list[str]:
         """What the author calls what a user gets, "" where it has only a place."""
-        count = sum(union(spec)[0] == "user_output" for spec in specs)
+        count = sum(union(spec)[0] in _RETURNED for spec in specs)
         names = self.leaves("out_spec", count, "outputs")
         return [name and frame.out.fresh(name) for name in names]
 
@@ -128,8 +130,8 @@ class Program(Calls):
         for name in given:
             value = self.typed(frame, name)
             unique = frame.out.fresh(name)
-            frame.values[name] = Value(unique, value.dtype, value.dims)
-            found[unique] = Type(value.dtype, value.dims)
+            frame.values[name] = replace(value, name=unique)
+            found[unique] = stored_type(value.dtype, value.dims)
         return found
 
     def store(self, frame: Frame, kind: str, body: Any) -> None:
@@ -143,8 +145,8 @@ class Program(Calls):
                 f" got {array.dtype}{list(array.shape)}"
             )
         unique = frame.out.fresh(path)
-        frame.out.constants[unique] = array
-        frame.values[name] = Value(unique, array.dtype, array.shape)
+        frame.out.constants[unique] = stored_array(array)
+        frame.values[name] = replace(known, name=unique)
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):
             self.trained[unique] = kind == "parameter"
@@ -159,8 +161,13 @@ class Program(Calls):
             kind, body = union(spec)
             if kind == "user_output":
                 found += self.result(frame, argument(body.get("arg")), next(called))
+            elif kind == "loss_output":
+                found += self.result(frame, _tensor(body), next(called))
+            elif kind in _GRADIENTS:
+                name = frame.out.fresh(f"{field(body, _GRADIENTS[kind], str)}.grad")
+                found += self.result(frame, _tensor(body), name)
             elif kind in _MUTATED:
-                result = field(field(body, "arg", dict), "name", str)
+                result = _tensor(body).name
                 path = field(body, _MUTATED[kind], str)
                 if path not in self.held:
                     raise InvalidModel(f"expected a tensor {shown(path)}, found none")
@@ -214,8 +221,20 @@ _MUTATED = {
     "buffer_mutation": "buffer_name",
     "parameter_mutation": "parameter_name",
 }
+#: Kinds of outputs that the caller of the original gets.
+_RETURNED = frozenset({"user_output", "loss_output"})
+#: Kinds of outputs that are gradients, and the field with what these are of.
+_GRADIENTS = {
+    "gradient_to_parameter": "parameter_name",
+    "gradient_to_user_input": "user_input_name",
+}
 #: Kinds of inputs that the caller of the original gives.
 _GIVEN = frozenset({"user_input", "constant_input"})
+
+
+def _tensor(body: Any) -> TensorRef:
+    """The tensor of an output that can be nothing else."""
+    return TensorRef(field(field(body, "arg", dict), "name", str))
 
 
 def _constant(name: str, array: Array) -> RawNode:

@@ -15,16 +15,26 @@ class Entry:
     """How calls of one target are written."""
 
     rule: Rule
-    #: The argument that the call changes in place, if any.
+    #: The argument that the call changes in place to its result, if any.
     mutates: str | None = None
     #: Whether the result may be a view of the first argument.
     views: bool = False
+    #: Arguments that it changes in place to what the rule makes after its results.
+    writes: tuple[str, ...] = ()
 
 
 RULES: dict[str, Entry] = {}
+#: How calls are written whose operands or results are complex numbers.
+COMPLEX: dict[str, Entry] = {}
 
 
-def rule(*targets: str, views: bool = False) -> Callable[[F], F]:
+def rule(
+    *targets: str,
+    views: bool = False,
+    mutates: str | None = None,
+    writes: tuple[str, ...] = (),
+    table: dict[str, Entry] = RULES,
+) -> Callable[[F], F]:
     """Register a function for targets without ``torch.ops.``.
 
     ``aten.add_.Tensor``, which changes ``self`` in place, comes with the rule of
@@ -33,13 +43,13 @@ def rule(*targets: str, views: bool = False) -> Callable[[F], F]:
 
     def register(function: F) -> F:
         for target in targets:
-            assert target not in RULES or RULES[target].mutates, target
-            RULES[target] = Entry(function, views=views)
+            assert target not in table or table[target].mutates, target
+            table[target] = Entry(function, mutates, views, writes)
             family, _, rest = target.partition(".")
             name, _, overload = rest.partition(".")
             if family == "aten" and not name.endswith("_"):
                 in_place = f"{family}.{name}_.{overload}"
-                RULES.setdefault(in_place, Entry(function, mutates="self"))
+                table.setdefault(in_place, Entry(function, mutates="self"))
         return function
 
     return register

@@ -4,37 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from burn_import.exported.table import RULES
+from burn_import.exported.table import COMPLEX, RULES
 
 #: What stands in the way, and the operators that it is in the way of.
 REASONS: Mapping[str, str] = {
-    "complex numbers are not computed with": """
-        aten._fft_c2c.default aten._fft_c2r.default aten._fft_r2c.default
-        aten.complex.default aten.fft_fft.default aten.fft_fft2.default
-        aten.fft_fftn.default aten.fft_ifft.default aten.fft_ifft2.default
-        aten.fft_irfft.default aten.fft_irfft2.default aten.fft_rfft.default
-        aten.fft_rfft2.default aten.istft.default aten.polar.default
-        aten.stft.default aten.view_as_complex.default aten.view_as_real.default
-        aten._conj.default aten.imag.default aten.angle.default""",
-    "it is part of a gradient; a module of burn computes its own": """
-        aten._adaptive_avg_pool2d_backward.default aten.avg_pool2d_backward.default
-        aten.convolution_backward.default aten.embedding_dense_backward.default
-        aten.max_pool2d_with_indices_backward.default
-        aten.native_dropout_backward.default aten.native_group_norm_backward.default
-        aten.native_layer_norm_backward.default aten._softmax_backward_data.default
-        aten._log_softmax_backward_data.default""",
-    "how elements lie in memory is not part of a model": """
-        aten.as_strided.default aten.as_strided_copy.default
-        aten.as_strided_scatter.default aten.sym_is_contiguous.default
-        aten.sym_storage_offset.default aten.sym_stride.int
-        aten.resize_.default aten.resize_as_.default""",
-    "it writes into a tensor that is given; export after run_decompositions()": """
-        aten.atan2.out aten.pow.Tensor_Scalar_out""",
-    "it changes its running statistics; export model.eval()": """
-        aten._native_batch_norm_legit.default aten.native_batch_norm.default
-        aten._batch_norm_with_update.default""",
-    "it changes its weights; normalise them before the export": """
-        aten.embedding_renorm.default aten.embedding_renorm_.default""",
     "it needs a decomposition of matrices": """
         aten._linalg_eigh.default aten._linalg_svd.default
         aten.linalg_cholesky.default aten.linalg_cholesky_ex.default
@@ -43,7 +16,7 @@ REASONS: Mapping[str, str] = {
         aten.linalg_lu.default aten.linalg_lu_factor_ex.default
         aten.linalg_matrix_exp.default aten.linalg_pinv.atol_rtol_float
         aten.linalg_pinv.atol_rtol_tensor aten.linalg_qr.default
-        aten.linalg_solve_triangular.default aten.linalg_svd.default
+        aten.linalg_svd.default
         aten.linalg_svdvals.default""",
     "no primitive computes this function": """
         aten.digamma.default aten.erfinv.default aten.gcd.default aten.i0.default
@@ -54,18 +27,10 @@ REASONS: Mapping[str, str] = {
         aten.special_i1e.default aten.special_log_ndtr.default
         aten.special_ndtri.default aten.special_polygamma.default
         aten.special_zeta.default""",
-    "no primitive keeps a running extreme or counts equal elements": """
-        aten.bincount.default aten.cummax.default aten.cummin.default
-        aten.histc.default aten.mode.default aten.nanmedian.default
-        aten.nanmedian.dim""",
+    "no primitive finds what is most frequent": "aten.mode.default",
     "no primitive computes this loss": """
-        aten.multi_margin_loss.default aten.multilabel_margin_loss.default
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",
-    "it fills a tensor at random in place": """
-        aten.uniform.default aten.uniform_.default aten.normal_.default
-        aten.cauchy_.default aten.geometric_.default
-        aten.log_normal_.default aten.random_.default""",
     "it draws windows at random": """
         aten.fractional_max_pool2d.default aten.fractional_max_pool3d.default""",
     "sparse tensors are not read": """
@@ -82,7 +47,9 @@ def refusal(target: str) -> str:
         return f"this operator is not supported: {UNSUPPORTED[target]}"
     name, _, overload = target.rpartition(".")
     known = sorted(
-        other.rpartition(".")[2] for other in RULES if other.rpartition(".")[0] == name
+        other.rpartition(".")[2]
+        for other in {**RULES, **COMPLEX}
+        if other.rpartition(".")[0] == name
     )
     if known:
         return f"expected an overload among {', '.join(known)}, got {overload}"

@@ -81,7 +81,7 @@ class Stored:
 
 
 def _number(size: Any) -> int:
-    if "as_int" not in size:
+    if size.get("as_int") is None:
         raise InvalidModel(
             f"expected a stored tensor of fixed extents, got {shown(size)}"
         )

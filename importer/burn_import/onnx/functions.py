@@ -91,6 +91,7 @@ class Functions:
                 raise InvalidModel(f"expected one function {key[1]!r}, found two")
             self.by_key[key] = proto
         self.taken = set(_names(model.graph)) if self.by_key else set()
+        self.sizes: dict[Key, int] = {}
         self.count = 0
 
     def get(self, node: NodeProto) -> FunctionProto | None:
@@ -108,6 +109,8 @@ class Functions:
             InvalidModel: it calls itself, or the call does not fit it.
             TooManyNodes: the calls become too many nodes.
         """
+        if frame.call is None:
+            self._check_size(node, proto)
         self._count(node)
         call = self._call(reader, node, proto, frame)
         actual = [
@@ -179,10 +182,25 @@ class Functions:
     def _count(self, node: NodeProto) -> None:
         self.count += 1
         if self.count > MAX_NODES:
-            raise TooManyNodes(
-                f"{_told(node)}: expected calls of functions to become at most "
-                f"{MAX_NODES} nodes, got more"
+            raise _too_many(node)
+
+    def _check_size(self, node: NodeProto, proto: FunctionProto) -> None:
+        """Refuse a call of too many nodes before they are made."""
+        if self.count + self._size(proto, 0) > MAX_NODES:
+            raise _too_many(node)
+
+    def _size(self, proto: FunctionProto, depth: int) -> int:
+        """How many nodes a function becomes, at the least: bodies are left out."""
+        key = (_domain(proto.domain), proto.name, proto.overload)
+        if key not in self.sizes:
+            self.sizes[key] = 0  # should it call itself, which is refused later
+            called = [self.get(node) for node in proto.node]
+            deep = depth >= MAX_CALL_DEPTH
+            self.sizes[key] = sum(
+                1 if inner is None or deep else 1 + self._size(inner, depth + 1)
+                for inner in called
             )
+        return self.sizes[key]
 
     def check_version(
         self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
@@ -203,6 +221,13 @@ class Functions:
                 f"one of opset {mine}, where this operator is another; convert the "
                 "model to one opset"
             )
+
+
+def _too_many(node: NodeProto) -> TooManyNodes:
+    return TooManyNodes(
+        f"{_told(node)}: expected calls of functions to become at most {MAX_NODES} "
+        "nodes, got more"
+    )
 
 
 def _frame(frame: Frame, opsets: Mapping[str, int], names: Names, call: Call) -> Frame:

@@ -54,7 +54,8 @@ _REMEDY = (
     "where you trust the file, load it in PyTorch and save the state_dict of its model"
 )
 Function = Callable[[Context, tuple[Value, ...]], Value]
-_TABLE: dict[str, tuple[Function, int, int]] = {}
+#: Each by its name, with the fewest and the most arguments that it takes.
+FUNCTIONS: dict[str, tuple[Function, int, int]] = {}
 
 
 def rebuilds(
@@ -64,7 +65,7 @@ def rebuilds(
 
     def register(function: Callable[..., Value]) -> Callable[..., Value]:
         for name in names:
-            _TABLE[name] = (lambda c, a: function(c, *a)), *args
+            FUNCTIONS[name] = (lambda c, a: function(c, *a)), *args
         return function
 
     return register
@@ -79,14 +80,14 @@ def call(context: Context, function: Value, args: Value) -> Value:
     """
     if not isinstance(function, Global):
         raise UnsupportedModel(f"the pickle calls {named(function)}, not a function")
-    if function.path not in _TABLE:
+    if function.path not in FUNCTIONS:
         message = (
             f"the pickle calls {function}, which is refused: only functions that are "
             "known to rebuild tensors and plain data are allowed, since any other can "
             "run code"
         )
         raise UnsupportedModel([Problem(message, hint=_REMEDY)])
-    body, low, high = _TABLE[function.path]
+    body, low, high = FUNCTIONS[function.path]
     if not isinstance(args, tuple) or not low <= len(args) <= high:
         got = len(args) if isinstance(args, tuple) else named(args)
         raise InvalidModel(f"{function}: expected {low} to {high} arguments, got {got}")
@@ -117,7 +118,7 @@ def ordered_dict(context: Context, pairs: Value = ()) -> Value:
         return dict(pairs)
     if not isinstance(pairs, list | tuple):
         raise InvalidModel(f"expected pairs of a dict, got {named(pairs)}")
-    context.spend(len(pairs))
+    context.spend(2 * len(pairs))  # each is taken apart and checked
     result = {}
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -202,7 +203,7 @@ def inert(name: str) -> None:
     """Let a class be called, which gives an inert object."""
     module, _, last = name.rpartition(".")
     kind = Global(module, last)
-    _TABLE[name] = (lambda c, args: Instance(kind, args)), 0, 32
+    FUNCTIONS[name] = (lambda c, args: Instance(kind, args)), 0, 32
 
 
 #: Classes of the standard library that stand beside tensors in checkpoints.

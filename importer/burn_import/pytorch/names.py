@@ -41,6 +41,8 @@ def find(root: Value, limits: Limits) -> Found:
         UnsupportedModel: there is no tensor, but an object that cannot be looked into;
             or what is there nests too deep, or is too much when written out.
     """
+    if _written_out(root, limits, {}, 0) > limits.entries:
+        raise _too_many(limits)
     walk = _Walk(limits)
     walk.visit(root, "", 0)
     found = walk.found
@@ -74,6 +76,42 @@ def _entries(value: Value) -> dict[Value, Value] | None:
     return value if isinstance(value, dict) else None
 
 
+def _too_many(limits: Limits) -> UnsupportedModel:
+    return UnsupportedModel(f"more than {limits.entries} entries when written out")
+
+
+def _check_depth(depth: int, limits: Limits) -> None:
+    if depth > limits.depth:
+        raise UnsupportedModel(f"containers nested deeper than {limits.depth}")
+
+
+def _written_out(
+    value: Value, limits: Limits, known: dict[int, int], depth: int
+) -> int:
+    """How many entries there are in what dicts and lists hold, each time they do.
+
+    Each container is looked at once: two lists that each have the next two times are
+    as many entries as there are paths, and this many are not to be walked.
+    """
+    if not isinstance(value, dict | list | tuple):
+        return 1
+    if id(value) not in known:
+        _check_depth(depth, limits)
+        items = value.values() if isinstance(value, dict) else value
+        below = (_written_out(item, limits, known, depth + 1) for item in items)
+        known[id(value)] = 1 if _is_data(value) else 1 + sum(below)
+    return known[id(value)]
+
+
+def _is_data(value: Value) -> bool:
+    """Whether a value is a long list of numbers or texts, which is left out."""
+    return (
+        not isinstance(value, dict)
+        and len(value) > _MOST_NUMBERS
+        and all(type(item) in _SCALARS for item in value)
+    )
+
+
 class _Walk:
     """What is found so far, and how much was looked at for it."""
 
@@ -81,13 +119,12 @@ class _Walk:
         self.limits = limits
         self.visits = 0
         self.found = Found()
-        self.plain: dict[int, bool] = {}
+        self.data: dict[int, bool] = {}
 
     def visit(self, value: Value, name: str, depth: int) -> None:
         """Note ``value``, and what is in it, under ``name``."""
         self._count(1)
-        if depth > self.limits.depth:
-            raise UnsupportedModel(f"containers nested deeper than {self.limits.depth}")
+        _check_depth(depth, self.limits)
         kind = type(value)
         if kind in _SCALARS:
             self.found.scalars[name] = value
@@ -106,9 +143,7 @@ class _Walk:
         """Count what is looked at: a value that is used often is, each time."""
         self.visits += entries
         if self.visits > self.limits.entries:
-            raise UnsupportedModel(
-                f"more than {self.limits.entries} entries when written out"
-            )
+            raise _too_many(self.limits)
 
     def _tensor(self, value: Tensor | NumpyArray, name: str) -> None:
         tensor = value.value() if isinstance(value, NumpyArray) else value
@@ -135,15 +170,15 @@ class _Walk:
     def _list(
         self, values: list[Value] | tuple[Value, ...], name: str, depth: int
     ) -> None:
-        if len(values) > _MOST_NUMBERS and self._is_plain(values):
+        if self._is_left_out(values):
             self.found.skipped[name] = f"a list of {len(values)} numbers or texts"
             return
         self._pairs(enumerate(values), name, depth)
 
-    def _is_plain(self, values: list[Value] | tuple[Value, ...]) -> bool:
-        if id(values) not in self.plain:
-            self.plain[id(values)] = all(type(value) in _SCALARS for value in values)
-        return self.plain[id(values)]
+    def _is_left_out(self, values: list[Value] | tuple[Value, ...]) -> bool:
+        if id(values) not in self.data:
+            self.data[id(values)] = _is_data(values)
+        return self.data[id(values)]
 
     def _instance(self, value: Instance, name: str, depth: int) -> None:
         state = value.state if isinstance(value.state, dict) else {}

@@ -16,8 +16,8 @@ from burn_import.recipes.decoders import (
     self_attention,
     windows,
 )
-from burn_import.recipes.heads import capped, is_headed, next_token
-from burn_import.recipes.rope import angles, frequencies
+from burn_import.recipes.heads import capped, classes, is_headed, next_token
+from burn_import.recipes.rope import angles
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
@@ -59,6 +59,8 @@ def gemma(w: Writer, config: Config) -> RawModel:
         family = "Gemma3" if third else "Gemma2" if second else "Gemma"
         w.called(f"{family}Model")
         x = model(w, config, family, input_ids, attention_mask)
+    if w.has("score.weight"):
+        return classes(w, family, x, attention_mask)
     w.called(f"{family}ForCausalLM" if headed else f"{family}Model")
     if not headed:
         return w.model(last_hidden_state=x)
@@ -114,13 +116,13 @@ def angles_of(
     """The angles of layers that see everything, and of those that see a window."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
         usual = 1e6 if family == "Gemma3" else 1e4
-        turn = angles(w, places, frequencies(config, size, usual))
+        turn = angles(w, places, config, size, usual)
     if family != "Gemma3":
         return turn, turn
     with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):
         theta = config.get("rope_local_base_freq", 1e4)
         local = Config({"rope_theta": theta})
-        return turn, angles(w, places, frequencies(local, size))
+        return turn, angles(w, places, local, size)
 
 
 def layer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.recipes.config import Config
 from burn_import.recipes.facts import agree, extent, heads, length
-from burn_import.recipes.heads import is_headed, next_token
+from burn_import.recipes.heads import classes, is_headed, next_token, scores
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
@@ -26,6 +26,11 @@ def gpt2(w: Writer, config: Config) -> RawModel:
     with w.base("transformer", "GPT2Model"):
         table = w.key("wte.weight")
         x = model(w, config, input_ids, attention_mask)
+    if w.has("score.weight"):
+        return classes(w, "GPT2", x, attention_mask)
+    found = scores(w, "GPT2", x, None)
+    if found is not None:
+        return found
     if headed:
         return w.model(logits=next_token(w, config, x, table))
     w.called("GPT2Model")

@@ -28,6 +28,21 @@ def scores(w: Writer, family: str, x: str, pooled: str | None) -> RawModel | Non
     return None
 
 
+def classes(w: Writer, family: str, x: str, attention_mask: str) -> RawModel:
+    """The model with the layer ``score``: classes of a text, or of each token.
+
+    A text is read up to its last token that is no padding, which has seen all others.
+    Where each token has a class, the layer has a bias.
+    """
+    kind = "Token" if w.has("score.bias") else "Sequence"
+    w.called(f"{family}For{kind}Classification")
+    if kind == "Sequence":
+        places = w.op("Mul", w.positions(attention_mask), attention_mask)
+        last = w.op("ReduceMax", places, [1], keepdims=1, name="last")
+        x = w.op("GatherND", x, last, batch_dims=1)
+    return w.model(logits=w.linear("score", x))
+
+
 def ends(w: Writer, logits: str) -> list[str]:
     """The scores of tokens as the start and as the end of an answer."""
     parts = w.many("Split", 2, logits, axis=-1, num_outputs=2)

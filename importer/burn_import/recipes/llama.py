@@ -15,8 +15,8 @@ from burn_import.recipes.decoders import (
     self_attention,
     windows,
 )
-from burn_import.recipes.heads import is_headed, next_token
-from burn_import.recipes.rope import angles, frequencies
+from burn_import.recipes.heads import classes, is_headed, next_token
+from burn_import.recipes.rope import angles
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
@@ -47,6 +47,8 @@ def llama(w: Writer, config: Config) -> RawModel:
     with w.base("model", f"{family}Model"):
         table = w.key("embed_tokens.weight")
         x = model(w, config, family, input_ids, attention_mask)
+    if w.has("score.weight"):
+        return classes(w, family, x, attention_mask)
     w.called(f"{family}ForCausalLM" if headed else f"{family}Model")
     if headed:
         return w.model(logits=next_token(w, config, x, table))
@@ -65,7 +67,7 @@ def model(
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-        turn = angles(w, places, frequencies(config, size))
+        turn = angles(w, places, config, size)
     act = config.get("hidden_act", "silu")
     for number, window in enumerate(seen):
         how = Attending(size, mask[window], turn)

@@ -8,6 +8,13 @@ from typing import Any
 import numpy as np
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.scaling import (
+    dynamic,
+    factors,
+    long_sharpening,
+    yarn,
+    yarn_sharpening,
+)
 from burn_import.recipes.writer import Writer
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.types import Array
@@ -16,24 +23,54 @@ from burn_ir.types import Array
 def frequencies(config: Config, size: int, usual: float = 1e4) -> Array:
     """The angle per position of each pair of a head's features, float32.
 
-    ``usual`` is the base of their powers where no configuration says it.
+    ``usual`` is the base of their powers where no configuration says it. Scalings that
+    depend on the length of the text are as they are for short ones.
 
     Raises:
         UnsupportedModel: they are scaled in a way that is not known.
     """
-    settings = _settings(config)
-    told = Config(settings, config.assumed)
-    given = told if "rope_theta" in settings else config
-    theta = given.positive("rope_theta", usual)
-    inverse = 1.0 / theta ** (np.arange(0, size, 2, dtype=np.float64) / size)
-    kind = settings.get("rope_type", settings.get("type", "default"))
+    told = _told(config)
+    inverse = 1.0 / _base(config, usual) ** _powers(size)
+    kind = _kind(told)
     if kind == "linear":
         inverse = inverse / told.positive("factor", 1.0)
     elif kind == "llama3":
         inverse = _llama3(inverse, told)
-    elif kind != "default":
+    elif kind == "yarn":
+        inverse = yarn(inverse, _base(config, usual), told, _trained(config))
+    elif kind == "longrope":
+        inverse = inverse / factors(told, "short_factor", size // 2)
+    elif kind not in ("default", "dynamic"):
         raise UnsupportedModel(f"expected a known scaling of angles, got {kind!r}")
     return inverse.astype(np.float32)
+
+
+def _powers(size: int) -> Array:
+    return np.arange(0, size, 2, dtype=np.float64) / size
+
+
+def _kind(told: Config) -> str:
+    kind = told.values.get("rope_type", told.values.get("type", "default"))
+    return "longrope" if kind == "su" else str(kind)
+
+
+def _base(config: Config, usual: float) -> float:
+    told = _told(config)
+    given = told if "rope_theta" in told.values else config
+    return given.positive("rope_theta", usual)
+
+
+def _trained(config: Config) -> int:
+    """How long texts were before angles were scaled."""
+    key = "original_max_position_embeddings"
+    for part in (_told(config), config):
+        if part.values.get(key) is not None:
+            return part.positive(key, 1)
+    return config.positive("max_position_embeddings", 2048)
+
+
+def _told(config: Config) -> Config:
+    return Config(_settings(config), config.assumed)
 
 
 def _settings(config: Config) -> Mapping[str, Any]:
@@ -63,11 +100,32 @@ def _llama3(inverse: Array, told: Config) -> Array:
     return np.where(between, mixed, result)
 
 
-def angles(w: Writer, positions: str, inverse: Array) -> tuple[str, str]:
+def angles(
+    w: Writer, positions: str, config: Config, size: int, usual: float = 1e4
+) -> tuple[str, str]:
     """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``."""
+    told = _told(config)
+    kind, base, factor = _kind(told), _base(config, usual), 1.0
+    if kind == "dynamic":
+        most = config.positive("max_position_embeddings", 2048)
+        grows = told.positive("factor", 1.0)
+        inverse = dynamic(w, positions, _powers(size), base, grows, most)
+    else:
+        inverse = w.constant("inv_freq", frequencies(config, size, usual))
+    if kind == "yarn":
+        factor = yarn_sharpening(told)
+    if kind == "longrope":
+        factor = long_sharpening(told, config, _trained(config))
+        slow = base ** -_powers(size) / factors(told, "long_factor", size // 2)
+        stored = w.constant("long_inv_freq", slow.astype(np.float32))
+        is_long = w.op("Greater", w.op("Shape", positions), _trained(config))
+        inverse = w.op("Where", is_long, stored, inverse)
     column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
-    found = w.op("Mul", column, w.constant("inv_freq", inverse))
-    return w.op("Cos", found, name="cos"), w.op("Sin", found, name="sin")
+    found = w.op("Mul", column, inverse)
+    turn = [w.op("Cos", found, name="cos"), w.op("Sin", found, name="sin")]
+    if factor != 1.0:
+        turn = [w.op("Mul", part, factor) for part in turn]
+    return turn[0], turn[1]
 
 
 def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:

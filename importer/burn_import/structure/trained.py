@@ -70,7 +70,7 @@ def _ladder(flat: Array) -> str:
     Those of rotary embedding start at 1, or less if positions are scaled; those that
     ALiBi multiplies distances by start at the part itself.
     """
-    if not 0 < flat[-1] < flat[0] <= 1:
+    if not 0 < flat[-1] < flat[0] <= 1 or not (flat > 0).all():
         return ""
     steps = flat[1:].astype(np.float64) / flat[:-1]
     if not np.allclose(steps, steps[0], rtol=1e-4):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value
-from burn_import.torchscript.expressions import Frame, Raised
-from burn_import.torchscript.values import UNKNOWN, Held, Thing, Without, is_unknown
+from burn_import.torchscript.expressions import Frame, Raised, Rest
+from burn_import.torchscript.values import (
+    UNINITIALIZED,
+    UNKNOWN,
+    Held,
+    Thing,
+    Without,
+    is_unknown,
+)
 from burn_import.torchscript.writer import Place, Writer
 from burn_ir import UnsupportedModel
 
@@ -17,15 +24,22 @@ if TYPE_CHECKING:
     from burn_import.torchscript.statements import Statements
 
 _SCALARS = (bool, int, float)
+Container = list[Any] | dict[Any, Any]
 
 
 @dataclass(eq=False)
 class Side:
-    """What a block leaves: its nodes, names, and tensors that it changed in place."""
+    """What a block leaves: its nodes, names, and tensors that it changed in place.
+
+    ``result`` is what a side returns that goes on to the end of the function, and
+    ``contents`` are the lists and dicts that it changed, with what would be in them.
+    """
 
     writer: Writer
     names: dict[str, Thing]
     changed: dict[Held, Value] = field(default_factory=dict)
+    result: Thing = None
+    contents: list[tuple[Container, Container]] = field(default_factory=list)
 
 
 def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
@@ -38,11 +52,46 @@ def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) 
     if len(possible) == len(sides):
         if not _logical(machine, node, frame, condition, possible):
             join = _Join(machine, possible, frame.place("branch"))
-            join.write(node, frame, condition)
+            first, second = (side.names for side in possible)
+            both = [n for n in left_by(node, frame) if n in first and n in second]
+            pairs = {name: (first[name], second[name]) for name in both}
+            frame.names.update(join.write(pairs, condition))
     elif possible:
         machine.run(node.body if sides[0] is not None else node.orelse, frame)
     else:
         raise Raised("both sides of a branch raise an error")
+
+
+def returns_early(node: ast.If, frame: Frame) -> bool:
+    """Whether a branch may end the function.
+
+    TorchScript then gives names to what is returned, which has no value on the other
+    side, and asks after the branch whether there is one.
+    """
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    unset = any(frame.names.get(name) is UNINITIALIZED for name in names)
+    return unset and frame.rest is not None
+
+
+def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> Thing:
+    """What the function returns that a branch may end: each side is followed to it."""
+    assert frame.rest is not None
+    rest = frame.rest.statements()
+    bodies = [[*node.body, *rest], [*node.orelse, *rest]]
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner(), to_end=True)
+        for body in bodies
+    ]
+    for side, other in zip(sides, reversed(bodies), strict=True):
+        if side is None:
+            ending = machine.run(other, frame)
+            return None if ending is None else ending.value
+    first, second = (side for side in sides if side is not None)
+    join = _Join(machine, [first, second], frame.place("branch"))
+    result = join.write({"result": (first.result, second.result)}, condition)
+    if isinstance(result["result"], Without):
+        raise UnsupportedModel("a return of things of two kinds")
+    return result["result"]
 
 
 #: Nodes that both sides of ``and`` and ``or`` may compute.
@@ -61,7 +110,7 @@ def _logical(
     TorchScript writes ``a and b`` as ``b if a else False``.
     """
     names = left_by(node, frame)
-    if len(names) != 1 or any(side.changed for side in sides):
+    if len(names) != 1 or any(side.changed or side.contents for side in sides):
         return False
     (name,) = names
     then, otherwise = (side.names.get(name) for side in sides)
@@ -91,37 +140,72 @@ def _is_test(thing: Thing) -> bool:
 
 
 def side_of(
-    machine: Statements, body: Sequence[ast.stmt], frame: Frame, writer: Writer
+    machine: Statements,
+    body: Sequence[ast.stmt],
+    frame: Frame,
+    writer: Writer,
+    to_end: bool = False,
 ) -> Side | None:
-    """A block followed by itself; None if it raises an error."""
+    """A block followed by itself; None if it raises an error.
+
+    Raises:
+        UnsupportedModel: it sets an attribute, or returns, which it may ``to_end``.
+    """
     names = dict(frame.names)
-    before = [(x, x.copy()) for x in names.values() if isinstance(x, list | dict)]
-    machine.budget.step(sum(len(copy) for _, copy in before))
+    before = [(x, x.copy()) for x in _containers(machine, names)]
     attributes = dict(machine.modules.changed)
     outer, start = machine.writer, len(machine.journal)
     machine.writer = writer
     side = Side(writer, names)
     try:
-        result = machine.run(body, Frame(frame.function, frame.module, names))
+        inner = Frame(frame.function, frame.module, names, Rest() if to_end else None)
+        result = machine.run(body, inner)
     except Raised:
         return None
     finally:
         machine.writer = outer
         side.changed = _undone(machine, start)
-    if result is not None:
+    if result is not None and not to_end:
         raise UnsupportedModel("a return within a branch")
+    side.result = None if result is None else result.value
     for container, copy in before:
         if container != copy:
-            container.clear()
-            if isinstance(container, list):
-                container.append(UNKNOWN)
-            raise UnsupportedModel(
-                "a list that changes in a branch or loop that is decided when the "
-                "model runs"
-            )
+            side.contents.append((container, container.copy()))
+            fill(container, copy)
     if machine.modules.changed != attributes:
         raise UnsupportedModel("an attribute that is set in a branch")
     return side
+
+
+def _containers(machine: Statements, names: Mapping[str, Thing]) -> list[Container]:
+    """All lists and dicts that names and attributes of modules lead to, each once."""
+    found: dict[int, Container] = {}
+    stack = [*names.values(), *machine.modules.containers.values()]
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, list | tuple | dict) and id(thing) not in found:
+            machine.budget.step(len(thing))
+            if not isinstance(thing, tuple):
+                found[id(thing)] = thing
+            stack += thing.values() if isinstance(thing, dict) else thing
+    return list(found.values())
+
+
+def fill(container: Container, contents: Container) -> None:
+    """Put something else into a list or dict."""
+    container.clear()
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
+
+
+def refuse(container: Container) -> UnsupportedModel:
+    """Why a list may not change here, of which nothing is known from now on."""
+    fill(container, [UNKNOWN] if isinstance(container, list) else {})
+    return UnsupportedModel(
+        "a list that changes in a branch or loop that is decided when the model runs"
+    )
 
 
 def _undone(machine: Statements, start: int) -> dict[Held, Value]:
@@ -145,24 +229,41 @@ class _Join:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.numbers: list[bool] = []
 
-    def write(self, node: ast.If, frame: Frame, condition: Value) -> None:
-        """Write the branch, and give the names what they are after it."""
+    def write(
+        self, pairs: Mapping[str, tuple[Thing, Thing]], condition: Value
+    ) -> dict[str, Thing]:
+        """Write the branch; what things are after it that are pairs before its end."""
         first, second = self.sides
-        pending: dict[str, Thing] = {}
-        for name in left_by(node, frame):
-            if name in first.names and name in second.names:
-                pending[name] = self.pair(first.names[name], second.names[name])
+        pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
+        contents = self.contents()
         held = {
             tensor: self.leaf(tensor, tensor)
             for tensor in {**first.changed, **second.changed}
             if self.machine.writer.has(tensor.current)
         }
         results = self.node(condition)
-        for name, thing in pending.items():
-            frame.names[name] = _filled(thing, results)
         for tensor, slot in held.items():
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.place].current
+        for container, joined in contents:
+            fill(container, _filled(joined, results))
+        return {name: _filled(thing, results) for name, thing in pending.items()}
+
+    def contents(self) -> list[tuple[Container, Container]]:
+        """The lists and dicts that one of the blocks changed, with what is in them.
+
+        Raises:
+            UnsupportedModel: one block leaves other places than the other.
+        """
+        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
+        found = []
+        for key, (container, _) in {**sides[0], **sides[1]}.items():
+            unchanged = (container, container.copy())
+            a, b = (side.get(key, unchanged)[1] for side in sides)
+            if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
+                raise refuse(container)
+            found.append((container, self.pair(a, b)))
+        return found
 
     def pair(self, a: Thing, b: Thing) -> Thing:
         """What a name is after both blocks: a slot of the results where they differ."""
@@ -174,6 +275,8 @@ class _Join:
         both = both or (isinstance(a, tuple) and isinstance(b, tuple))
         if both and len(a) == len(b):
             return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+        if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
+            return {key: self.pair(a[key], b[key]) for key in a}
         same = type(a) is type(b) and not isinstance(a, Held | Value)
         if same and not isinstance(a, list | tuple | dict) and a == b:
             return a
@@ -222,11 +325,18 @@ class Slot:
 
 
 def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
+    """A thing with results in place of slots; the thing itself if it has none."""
     if isinstance(thing, Slot):
         return results[thing.place]
-    if isinstance(thing, list | tuple):
-        return type(thing)(_filled(item, results) for item in thing)
-    return thing
+    if not isinstance(thing, list | tuple | dict):
+        return thing
+    parts = thing.values() if isinstance(thing, dict) else thing
+    made = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(made, parts, strict=True)):
+        return thing
+    if isinstance(thing, dict):
+        return dict(zip(thing, made, strict=True))
+    return type(thing)(made)
 
 
 def are_numbers(a: Thing, b: Thing) -> bool:

@@ -112,19 +112,11 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in place
         return _first(args).dtype
-    dtype: DType | None = args.get("dtype")
-    if isinstance(dtype, np.dtype):
-        return dtype
-    if operator in _BOOLS:
-        return BOOL
-    if operator in _INDICES:
-        return INT32 if args.get("out_int32") is True else INT64
-    if operator == "float_power":
-        return FLOAT64
+    told = _told(args) or _fixed(operator, args)
+    if told is not None:
+        return told
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
         return _first({"other": args["other"]}).dtype
-    if operator in _FILLED:
-        return FLOAT32
     if operator in ("arange", "full", "tensor"):
         return _created(operator, args)
     dtype = _operands(operator, args)
@@ -132,6 +124,29 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
         return INT64
     is_whole = operator in _FLOATS and kind_of(dtype) < kind_of(FLOAT32)
     return FLOAT32 if is_whole and args.get("rounding_mode") is None else dtype
+
+
+def _told(args: Mapping[str, Any]) -> DType | None:
+    """The dtype that a call asks for, if it does."""
+    into, dtype = args.get("out"), args.get("dtype")
+    if isinstance(into, Value):
+        return into.dtype
+    return dtype if isinstance(dtype, np.dtype) else None
+
+
+def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
+    """The dtype that an operator gives whatever its operands are of, if it does."""
+    if operator in _BOOLS:
+        return BOOL
+    if operator in _INDICES:
+        return INT32 if args.get("out_int32") is True else INT64
+    if operator == "bincount":
+        weights = args.get("weights")
+        is_single = isinstance(weights, Value) and weights.dtype == FLOAT32
+        return INT64 if weights is None else FLOAT32 if is_single else FLOAT64
+    if operator == "float_power":
+        return FLOAT64
+    return FLOAT32 if operator in _FILLED else None
 
 
 def _created(operator: str, args: Mapping[str, Any]) -> DType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,9 @@ from burn_import.onnx.graphs import ROOT
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.code import Class, Code, Function
 from burn_import.torchscript.modules import Modules
-from burn_import.torchscript.operators import Operators, scalar_of
+from burn_import.torchscript.operators import Operators
+from burn_import.torchscript.questions import scalar_of
+from burn_import.torchscript.rows import has_rows
 from burn_import.torchscript.values import (
     DEVICE,
     UNINITIALIZED,
@@ -33,13 +35,35 @@ from burn_ir import InvalidModel, UnsupportedModel
 _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
 
 
+@dataclass(frozen=True)
+class Rest:
+    """The statements of a block from a place on, and what is done after the block."""
+
+    body: Sequence[ast.stmt] = ()
+    place: int = 0
+    outer: Rest | None = None
+
+    def statements(self) -> list[ast.stmt]:
+        """All of them, to the end of the function."""
+        found, rest = [*self.body[self.place :]], self.outer
+        while rest is not None:
+            found += rest.body[rest.place :]
+            rest = rest.outer
+        return found
+
+
 @dataclass(eq=False)
 class Frame:
-    """The names of one call of a function, and the module that it runs in."""
+    """The names of one call of a function, and the module that it runs in.
+
+    ``rest`` is what the function does after the statement that is followed, None if
+    that runs in a loop or as one side of a branch.
+    """
 
     function: Function | None
     module: Module
     names: dict[str, Thing] = field(default_factory=dict)
+    rest: Rest | None = None
 
     @property
     def file(self) -> str:
@@ -167,9 +191,8 @@ class Expressions(Operators):
         key = self.evaluate(node.slice, frame)
         if owner is UNKNOWN or key is UNKNOWN:
             return UNKNOWN
-        if not isinstance(owner, list | tuple | dict | str) or isinstance(
-            key, Held | Value
-        ):
+        is_known = not isinstance(key, Held | Value) and not has_rows(owner)
+        if not isinstance(owner, list | tuple | dict | str) or not is_known:
             raise UnsupportedModel("an item that is known only when the model runs")
         try:
             return owner[_key(key) if isinstance(owner, dict) else key]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from burn_import.exported.builder import BOOL, INT64, Value
 from burn_import.torchscript.control import (
+    Container,
     are_numbers,
     as_thing,
     given,
     is_plain,
     left_by,
+    refuse,
     side_of,
 )
 from burn_import.torchscript.expressions import Frame
-from burn_import.torchscript.values import Held
+from burn_import.torchscript.values import Held, Rows, Thing
 from burn_import.torchscript.writer import Writer
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
@@ -36,6 +38,45 @@ def repeated(
     _Loop(machine, node, frame, count).write()
 
 
+def plain_parts(thing: Thing) -> list[Thing] | None:
+    """The tensors and numbers in lists and tuples; None if there is something else."""
+    if is_plain(thing):
+        return [thing]
+    if not isinstance(thing, list | tuple):
+        return None
+    parts = [plain_parts(item) for item in thing]
+    return None if None in parts else [x for part in parts for x in part or ()]
+
+
+def same_form(a: Thing, b: Thing) -> bool:
+    """Whether lists and tuples are nested in the same way."""
+    if not isinstance(a, list | tuple) or not isinstance(b, list | tuple):
+        return is_plain(a) and is_plain(b)
+    same = type(a) is type(b) and len(a) == len(b)
+    return same and all(map(same_form, a, b))
+
+
+def filled(thing: Thing, parts: Iterator[Thing]) -> Thing:
+    """A thing with others in place of its tensors and numbers."""
+    if isinstance(thing, list | tuple):
+        return type(thing)(filled(item, parts) for item in thing)
+    return next(parts)
+
+
+def appended(container: Container, after: Container) -> tuple[list[Thing], Thing]:
+    """A list, and the one tensor or number that a round has put behind its items.
+
+    Raises:
+        UnsupportedModel: the round has done something else with it.
+    """
+    before = container.copy()
+    if not isinstance(container, list) or not isinstance(after, list):
+        raise refuse(container)
+    if len(after) != len(before) + 1 or after[:-1] != before or not is_plain(after[-1]):
+        raise refuse(container)
+    return container, after[-1]
+
+
 class _Loop:
     """A loop: what it carries from round to round, and its body."""
 
@@ -51,22 +92,26 @@ class _Loop:
         self.frame = frame
         self.count = count
         self.place = frame.place("loop")
+        #: Lists that get one more tensor in each round.
+        self.grown: list[list[Thing]] = []
         #: What is called by the number of the round.
         self.target = ""
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             self.target = node.target.id
         stored = (name for name in left_by(node, frame) if name != self.target)
         known = [name for name in stored if name in frame.names]
-        self.carried = [name for name in known if is_plain(frame.names[name])]
-        self.rest = [name for name in known if name not in self.carried]
-        self.numbers = [are_numbers(frame.names[n], 0) for n in self.carried]
+        #: What is carried: tensors and numbers, each by the name that it is part of.
+        self.parts = {name: plain_parts(frame.names[name]) for name in known}
+        self.carried = [name for name in known for _ in self.parts[name] or ()]
+        self.rest = [name for name in known if self.parts[name] is None]
+        self.numbers = [are_numbers(x, 0) for x in self.flat(frame.names)]
 
     def write(self) -> None:
         """Write the loop, and give the names what they are after it."""
         writer = self.machine.writer
         first = [
-            given(writer, self.frame.names[name], self.place, inside=False)
-            for name in self.carried
+            given(writer, thing, self.place, inside=False)
+            for thing in self.flat(self.frame.names)
         ]
         condition = self.condition(self.frame, writer)
         types = [Type(value.dtype, value.dims) for value in first]
@@ -78,17 +123,40 @@ class _Loop:
             trips = builder.op("Reshape", trips, builder.constant([]))
         made = builder.many(
             "Loop",
-            len(first),
+            len(first) + len(self.grown),
             trips,
             condition,
             *first,
             body=body.body(inputs, outputs),
         )
         writer.finish(begin)
-        for name, value, is_number in zip(
-            self.carried, made, self.numbers, strict=True
-        ):
-            self.frame.names[name] = as_thing(writer.typed(value), is_number)
+        results = [writer.typed(value) for value in made]
+        self.fill(self.frame.names, results[: len(first)])
+        for items, rows in zip(self.grown, results[len(first) :], strict=True):
+            items.append(Rows(Held(rows)))
+
+    def flat(self, names: Mapping[str, Thing]) -> list[Thing]:
+        """What is carried, one after the other.
+
+        Raises:
+            UnsupportedModel: a list or tuple has other parts than before the loop.
+        """
+        found: list[Thing] = []
+        for name, before in self.parts.items():
+            if before is None:
+                continue
+            parts = plain_parts(names[name])
+            if parts is None or not same_form(names[name], self.frame.names[name]):
+                raise UnsupportedModel(f"a loop that changes what is in {name!r}")
+            found += parts
+        return found
+
+    def fill(self, names: dict[str, Thing], values: Iterable[Value]) -> None:
+        """Give the names of what is carried these values."""
+        things = map(as_thing, values, self.numbers)
+        for name, parts in self.parts.items():
+            if parts is not None:
+                names[name] = filled(self.frame.names[name], things)
 
     def condition(self, frame: Frame, writer: Writer) -> Value:
         """Whether there is another round."""
@@ -107,7 +175,7 @@ class _Loop:
             writer, inputs, results = self.round(types)
             wider = [
                 widen(known, Type(value.dtype, value.dims))
-                for known, value in zip(types, results[1:], strict=True)
+                for known, value in zip(types, results[1:], strict=False)
             ]
             if all(new is old for new, old in zip(wider, types, strict=True)):
                 return writer, inputs, [value.name for value in results]
@@ -126,12 +194,14 @@ class _Loop:
             names = dict(self.frame.names)
             if self.target:
                 names[self.target] = as_thing(number, True)
-            for name, known, is_number in zip(
-                self.carried, types, self.numbers, strict=True
-            ):
-                value = machine.writer.input(name, known)
-                inputs[value.name] = known
-                names[name] = as_thing(value, is_number)
+            values = [
+                machine.writer.input(name, known)
+                for name, known in zip(self.carried, types, strict=True)
+            ]
+            inputs |= {
+                value.name: known for value, known in zip(values, types, strict=True)
+            }
+            self.fill(names, values)
             frame = Frame(self.frame.function, self.frame.module, names)
             return machine.writer, inputs, self.followed(frame)
         finally:
@@ -148,9 +218,9 @@ class _Loop:
         for name in self.rest:
             if side.names[name] is not self.frame.names[name]:
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
+        grown = [appended(*pair) for pair in side.contents]
+        self.grown = [items for items, _ in grown]
         frame.names.update(side.names)
         condition = self.condition(frame, writer)
-        return [
-            condition,
-            *(given(writer, side.names[name], self.place) for name in self.carried),
-        ]
+        flowing = self.flat(side.names) + [item for _, item in grown]
+        return [condition, *(given(writer, thing, self.place) for thing in flowing)]

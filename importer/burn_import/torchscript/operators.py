@@ -12,13 +12,15 @@ from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value, kind_of
 from burn_import.exported.rules import RULES
 from burn_import.exported.table import Entry
 from burn_import.torchscript.budget import Budget
-from burn_import.torchscript.dtypes import result_types, scalar_number, scalar_type
+from burn_import.torchscript.dtypes import result_types, scalar_type
 from burn_import.torchscript.memory import copies, stays_in_order, undoing
 from burn_import.torchscript.numbers import (
     bounded,
     function_of_anything,
     function_of_numbers,
 )
+from burn_import.torchscript.questions import SPECIAL
+from burn_import.torchscript.rows import called_on_rows, has_rows
 from burn_import.torchscript.signatures import overload
 from burn_import.torchscript.values import (
     DEVICE,
@@ -60,6 +62,8 @@ class Operators:
         """
         if args and isinstance(args[0], list | dict | tuple | str):
             self.budget.step(len(args[0]))
+        if args and has_rows(args[0]):
+            return called_on_rows(self, name, [*args, *kwargs.values()], place)
         function = function_of_anything(name, args)
         if function is not None:
             return _computed(function, args, kwargs)
@@ -73,8 +77,8 @@ class Operators:
                 return _computed(function, args, kwargs)
         if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
             return self.lists_differ(place, *args) is (name == "ne")
-        if name in _SPECIAL:
-            return _SPECIAL[name](self, place, *args, **kwargs)
+        if name in SPECIAL:
+            return SPECIAL[name](self, place, *args, **kwargs)
         is_number = (
             not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
         )
@@ -117,7 +121,26 @@ class Operators:
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]
+        if len(results) > len(entry.writes) > 0:
+            results = self.written(name, entry, results, tensors, named)
         return self.held(name, entry, results, tensors, (named, place))
+
+    def written(
+        self,
+        name: str,
+        entry: Entry,
+        results: list[Value | None],
+        tensors: Sequence[Held],
+        named: Mapping[str, Any],
+    ) -> list[Value | None]:
+        """The results without those that are what a call makes of its arguments."""
+        count = len(results) - len(entry.writes)
+        for key, value in zip(entry.writes, results[count:], strict=True):
+            old = named.get(key)
+            for held in tensors:
+                if isinstance(old, Value) and value and held.value.name == old.name:
+                    self.journal += held.change(value, f"torch.{name}")
+        return results[:count]
 
     def held(
         self,
@@ -129,8 +152,9 @@ class Operators:
     ) -> Thing:
         """The results as tensors that share the memory they share in PyTorch."""
         if entry.mutates is not None and tensors and results[0] is not None:
-            self.journal += tensors[0].change(results[0], f"torch.{name}")
-            return tensors[0]
+            changed = tensors[-1 if entry.mutates == "out" else 0]
+            self.journal += changed.change(results[0], f"torch.{name}")
+            return changed
         made = [
             None if x is None else self._held(name, entry, x, tensors, how)
             for x in results
@@ -309,60 +333,3 @@ def _argument(name: str, value: Any) -> Any:
     if name == "dtype" and value is not None:
         return scalar_type(value)
     return value
-
-
-def _dim(operators: Operators, place: Place, x: Held) -> Thing:
-    if x.value.dims is None:
-        raise UnsupportedModel("the rank of a tensor that has no known one")
-    return len(x.value.dims)
-
-
-def _numel(operators: Operators, place: Place, x: Held) -> Thing:
-    total: Thing = 1
-    for extent in operators.size(place, x):
-        total = operators.call("mul", [total, extent], {}, place)
-    return total
-
-
-def _length(operators: Operators, place: Place, x: Held) -> Thing:
-    return operators.size(place, x, 0)
-
-
-def _item(operators: Operators, place: Place, x: Held) -> Thing:
-    return operators.as_number(x, place)
-
-
-def _tensor(
-    operators: Operators, place: Place, x: Thing, dtype: Any = None, **rest: Any
-) -> Thing:
-    return operators.tensor(x, place, None if dtype is None else scalar_type(dtype))
-
-
-def _is_floating(operators: Operators, place: Place, x: Held) -> Thing:
-    return kind_of(x.value.dtype) == kind_of(FLOAT64)
-
-
-def _not(operators: Operators, place: Place, x: Thing) -> Thing:
-    if isinstance(x, Held):
-        return operators.operator("logical_not", [x], {}, place)
-    return operators.number("_operator.eq", [x, False], place)
-
-
-def scalar_of(x: Held) -> int:
-    """The number that the code has for the dtype of a tensor."""
-    return scalar_number(x.value.dtype)
-
-
-_SPECIAL: Mapping[str, Callable[..., Thing]] = {
-    "size": Operators.size,
-    "dim": _dim,
-    "numel": _numel,
-    "len": _length,
-    "item": _item,
-    "tensor": _tensor,
-    "is_floating_point": _is_floating,
-    "device": lambda operators, place, name: DEVICE,
-    "is_autocast_enabled": lambda operators, place: False,
-    "is_grad_enabled": lambda operators, place: True,
-    "__not__": _not,
-}

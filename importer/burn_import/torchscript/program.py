@@ -7,11 +7,17 @@ from typing import Any
 
 from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
-from burn_import.torchscript.budget import Budget
+from burn_import.torchscript.budget import Budget, Pool
 from burn_import.torchscript.code import Code, Function
 from burn_import.torchscript.expressions import Raised
 from burn_import.torchscript.statements import Statements
-from burn_import.torchscript.values import Held, Module, Thing, described
+from burn_import.torchscript.values import (
+    Held,
+    Module,
+    Thing,
+    Without,
+    described,
+)
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.blame import FAULTS, told
@@ -33,6 +39,7 @@ class Program:
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
+        self.pool = Pool()
         self.written = 0
         self.contradicts = False
 
@@ -45,7 +52,9 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code)
-            machine.writer.budget = Budget(self.archive.words, machine.modules.count)
+            machine.writer.budget = Budget(
+                self.archive.words, machine.modules.count, self.pool
+            )
             inputs: dict[str, Type] = {}
             args = {
                 name: _declared(machine, name, of, inputs) for name, of in given.items()
@@ -135,6 +144,8 @@ def _outputs(
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
         made = machine.tensor(thing, Place(name or "result")).value
         yield machine.writer.same(made, name) if name else made.name
+    elif isinstance(thing, Without):
+        raise UnsupportedModel(f"forward returns {described(thing)}")
     elif thing is not None:
         got = described(thing)
         raise InvalidModel(f"expected forward to return tensors, got {got}")

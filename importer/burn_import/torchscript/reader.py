@@ -12,6 +12,7 @@ from burn_import.onnx.files import map_file
 from burn_import.options import Extents
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.torchscript.archive import Archive
+from burn_import.torchscript.budget import TooMuch
 from burn_import.torchscript.inputs import Inputs, Key
 from burn_import.torchscript.program import Program
 from burn_ir import ModelError, RawGraph, RawModel
@@ -71,6 +72,8 @@ def _first(program: Program, inputs: Inputs) -> RawGraph:
     """The graph with the extents of the trace, and dtypes of inputs found out."""
     try:
         return program.graph(inputs.types({}))
+    except TooMuch:
+        raise
     except ModelError as error:
         failed = error
     # What is not supported is so whatever the dtypes are.

@@ -164,7 +164,7 @@ def _bound(
     if any(key in named or not (key in known or key in _IN_ALL) for key in kwargs):
         return None
     named.update(kwargs)
-    loose = 0
+    loose = int("out" in kwargs and all(key != "out" for key, _, _ in parameters))
     for key, hint, optional in parameters:
         if key not in named:
             if not optional:

@@ -12,8 +12,8 @@ from burn_import.exported.builder import Value
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.budget import TooMuch
 from burn_import.torchscript.code import Code, Function
-from burn_import.torchscript.control import branched
-from burn_import.torchscript.expressions import Expressions, Frame
+from burn_import.torchscript.control import branched, ended, returns_early
+from burn_import.torchscript.expressions import Expressions, Frame, Rest
 from burn_import.torchscript.loops import repeated
 from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing, Without
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
@@ -56,7 +56,7 @@ class Statements(Expressions):
         if self.depth >= _DEEPEST:
             raise TooMuch(f"calls nested deeper than {_DEEPEST}")
         self.budget.step(_CALL)
-        frame = Frame(function, module)
+        frame = Frame(function, module, rest=Rest())
         self.bind(function, frame, args, kwargs)
         self.depth += 1
         try:
@@ -92,11 +92,19 @@ class Statements(Expressions):
 
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
         """What a block returns, None if it does not return."""
-        for node in body:
-            self.budget.step()
-            result = self.statement(node, frame)
-            if result is not None:
-                return result
+        outer = frame.rest
+        try:
+            for place, node in enumerate(body, 1):
+                self.budget.step()
+                if outer is not None and isinstance(node, ast.If):
+                    frame.rest = Rest(body, place, outer)
+                else:
+                    frame.rest = None
+                result = self.statement(node, frame)
+                if result is not None:
+                    return result
+        finally:
+            frame.rest = outer
         return None
 
     def statement(self, node: ast.stmt, frame: Frame) -> Returned | None:
@@ -200,6 +208,8 @@ class Statements(Expressions):
             return None
         if isinstance(test, Held):
             test = self.converted(bool, test, frame.place("condition"))
+        if isinstance(test, Value) and returns_early(node, frame):
+            return Returned(ended(self, node, frame, test))
         if isinstance(test, Value):
             branched(self, node, frame, test)
             return None

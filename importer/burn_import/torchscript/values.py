@@ -79,6 +79,13 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """In a list: as many tensors as ``joined`` has along its first axis."""
+
+    joined: Held
+
+
+@dataclass(frozen=True, eq=False)
 class Module:
     """A module of the archive, by its path from the outermost one."""
 

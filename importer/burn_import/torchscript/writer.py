@@ -9,7 +9,7 @@ from typing import Any
 from burn_import.exported.builder import OPSETS, Builder, Nodes, Value
 from burn_import.exported.program import called
 from burn_import.exported.table import Entry
-from burn_import.torchscript.budget import Budget
+from burn_import.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import Growing
 from burn_ir.types import Array
@@ -32,7 +32,7 @@ class Writer:
         self.growing: Growing = outer.growing.inner() if outer else Growing(OPSETS)
         #: Extents that were computed in a module, by the value and the axis.
         self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
-        self.budget: Budget = outer.budget if outer else Budget(0, 0)
+        self.budget: Budget = outer.budget if outer else Budget(0, 0, Pool())
 
     def inner(self) -> Writer:
         """A writer of a body, which sees the values of this graph."""

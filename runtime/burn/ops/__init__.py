@@ -15,6 +15,7 @@ from burn.ops.activation import (
     mish as mish,
     prelu as prelu,
     relu as relu,
+    relu_grad as relu_grad,
     selu as selu,
     shrink as shrink,
     sigmoid as sigmoid,

@@ -54,7 +54,18 @@ def relu(x: Array) -> Array:
 
 @relu.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
-    return where(out > 0, grad, 0.0)
+    return relu_grad(grad, out)
+
+
+@primitive
+def relu_grad(grad: Array, out: Array) -> Array:
+    """The gradient of :func:`relu`: ``grad`` where its result ``out`` is positive."""
+    return np.where(out > 0, grad, grad.dtype.type(0))
+
+
+@relu_grad.vjp
+def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
+    return lambda: relu_grad(grad, out), None
 
 
 @primitive

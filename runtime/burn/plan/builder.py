@@ -35,14 +35,7 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced, unheard
-from burn.plan.tree import (
-    Read,
-    Segment,
-    Slot,
-    Step,
-    UnforeseenError,
-    slots_in,
-)
+from burn.plan.tree import Read, Segment, Slot, Step, UnforeseenError, slots_in
 from burn.record.mapped import forget
 
 

@@ -99,12 +99,14 @@ class Recorder(Backend):
     @contextmanager
     def undone_unless_planned(self) -> Iterator[None]:
         """Let boxes hold what they held before if there is no plan after all."""
+        planned = False
         try:
             yield
-        except BaseException:
-            for box, held in self._before.items():
-                box.set(held.detach())
-            raise
+            planned = True
+        finally:
+            if not planned:
+                for box, held in self._before.items():
+                    box.set(held.detach())
 
     def stands_for(self, other: Backend) -> bool:
         return other is self or other is self.device

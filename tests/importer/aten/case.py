@@ -56,6 +56,8 @@ class Case:
     given: Mapping[str, Given] = field(default_factory=dict)
     #: Whether the first result alone is of interest.
     first: bool = False
+    #: Tensors that it changes in place: they come out after the results.
+    changed: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -104,6 +106,18 @@ def first(target: str, expected: Callable[..., Any], /, **args: Any) -> Case:
     return replace(case(target, expected, **args), first=True)
 
 
+def changing(changed: str, case_: Case) -> Case:
+    """Return a case that some of its tensors come out of, as the call changed them."""
+    return replace(case_, changed=tuple(changed.split()))
+
+
+def paired(array: Array) -> Array:
+    """Return complex numbers as the pairs that a module takes and gives."""
+    if array.dtype.kind != "c":
+        return array
+    return np.stack([array.real, array.imag], -1)
+
+
 def tensors(args: Mapping[str, Any]) -> Iterator[tuple[str, Given]]:
     """Yield the tensors among arguments with the names of inputs."""
     for key, value in args.items():
@@ -133,6 +147,25 @@ def f64(*dims: int | str, low: float = -2.0, high: float = 3.0) -> Given:
 def f16(*dims: int | str, low: float = -2.0, high: float = 3.0) -> Given:
     """Return a tensor of float16 between two numbers."""
     return floats("float16", dims, low, high)
+
+
+def c64(*dims: int | str) -> Given:
+    """Return a tensor of complex64."""
+    return complexes("complex64", dims)
+
+
+def c128(*dims: int | str) -> Given:
+    """Return a tensor of complex128."""
+    return complexes("complex128", dims)
+
+
+def complexes(dtype: str, dims: Sequence[int | str]) -> Given:
+    """Return a tensor of complex numbers."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        return rng.uniform(-2, 3, shape) + 1j * rng.uniform(-3, 2, shape)
+
+    return Given(dtype, tuple(dims), draw)
 
 
 def floats(dtype: str, dims: Sequence[int | str], low: float, high: float) -> Given:

@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from burn_import.exported.rules import RULES
+from burn_import.exported.rules import COMPLEX, RULES
 from burn_import.exported.unsupported import REASONS
 from tests.conftest import ROOT
 from tests.importer.aten import families
+from tests.importer.aten.draws import DRAWS
 
+CASES = (*families.CASES, *(draw.case for draw in DRAWS))
 PAGE = ROOT / "docs" / "aten.md"
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
 HEAD = """\
@@ -29,7 +31,8 @@ its gradient, devices and dtypes are those that stand there. *core* are the over
 that PyTorch counts among the Core ATen operators; *others* are those that programs
 contain if they are exported without `run_decompositions()`, or that decompositions
 make. `add_` and the like, which change their operand in place, come with the operator
-of which they are the form. *cases* are those that compare an overload with a formula.
+of which they are the form. *cases* are those that compare an overload with a formula,
+or the numbers that it draws with their distribution.
 """
 
 
@@ -53,20 +56,20 @@ def summary() -> str:
     """Return how much of the stored names has a rule."""
     counts = []
     for kind, text in (("core", "core operators"), ("exported", "others")):
-        found = sum(name in RULES for name in NAMES[kind])
+        found = sum(name in RULES or name in COMPLEX for name in NAMES[kind])
         counts.append(f"{found} of the {len(NAMES[kind])} {text}")
     return (
         f"With PyTorch {NAMES['torch']}, {' and '.join(counts)} that exports of its "
-        f"layers and functions\ncontain have a rule; {len(families.CASES)} cases call "
-        f"{len({case.target for case in families.CASES})} of them."
+        f"layers and functions\ncontain have a rule; {len(CASES)} cases call "
+        f"{len({case.target for case in CASES})} of them."
     )
 
 
 def rows(core: set[str]) -> Iterator[str]:
     """Yield a line for each operator, with its overloads."""
-    cases = Counter(case.target.rpartition(".")[0] for case in families.CASES)
+    cases = Counter(case.target.rpartition(".")[0] for case in CASES)
     found: dict[str, list[str]] = {}
-    for target, entry in RULES.items():
+    for target, entry in {**COMPLEX, **RULES}.items():
         if entry.mutates is None:
             name, _, overload = target.rpartition(".")
             found.setdefault(name, []).append(overload)

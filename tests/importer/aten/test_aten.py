@@ -10,7 +10,7 @@ import burn
 from burn_import import load
 from burn_ir.types import Array
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case
+from tests.importer.aten.case import SIZES, Case, paired
 from tests.importer.aten.programs import written
 from tests.importer.exported_files import saved
 
@@ -20,7 +20,7 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, written(case), {}))
     for size in SIZES if case.varies else SIZES[:1]:
         arrays = case.arrays(size)
-        result = model(*map(burn.tensor, arrays))
+        result = model(*(burn.tensor(paired(array)) for array in arrays))
         several = result if isinstance(result, tuple) else (result,)
         found = [np.asarray(x.numpy()) for x in several]
         compare(case, found, case.results(arrays))
@@ -28,6 +28,7 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
 
 def compare(case: Case, found: list[Array], expected: list[Array]) -> None:
     """Return if results are those expected, dtypes and shapes included."""
+    found, expected = list(map(paired, found)), list(map(paired, expected))
     assert [(x.dtype, x.shape) for x in found] == [
         (x.dtype, x.shape) for x in expected
     ], case.name

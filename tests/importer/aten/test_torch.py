@@ -12,7 +12,7 @@ import pytest
 import burn
 from burn_import import load
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case
+from tests.importer.aten.case import SIZES, Case, paired
 from tests.importer.aten.test_aten import compare
 from tests.importer.aten.torch_programs import arrays, called, exported, tensor
 
@@ -21,6 +21,10 @@ pytestmark = [
     pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
 ]
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]
+#: What PyTorch takes apart into something else than it computes itself, and how.
+WRONG = {
+    "aten.multilabel_margin_loss.default": "what stands behind a -1 counts as class 0"
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -36,12 +40,14 @@ def test_a_formula_is_what_pytorch_computes(case: Case) -> None:
 def test_a_program_of_pytorch_computes_the_same(
     case: Case, decomposed: bool, tmp_path: Path
 ) -> None:
+    if decomposed and case.target in WRONG:
+        pytest.skip(WRONG[case.target])
     sample = case.arrays(SIZES[-1])
     path = tmp_path / "net.pt2"
     varies = exported(called(case), sample, path, case.varies, decomposed)
     model: Any = load(path)
     for size in SIZES if varies else SIZES[-1:]:
         given = case.arrays(size)
-        result = model(*map(burn.tensor, given))
+        result = model(*(burn.tensor(paired(array)) for array in given))
         several = result if isinstance(result, tuple) else (result,)
         compare(case, [np.asarray(x.numpy()) for x in several], case.results(given))

@@ -25,7 +25,7 @@ def tensor(array: Array) -> Any:
 def arrays(results: Any) -> list[Array]:
     """Return what PyTorch computed."""
     several = results if isinstance(results, tuple | list) else (results,)
-    return [x.detach().numpy() for x in several]
+    return [x.detach().resolve_conj().numpy() for x in several if x is not None]
 
 
 def called(case: Case) -> Callable[..., Any]:
@@ -35,11 +35,19 @@ def called(case: Case) -> Callable[..., Any]:
     family, name, overload = case.target.split(".")
     op = getattr(getattr(getattr(torch.ops, family), name), overload)
 
-    def run(*given: Any) -> Any:
+    def run(*inputs: Any) -> Any:
+        # PyTorch does not export all changes of what is given.
+        pairs = zip(inputs, case.given, strict=True)
+        given = [x.clone() if name in case.changed else x for x, name in pairs]
         left = iter(given[1:] if SIZED in case.given else given)
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
         made = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
+        several = tuple(made) if isinstance(made, tuple | list) else (made,)
+        if case.changed:
+            names = list(case.given)
+            after = (given[names.index(name)] for name in case.changed)
+            return *several, *after
         return made[0] if case.first else made
 
     return run

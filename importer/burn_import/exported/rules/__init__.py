@@ -8,16 +8,23 @@ import burn_import.exported.rules.activation
 import burn_import.exported.rules.analytic
 import burn_import.exported.rules.arithmetic
 import burn_import.exported.rules.bags
+import burn_import.exported.rules.batch_norm
 import burn_import.exported.rules.cast
+import burn_import.exported.rules.complex_numbers
+import burn_import.exported.rules.complex_views
 import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
+import burn_import.exported.rules.counting
 import burn_import.exported.rules.creation
 import burn_import.exported.rules.diagonals
+import burn_import.exported.rules.fourier
 import burn_import.exported.rules.functions
+import burn_import.exported.rules.gradients
 import burn_import.exported.rules.indexing
 import burn_import.exported.rules.joins
 import burn_import.exported.rules.logic
 import burn_import.exported.rules.loss
+import burn_import.exported.rules.margins
 import burn_import.exported.rules.matmul
 import burn_import.exported.rules.norm
 import burn_import.exported.rules.norms
@@ -30,7 +37,9 @@ import burn_import.exported.rules.reduction
 import burn_import.exported.rules.resize
 import burn_import.exported.rules.rnn
 import burn_import.exported.rules.scatter
+import burn_import.exported.rules.spectrograms
+import burn_import.exported.rules.strided
 import burn_import.exported.rules.views  # noqa: F401  each registers its rules
-from burn_import.exported.table import RULES
+from burn_import.exported.table import COMPLEX, RULES
 
-__all__ = ["RULES"]
+__all__ = ["COMPLEX", "RULES"]

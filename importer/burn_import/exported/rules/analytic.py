@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 
-from burn_import.exported.builder import Builder, Operand, Value
+from burn_import.exported.builder import (
+    FLOAT32,
+    Builder,
+    Operand,
+    Value,
+    kind_of,
+    promoted,
+)
 from burn_import.exported.table import rule
 
 
@@ -20,6 +27,14 @@ def atan2(g: Builder, self: Value, other: Value) -> Value:
 
 def _on_axis(g: Builder, x: Value) -> Value:
     return g.op("Where", g.op("Less", x, 0), g.cast(math.pi), g.cast(0))
+
+
+@rule("aten.atan2.out", mutates="out")
+def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
+    """The angle as it is without ``out``, in the dtype of that."""
+    dtype = promoted((self, other))
+    is_whole = kind_of(dtype) < kind_of(FLOAT32)
+    return g.cast(atan2(g.at(FLOAT32 if is_whole else dtype), self, other))
 
 
 @rule("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")

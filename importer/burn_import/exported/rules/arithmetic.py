@@ -11,6 +11,7 @@ from burn_import.exported.builder import (
     Operand,
     Value,
     kind_of,
+    promoted,
 )
 from burn_import.exported.table import Rule, rule
 from burn_ir import UnsupportedModel
@@ -135,6 +136,13 @@ rule("aten.fmin.default")(known("Min"))
 )
 def power(g: Builder, self: Operand, exponent: Operand) -> Value:
     return g.op("Pow", g.cast(self), g.cast(exponent))
+
+
+@rule("aten.pow.Tensor_Scalar_out", mutates="out")
+def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
+    """The power as it is without ``out``, in the dtype of that."""
+    of = g.at(promoted((self, exponent)))
+    return g.cast(power(of, self, exponent))
 
 
 @rule("aten.clamp.default", "aten.clamp.Tensor")

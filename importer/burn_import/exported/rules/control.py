@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.exported.builder import BOOL, INT64, Builder, Operand, Value
+from burn_import.exported.pairs import stored_type
 from burn_import.exported.table import rule
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawGraph
@@ -61,7 +62,7 @@ def formal(g: Builder, x: Value, name: str) -> Value:
 
 def types_of(values: Values) -> dict[str, Type]:
     """The types of the inputs of a body."""
-    return {value.name: Type(value.dtype, value.dims) for value in values}
+    return {value.name: stored_type(value.dtype, value.dims) for value in values}
 
 
 @rule("higher_order.while_loop")

@@ -102,6 +102,31 @@ def median_of_all(g: Builder, self: Value) -> Value:
     return g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], place)
 
 
+@rule("aten.nanmedian.dim")
+def nanmedian(
+    g: Builder, self: Value, dim: int, keepdim: bool = False
+) -> tuple[Value, Value]:
+    """The lower median of the numbers along an axis, and its place.
+
+    What is no number is sorted behind all others.
+    """
+    whole = g.at(INT64)
+    values, order = sort(g, self, dim=dim)
+    known = whole.cast(g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", self)))
+    last = whole.op("Sub", whole.op("ReduceSum", known, [dim]), 1)
+    place = whole.op("Max", whole.op("FloorDiv", last, 2, domain="burn"), 0)
+    found = [g.op("GatherElements", x, place, axis=dim) for x in (values, order)]
+    if not keepdim:
+        found = [g.op("Squeeze", x, [dim]) for x in found]
+    return found[0], found[1]
+
+
+@rule("aten.nanmedian.default")
+def nanmedian_of_all(g: Builder, self: Value) -> Value:
+    flat = g.op("Reshape", self, [-1])
+    return nanmedian(g, Value(flat.name, self.dtype, (-1,)), 0)[0]
+
+
 @rule("aten.cumsum.default")
 def cumsum(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
     return _running(g, "CumSum", g.cast(self), dim)

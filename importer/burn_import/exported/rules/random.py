@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -142,3 +143,48 @@ def normal_functional(
 def exponential(g: Builder, self: Value, lambd: float = 1.0) -> Value:
     drawn_ = g.op("Log", g.op("RandomUniformLike", self))
     return g.op("Div", drawn_, -float(lambd))
+
+
+@rule("aten.uniform.default")
+def uniform(g: Builder, self: Value, from_: float = 0.0, to: float = 1.0) -> Value:
+    return g.op("RandomUniformLike", self, low=float(from_), high=float(to))
+
+
+rule("aten.normal_.default", mutates="self")(normal_functional)
+
+
+@rule("aten.random.to")
+def random_below(g: Builder, self: Value, to: int) -> Value:
+    return randint_like_between(g, self, 0, to)
+
+
+@rule("aten.random.from")
+def random_between(g: Builder, self: Value, from_: int, to: int | None) -> Value:
+    if to is None:
+        raise UnsupportedModel("expected random numbers below another one")
+    return randint_like_between(g, self, from_, to)
+
+
+def inner(g: Builder, self: Value) -> Value:
+    """Random numbers between 0 and 1, neither of which is among them."""
+    least = 2.0**-24
+    return g.op("RandomUniformLike", self, low=least, high=1 - least)
+
+
+@rule("aten.log_normal.default")
+def log_normal(g: Builder, self: Value, mean: float = 1.0, std: float = 2.0) -> Value:
+    return g.op("Exp", normal_functional(g, self, mean, std))
+
+
+@rule("aten.cauchy.default")
+def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> Value:
+    turn = g.op("Mul", g.op("Sub", inner(g, self), 0.5), math.pi)
+    made = g.op("Mul", g.op("Tan", turn), float(sigma))
+    return g.op("Add", made, float(median))
+
+
+@rule("aten.geometric.default")
+def geometric(g: Builder, self: Value, p: float) -> Value:
+    """How many tries it takes until one succeeds."""
+    tries = g.op("Div", g.op("Log", inner(g, self)), math.log1p(-float(p)))
+    return g.op("Ceil", tries)

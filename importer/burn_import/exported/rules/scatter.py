@@ -182,7 +182,8 @@ def select_scatter(
     if isinstance(index, int):
         end = index + 1 or END
         return slice_scatter(g, self, slice_, dim, index, end)
-    return placed(g, self, dim, g.at(INT64).op("Reshape", index, [1]), slice_)
+    place = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
+    return placed(g, self, dim, place, slice_)
 
 
 @rule("aten.slice_scatter.default")

@@ -25,7 +25,7 @@ class ExecArg(ctypes.Structure):
 # Arguments of an execution.
 SRC, SRC_1, DST, WEIGHTS, BIAS = 1, 2, 17, 33, 41
 MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
-SCRATCHPAD = 80
+WORKSPACE, SCRATCHPAD = 64, 80
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
@@ -44,9 +44,9 @@ USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
 
 # What a descriptor is asked for.
 IMPLEMENTATION = 8
-WEIGHTS_MD, DIFF_WEIGHTS_MD, SCRATCHPAD_MD = 131, 132, 136
+WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
 
-UNDEFINED, FLOAT32 = 0, 3
+UNDEFINED, FLOAT32, UNSIGNED_BYTE = 0, 3, 6
 ANY_LAYOUT = 1
 USER_SCRATCHPAD = 1
 CPU_ENGINE, IN_ORDER = 1, 1
@@ -111,6 +111,10 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *(_OUT, _H, c_int, c_int, _H, _H),
         *(_DIMS, *_WINDOWS, _H),
     ),
+    "pooling_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H),
+        *(_DIMS, *_WINDOWS, _H, _H),
+    ),
     "softmax_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, _H, _H, c_int, _H),
     ),
@@ -122,6 +126,9 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
     "eltwise_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, _H, _H, c_float, c_float, _H),
+    ),
+    "eltwise_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_float, _H, _H),
     ),
     "binary_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
 }

@@ -5,5 +5,7 @@ from burn.backend.onednn import (
     matmul as matmul,
     normalization as normalization,
     pointwise as pointwise,
+    pointwise_grad as pointwise_grad,
     pooling as pooling,
+    pooling_grad as pooling_grad,
 )

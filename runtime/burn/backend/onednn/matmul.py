@@ -60,7 +60,7 @@ def matmul_then(
 ) -> Array:
     """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
     out = None
-    if min(x.ndim, y.ndim) > 2 and are_float32(residual):
+    if are_float32(residual):
         out = _product_of(x, y, _Ending(after, residual))
     if out is None:
         return matmul_then_op.kernel(x, y, bias, residual, after=after)
@@ -149,7 +149,9 @@ def _matmul(
 ) -> Array | None:
     if y.ndim == 2:
         rows = x if x.ndim == 2 else _rows(x)
-        out = _product(session, (rows, y, None), y, work)
+        if ending.residual is not None:
+            ending = ending._replace(residual=_rows(ending.residual))
+        out = _product(session, (rows, y, None), y, work, ending)
         return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
     rank = max(x.ndim, y.ndim)
     left, right = (

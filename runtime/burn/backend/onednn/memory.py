@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from burn.backend.onednn.api import ANY_LAYOUT, FLOAT32, Api, dims
-from burn.backend.onednn.noting import empty
+from burn.backend.onednn.noting import SINGLE, empty
 
 #: An array of NumPy.
 Array: TypeAlias = Annotated[Any, "array"]
@@ -36,9 +36,11 @@ class Handle:
             self._destroy(self.value)
 
 
-def strided(api: Api, shape: tuple[int, ...], strides: tuple[int, ...]) -> Handle:
-    """The descriptor of a float32 array of ``shape`` with ``strides`` in elements."""
-    where = (len(shape), dims(shape), FLOAT32, dims(strides))
+def strided(
+    api: Api, shape: tuple[int, ...], strides: tuple[int, ...], dtype: int = FLOAT32
+) -> Handle:
+    """The descriptor of an array of ``shape`` with ``strides`` in elements."""
+    where = (len(shape), dims(shape), dtype, dims(strides))
     return Handle(api, "memory_desc", "memory_desc_create_with_strides", *where)
 
 
@@ -72,10 +74,10 @@ def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def empty_channels_last(shape: tuple[int, ...]) -> Array:
-    """New memory for float32 [N, C, *size] whose channels are side by side."""
+def empty_channels_last(shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE) -> Array:
+    """New memory for [N, C, *size] whose channels are side by side."""
     rank = len(shape)
-    memory = empty((shape[0], *shape[2:], shape[1]))
+    memory = empty((shape[0], *shape[2:], shape[1]), dtype)
     return memory.transpose(0, rank - 1, *range(1, rank - 1))
 
 

@@ -35,6 +35,9 @@ class Notes(Protocol):
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
 
+    def shaped_as(self, found: Array) -> Array:
+        """Memory of the shape, dtype and order of ``found``, of the plan."""
+
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The axes of a result of ``shape`` in the order of memory that suits best.
 
@@ -84,10 +87,12 @@ def noted_by(notes: Notes | None) -> Iterator[None]:
         _CURRENT.notes = before
 
 
-def empty(shape: tuple[int, ...]) -> Array:
-    """Row-major memory for float32."""
+SINGLE = np.dtype(np.float32)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype = SINGLE) -> Array:
+    """Row-major memory."""
     notes = noting()
-    dtype = np.dtype(np.float32)
     return np.empty(shape, dtype) if notes is None else notes.empty(shape, dtype)
 
 
@@ -117,6 +122,19 @@ def compact(x: Array) -> Array:
         return np.ascontiguousarray(x)
     copy = notes.empty(x.shape, x.dtype)
     notes.assign(copy, x)
+    return copy
+
+
+def like_memory(x: Array, other: Array) -> Array:
+    """``x``, or a copy in the memory order of ``other``, which has no gaps."""
+    if x.strides == other.strides:
+        return x
+    notes = noting()
+    copy = np.empty_like(other) if notes is None else notes.shaped_as(other)
+    if notes is None:
+        np.copyto(copy, x)
+    else:
+        notes.assign(copy, x)
     return copy
 
 

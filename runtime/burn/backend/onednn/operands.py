@@ -63,6 +63,13 @@ class Arranged:
         return copy.transpose(self._back)
 
 
+def in_channels_last(x: Array) -> Array:
+    """``x`` [N, C, *size] such that its channels are side by side."""
+    axes = (0, *range(2, x.ndim), 1)
+    back = (0, x.ndim - 1, *range(1, x.ndim - 1))
+    return compact(x.transpose(axes)).transpose(back)
+
+
 def lies_as(
     shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
 ) -> bool:

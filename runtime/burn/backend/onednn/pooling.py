@@ -30,7 +30,7 @@ from burn.backend.onednn.prepared import Prepared, described
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
 from burn.ops.window import Windows, windows
 
-_RANKS = (3, 4, 5)
+RANKS = (3, 4, 5)
 
 
 @max_pool_op.on(Cpu)
@@ -70,7 +70,7 @@ def _pooled(
     ceil_mode: bool = False,
 ) -> Array | None:
     """The result channels-last in memory; None where NumPy should compute it."""
-    if x.ndim not in _RANKS or not are_float32(x) or not x.size:
+    if x.ndim not in RANKS or not are_float32(x) or not x.size:
         return None
     session = current() if x.size >= limits().costly else None
     if session is None:
@@ -109,14 +109,9 @@ def _prepare(
     primitives: Primitives, x: Array, kind: int, wins: Windows
 ) -> _Pool | None:
     api, shape = primitives.api, (*x.shape[:2], *wins.count)
-    pads = wins.exact
-    reach = [d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)]
-    if 0 in wins.count or any(
-        # A window of nothing but padding has no largest element, and no mean.
-        before < 0 or before > far or after > far
-        for (before, after), far in zip(pads, reach, strict=True)
-    ):
+    if not covers_elements(wins):
         return None
+    pads = wins.exact
     source = strided(api, x.shape, channels_last(x.shape))
     target = strided(api, shape, channels_last(shape))
     found = described(
@@ -128,3 +123,15 @@ def _prepare(
         return None
     prepared = primitives.prepared(found, [(SRC, source), (DST, target)])
     return _Pool(Arranged(primitives, x, channels_last(x.shape)), prepared, shape)
+
+
+def covers_elements(wins: Windows) -> bool:
+    """Whether there are windows, and in each more than padding.
+
+    One of padding alone has no largest element, and no mean.
+    """
+    reach = [d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)]
+    return 0 not in wins.count and not any(
+        before < 0 or before > far or after > far
+        for (before, after), far in zip(wins.exact, reach, strict=True)
+    )

@@ -1,0 +1,129 @@
+"""Networks in burn that are trained to be measured, and a step of training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import burn
+from benchmarks.training_cases import BERT, CASES, RESNET
+from burn import Autodiff, Cpu, nn, ops
+
+
+class Block(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.ModuleList[Any]()
+        if stride != 1 or inputs != outputs:
+            self.shortcut.append(
+                nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+            )
+            self.shortcut.append(nn.BatchNorm2d(outputs))
+
+    def __call__(self, x: Any) -> Any:
+        y = ops.relu(self.norm1(self.conv1(x)))
+        y = self.norm2(self.conv2(y))
+        for layer in self.shortcut:
+            x = layer(x)
+        return ops.relu(x + y)
+
+
+class ResNet18(nn.Module):
+    """[N, 3, H, W] to 1000 classes."""
+
+    def __init__(self) -> None:
+        self.conv = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.norm = nn.BatchNorm2d(64)
+        self.blocks = nn.ModuleList([Block(*extents) for extents in RESNET])
+        self.classifier = nn.Linear(512, 1000)
+
+    def __call__(self, x: Any) -> Any:
+        x = ops.relu(self.norm(self.conv(x)))
+        x = ops.max_pool(x, kernel_size=3, stride=2, padding=1)
+        for block in self.blocks:
+            x = block(x)
+        return self.classifier(ops.mean(x, (2, 3)))
+
+
+class Layer(nn.Module):
+    """A layer of an encoder: attention, and two linear layers."""
+
+    def __init__(self) -> None:
+        size = BERT.size
+        self.query, self.key = nn.Linear(size, size), nn.Linear(size, size)
+        self.value, self.out = nn.Linear(size, size), nn.Linear(size, size)
+        self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+        self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
+
+    def __call__(self, x: Any) -> Any:
+        each = (*x.shape[:2], BERT.heads, BERT.size // BERT.heads)
+        query, key, value = (
+            ops.permute(ops.reshape(part(x), each), (0, 2, 1, 3))
+            for part in (self.query, self.key, self.value)
+        )
+        weights = ops.softmax(query @ key.mT * each[-1] ** -0.5)
+        mixed = ops.reshape(ops.permute(weights @ value, (0, 2, 1, 3)), x.shape)
+        x = self.norm1(x + self.out(mixed))
+        return self.norm2(x + self.narrow(ops.gelu(self.wide(x))))
+
+
+class BertTiny(nn.Module):
+    """Token numbers [N, S] to two classes."""
+
+    def __init__(self) -> None:
+        self.tokens = nn.Embedding(BERT.tokens, BERT.size)
+        self.positions = nn.Embedding(BERT.length, BERT.size)
+        self.norm = nn.LayerNorm(BERT.size)
+        self.layers = nn.ModuleList([Layer() for _ in range(BERT.layers)])
+        self.classifier = nn.Linear(BERT.size, 2)
+
+    def __call__(self, tokens: Any) -> Any:
+        places = burn.from_numpy(np.arange(tokens.shape[1]))
+        x = self.norm(self.tokens(tokens) + self.positions(places))
+        for layer in self.layers:
+            x = layer(x)
+        return self.classifier(x[:, 0])
+
+
+class DigitsCnn(nn.Module):
+    """[N, 1, 28, 28] to ten classes."""
+
+    def __init__(self) -> None:
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.classifier = nn.Linear(32 * 7 * 7, 10)
+
+    def __call__(self, x: Any) -> Any:
+        for conv in (self.conv1, self.conv2):
+            x = ops.max_pool(ops.relu(conv(x)), kernel_size=2, stride=2)
+        return self.classifier(ops.flatten(x, 1))
+
+
+NETWORKS: dict[str, Any] = {
+    "resnet18": ResNet18,
+    "bert_tiny": BertTiny,
+    "digits_cnn": DigitsCnn,
+}
+
+
+def stepping(name: str, compiled: bool) -> Callable[[], Any]:
+    """A step of gradient descent on one batch; the loss is its result."""
+    net, case = NETWORKS[name]().to(Autodiff(Cpu())), CASES[name]
+    x, target = (burn.from_numpy(array) for array in case.batch())
+
+    def step(x: Any, target: Any) -> Any:
+        loss = ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
+        grads = loss.backward()
+        for _, box in net.parameters():
+            box.set(box.value.detach() - grads[box] * case.rate)
+        return loss.detach()
+
+    run = burn.compile(step) if compiled else step
+    return lambda: run(x, target).numpy()

@@ -1,0 +1,123 @@
+"""The networks of :mod:`benchmarks.training_ours` in PyTorch, run without plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from benchmarks.training_cases import BERT, CASES, RESNET
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.shortcut.append(nn.Conv2d(inputs, outputs, 1, stride, bias=False))
+            self.shortcut.append(nn.BatchNorm2d(outputs))
+
+    def forward(self, x: Any) -> Any:
+        y = self.norm2(self.conv2(functional.relu(self.norm1(self.conv1(x)))))
+        return functional.relu(self.shortcut(x) + y)
+
+
+class ResNet18(nn.Module):  # type: ignore[misc]
+    """[N, 3, H, W] to 1000 classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.norm = nn.BatchNorm2d(64)
+        self.blocks = nn.Sequential(*(Block(*extents) for extents in RESNET))
+        self.classifier = nn.Linear(512, 1000)
+
+    def forward(self, x: Any) -> Any:
+        x = functional.relu(self.norm(self.conv(x)))
+        x = self.blocks(functional.max_pool2d(x, 3, 2, 1))
+        return self.classifier(x.mean((2, 3)))
+
+
+class Layer(nn.Module):  # type: ignore[misc]
+    """A layer of an encoder: attention, and two linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        size = BERT.size
+        self.query, self.key = nn.Linear(size, size), nn.Linear(size, size)
+        self.value, self.out = nn.Linear(size, size), nn.Linear(size, size)
+        self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+        self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
+
+    def forward(self, x: Any) -> Any:
+        each = (*x.shape[:2], BERT.heads, BERT.size // BERT.heads)
+        parts = (part(x) for part in (self.query, self.key, self.value))
+        heads = [part.reshape(each).transpose(1, 2) for part in parts]
+        mixed = functional.scaled_dot_product_attention(*heads)
+        x = self.norm1(x + self.out(mixed.transpose(1, 2).reshape(x.shape)))
+        return self.norm2(x + self.narrow(functional.gelu(self.wide(x))))
+
+
+class BertTiny(nn.Module):  # type: ignore[misc]
+    """Token numbers [N, S] to two classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(BERT.tokens, BERT.size)
+        self.positions = nn.Embedding(BERT.length, BERT.size)
+        self.norm = nn.LayerNorm(BERT.size)
+        self.layers = nn.Sequential(*(Layer() for _ in range(BERT.layers)))
+        self.classifier = nn.Linear(BERT.size, 2)
+
+    def forward(self, tokens: Any) -> Any:
+        places = torch.arange(tokens.shape[1])
+        x = self.norm(self.tokens(tokens) + self.positions(places))
+        return self.classifier(self.layers(x)[:, 0])
+
+
+class DigitsCnn(nn.Module):  # type: ignore[misc]
+    """[N, 1, 28, 28] to ten classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.classifier = nn.Linear(32 * 7 * 7, 10)
+
+    def forward(self, x: Any) -> Any:
+        for conv in (self.conv1, self.conv2):
+            x = functional.max_pool2d(functional.relu(conv(x)), 2)
+        return self.classifier(x.flatten(1))
+
+
+NETWORKS: dict[str, Any] = {
+    "resnet18": ResNet18,
+    "bert_tiny": BertTiny,
+    "digits_cnn": DigitsCnn,
+}
+
+
+def stepping(name: str, threads: int) -> Callable[[], Any]:
+    """A step of gradient descent on one batch; the loss is its result."""
+    torch.set_num_threads(threads)
+    net, case = NETWORKS[name](), CASES[name]
+    x, target = (torch.from_numpy(array) for array in case.batch())
+    optimizer = torch.optim.SGD(net.parameters(), case.rate)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(net(x), target)
+        loss.backward()
+        optimizer.step()
+        return loss.detach().numpy()
+
+    return step

@@ -1,0 +1,61 @@
+"""Where the elements of a tensor of a program lie in its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from burn_ir.dim import Dim
+from burn_ir.types import Array
+
+#: How far apart elements may lie in memory that is followed element by element.
+_LARGEST = 2**24
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Elements at ``offset`` and the sum of places times ``strides``."""
+
+    dims: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    offset: Dim
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the elements lie one after the other in the order of their places."""
+        expected: Dim = 1
+        for extent, stride in zip(self.dims[::-1], self.strides[::-1], strict=True):
+            if extent != 1 and stride != expected:
+                return False
+            expected = expected * extent
+        return True
+
+    def places(self) -> Array | None:
+        """Where each element lies; None if that varies, or is too much to say."""
+        numbers = [*self.dims, *self.strides, self.offset]
+        known = [n for n in numbers if isinstance(n, int)]
+        if len(known) != len(numbers):
+            return None
+        rank = len(self.dims)
+        return spread(known[:rank], known[rank:-1], known[-1])
+
+
+#: The layout of a tensor, found where a rule asks for it.
+Found: TypeAlias = Callable[[], Layout]
+
+
+def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | None:
+    """The sums of places times strides; None if these are too many or too far."""
+    count, last = 1, offset
+    for extent, stride in zip(dims, strides, strict=True):
+        count, last = count * extent, last + max(extent - 1, 0) * stride
+    if not 0 <= count <= _LARGEST or not 0 <= last < 2**62:
+        return None
+    found = np.full(tuple(dims), offset, np.int64)
+    for axis, (extent, stride) in enumerate(zip(dims, strides, strict=True)):
+        shape = [extent if a == axis else 1 for a in range(len(dims))]
+        found += (np.arange(extent) * stride).reshape(shape)
+    return found
