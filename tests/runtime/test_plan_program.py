@@ -1,7 +1,7 @@
 """Programs: many threads, branches, and what is given and returned as it is."""
 
 from collections.abc import Callable
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -37,22 +37,9 @@ def assert_like(found: Any, expected: Any) -> None:
 
 def in_threads(work: Callable[[int], None], count: int = 8) -> None:
     """Do ``work`` in several threads; what one of them raises is raised."""
-    failed: list[BaseException] = []
-
-    def run(place: int) -> None:
-        try:
-            work(place)
-        except BaseException as error:
-            failed.append(error)
-            raise
-
-    threads = [Thread(target=run, args=(place,)) for place in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[0]
+    with ThreadPoolExecutor(count) as pool:
+        for _ in pool.map(work, range(count)):
+            pass
 
 
 class Block(nn.Module):
