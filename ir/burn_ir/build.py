@@ -181,16 +181,24 @@ class _Builder:
         """Type one node and append it; a problem is noted and what it makes broken."""
         version = operator_version(raw, self.opsets)
         inputs = tuple(name and self.resolve(scope, name) for name in raw.inputs)
-        missing = [n for n, u in zip(raw.inputs, inputs, strict=True) if n and not u]
+        missing = (
+            [n for n, u in zip(raw.inputs, inputs, strict=True) if n and not u]
+            if None in inputs
+            else []
+        )
         for name in missing:
             self.report(raw, f"expected a value called {name!r}, found none")
         try:
             if raw.op_type == "Constant" and raw.domain == "":
                 self.constant(scope, raw)
-            elif missing or any(name in scope.broken for name in inputs):
+            elif missing or not scope.broken.isdisjoint(inputs):
                 self.give_up(scope, raw)
             else:
-                self.typed(scope, replace(raw, inputs=inputs), version)
+                # most names are unique as they are
+                same = inputs == raw.inputs
+                self.typed(
+                    scope, raw if same else replace(raw, inputs=inputs), version
+                )
         except FAULTS as error:
             self.cause = self.cause or error
             self.report(raw, told(error))
@@ -217,16 +225,15 @@ class _Builder:
     def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
         """Upgrade, construct and type a node whose inputs have unique names."""
         raw = _filled_up(raw)
-        draft = upgraded(
+        raw, types = upgraded(
             raw,
             version,
             learn=lambda name: self.type(scope, name),
             store=self.store_literal,
             insert=lambda node: self.insert(scope, node),
         )
-        raw = draft.node
-        graphs, captured = self.bodies(scope, raw, draft.types)
-        operands = [*draft.types, *(scope.types[name] for name in captured)]
+        graphs, captured = self.bodies(scope, raw, types)
+        operands = [*types, *(scope.types[name] for name in captured)]
         op = make_op(raw, graphs)
         results = infer_op(op, operands)
         scope.nodes.append(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 from burn_ir.graph import Graph
 from burn_ir.static import Value
@@ -237,8 +238,14 @@ class Op(ABC):
 
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
-        found = {name: getattr(self, name) for name in _names(type(self))}
+        names = _body_names(type(self))
+        found = {name: getattr(self, name) for name in names} if names else {}
         return {name: g for name, g in found.items() if isinstance(g, Graph)}
+
+    @classmethod
+    def may_have_bodies(cls) -> bool:
+        """Whether graphs are, or may be, among the attributes."""
+        return bool(_body_names(cls))
 
     @classmethod
     def flow(
@@ -264,8 +271,26 @@ def _names(kind: type[Op]) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
 
 
+@cache
+def hints(cls: type[Op]) -> dict[str, Any]:
+    """The kind of each attribute of an operator."""
+    known: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base is not Op:
+            known |= inspect.get_annotations(base, eval_str=True)
+    return {name: known[name] for name in _names(cls)}
+
+
+@cache
+def _body_names(cls: type[Op]) -> tuple[str, ...]:
+    """The attributes that are graphs, or may be: few operators have any."""
+    kinds = ((name, (hint, *get_args(hint))) for name, hint in hints(cls).items())
+    return tuple(name for name, kind in kinds if Graph in kind)
+
+
+@cache
 def operators() -> Mapping[Key, type[Op]]:
-    """Every declared operator by (domain, name)."""
+    """Every declared operator by (domain, name); those declared later come to be in it."""
     import burn_ir.ops  # noqa: F401  declares them
 
     return _OPERATORS

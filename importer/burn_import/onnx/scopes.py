@@ -31,6 +31,8 @@ def _from_name(name: str) -> tuple[str, ...]:
 
     ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``.
     """
+    if "/" not in name:
+        return ()
     path: list[str] = []
     before = ""
     for part in name.split("/")[:-1]:
