@@ -47,7 +47,7 @@ def kind(error: Exception) -> str:
 class blamed:  # noqa: N801
     """Within, what an operator raises becomes ``InvalidModel`` that names ``node``.
 
-    A class, since every node is typed within one: a generator takes three times as long.
+    Every node is typed within one, and a generator would take three times as long.
     """
 
     def __init__(self, node: Node, opsets: Mapping[str, int]) -> None:

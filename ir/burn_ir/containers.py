@@ -86,12 +86,12 @@ def map_of(key: DType, value: Type) -> MapType:
 
 def kind_of(known: Type) -> str:
     """``tensor``, ``sequence``, ``optional`` or ``map``."""
-    return _kind(type(known))
+    return _kind(type(known).__name__)
 
 
 @cache
-def _kind(of: type[Type]) -> str:
-    return of.__name__.removesuffix("Type").lower() or "tensor"
+def _kind(name: str) -> str:
+    return name.removesuffix("Type").lower() or "tensor"
 
 
 def python_type(known: Type | None) -> str:

@@ -165,10 +165,11 @@ class GraphReader:
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The node's module: its own, below that of the call it stands in."""
-        props = proto.metadata_props
-        entries = {entry.key: entry.value for entry in props} if props else {}
-        # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
-        metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
+        metadata: dict[str, str] = {}
+        if props := proto.metadata_props:
+            entries = {entry.key: entry.value for entry in props}
+            # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+            metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
             # Beside calls of functions, which are modules, no scope is the root's.

@@ -20,7 +20,7 @@ def scope_of(
     PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
     path into the node's name, ``/encoder/layer.0/MatMul``.
     """
-    scopes = _strings(metadata.get(NAME_SCOPES, ""))
+    scopes = _strings(metadata.get(NAME_SCOPES, "")) if metadata else []
     if scopes:
         return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
     return _from_name(name), ()
