@@ -15,7 +15,8 @@ from burn_import.onnx.graphs import ROOT
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.code import Class, Code, Function
 from burn_import.torchscript.modules import Modules
-from burn_import.torchscript.operators import Operators, scalar_of
+from burn_import.torchscript.operators import Operators
+from burn_import.torchscript.questions import scalar_of
 from burn_import.torchscript.rows import has_rows
 from burn_import.torchscript.values import (
     DEVICE,

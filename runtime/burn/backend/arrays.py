@@ -1,7 +1,5 @@
 """What the backends that hold real arrays have in common: unwrap, run, wrap."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +28,16 @@ def _error_state() -> tuple[ContextVar[Any], Any]:
 _ERRORS, _IGNORED = _error_state()
 
 
-@contextmanager
-def ignoring_errors() -> Iterator[None]:
+class ignoring_errors:  # noqa: N801  it is used like a function
     """Let NumPy's kernels give infinities and NaN without a word."""
-    token = _ERRORS.set(_IGNORED)
-    try:
-        yield
-    finally:
-        _ERRORS.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _ERRORS.set(_IGNORED)
+
+    def __exit__(self, *error: object) -> None:
+        _ERRORS.reset(self._token)
 
 
 class ArrayBackend(Backend):

@@ -100,12 +100,46 @@ def shifted_bias(
     return out if shift is None else out + shift
 
 
+@primitive
+def scaled_columns(
+    weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
+) -> Array:
+    """``weight`` [outputs, channels * each] of a layer whose input is scaled."""
+    return weight * _for_columns(_factor(var, scale, epsilon), weight)
+
+
+@primitive
+def shifted_by_columns(
+    bias: Array | None,
+    weight: Array,
+    mean: Array,
+    var: Array,
+    scale: Array | None = None,
+    shift: Array | None = None,
+    *,
+    epsilon: float,
+) -> Array:
+    """The bias [outputs] of a layer whose input [channels * each] is normalised."""
+    moved = -mean * _factor(var, scale, epsilon)
+    moved = moved if shift is None else moved + shift
+    out = np.matmul(weight, _for_columns(moved, weight))
+    return out if bias is None else out + bias
+
+
+def _for_columns(channels: Array, weight: Array) -> Array:
+    """A number for each column of ``weight``, from one for each channel."""
+    return np.repeat(channels, weight.shape[1] // len(channels))
+
+
 def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
     factor = 1 / np.sqrt(var + np.asarray(epsilon, var.dtype))
     return factor if scale is None else factor * scale
 
 
-for _made in (conv_then, linear_then, matmul_then, scaled_weight, shifted_bias):
+for _made in (
+    *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
+    *(scaled_columns, shifted_by_columns),
+):
     _made.no_gradient("plans without gradients alone are made of it")
 
 

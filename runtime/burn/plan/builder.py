@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from math import isnan
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -27,12 +28,13 @@ from burn.plan.replay import (
     NotFiniteError,
     arguments,
     constant,
+    has_nan,
     has_slots,
     is_finite,
 )
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
-from burn.plan.traced import UntraceableError, plain, traced
+from burn.plan.traced import UntraceableError, plain, traced, unheard
 from burn.plan.tree import Read, Segment, Slot, Step, UnforeseenError, slots_in
 from burn.record.mapped import forget
 
@@ -199,10 +201,12 @@ class Builder:
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
         for arg in template:
+            _refuse_nan(arg)
             self._know(arg)  # for as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
             found = _several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
+                _refuse_nan(array)
                 self._hold(place, Cpu().as_data(array))
             return
         results = self._noted(step, kernel, args)
@@ -235,7 +239,7 @@ class Builder:
             results = [plain(array) for array in _several(step, found)]
         except UntraceableError:
             results = []
-        if results and self._are_ours(step, results):
+        if results and not unheard(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         return None
@@ -246,7 +250,9 @@ class Builder:
             array = self.values[arg.place]
             if type(array) is not np.ndarray:
                 return array
-            return traced(array, self, arg.place in self._constants)
+            # Views of what is traced are in calls of ours, and NumPy's arrays take no
+            # part in the search for cycles: a strong reference would stay for good.
+            return traced(array, proxy(self), arg.place in self._constants)
         if kind is list or kind is tuple:
             return kind([self._traced_arguments(item) for item in arg])
         if has_slots(arg):
@@ -355,6 +361,15 @@ def _call(
     _check(step, found)
     for target, array in zip(targets, found, strict=True):
         np.copyto(target, array)
+
+
+def _refuse_nan(constant: Any) -> None:
+    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
+    if isinstance(constant, list | tuple):
+        for item in constant:
+            _refuse_nan(item)
+    elif isinstance(constant, np.ndarray) and has_nan(constant):
+        raise NotFiniteError
 
 
 def _expect(array: Array) -> None:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from burn import dtypes
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.nested import mapped
 from burn.plan.recorder import innermost
@@ -21,7 +22,16 @@ class NotFiniteError(Exception):
 
 def is_finite(array: Any) -> bool:
     """Whether there is no infinity and no NaN in ``array``: its sum has none, then."""
-    return array.dtype.kind != "f" or isfinite(np.add.reduce(array, axis=None))
+    if array.dtype.kind == "f":
+        return isfinite(np.add.reduce(array, axis=None))
+    if dtypes.is_complex(array.dtype):
+        return bool(np.isfinite(array).all())
+    return not dtypes.is_float(array.dtype) or is_finite(array.astype(np.float32))
+
+
+def has_nan(array: Any) -> bool:
+    """Whether there is a NaN in ``array``; infinities are none."""
+    return not is_finite(array) and bool(np.isnan(array).any())
 
 
 class Bound:

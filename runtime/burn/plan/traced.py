@@ -34,10 +34,13 @@ class Traced(np.ndarray[Any, Any]):
     tracer: Tracer
     #: Whether the elements are the same whenever the plan runs.
     constant: bool
+    #: Not empty once something was done with it, or with a view that NumPy made of it.
+    used: list[bool]
 
     def __array_finalize__(self, source: Any) -> None:
         self.tracer = getattr(source, "tracer", None)  # type: ignore[assignment]
         self.constant = getattr(source, "constant", False)
+        self.used = getattr(source, "used", [])
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
@@ -52,7 +55,7 @@ class Traced(np.ndarray[Any, Any]):
             (target,) = out
             if getattr(target, "constant", True) and varies:
                 raise UntraceableError("a constant is written to")
-            if not varies and target.constant:
+            if not varies and getattr(target, "constant", True):
                 function(*operands, out=plain(target), **options)
                 return target
             function(*operands, out=plain(target), **options)
@@ -269,8 +272,20 @@ for _name in dir(np.ndarray):
 def traced(array: Array, tracer: Tracer, constant: bool = False) -> Any:
     """``array`` such that ``tracer`` hears what is done with it."""
     view = array.view(Traced)
-    view.tracer, view.constant = tracer, constant
+    view.tracer, view.constant, view.used = tracer, constant, []
     return view
+
+
+def unheard(value: Any) -> bool:
+    """Whether there is an array among arguments that nothing was done with.
+
+    A kernel that needs it has read its numbers elsewhere: ``np.asarray`` gives NumPy's
+    own array, of which no tracer hears.
+    """
+    kind = type(value)
+    if kind is Traced:
+        return not value.used and not value.constant
+    return (kind is tuple or kind is list) and any(map(unheard, value))
 
 
 def _varies(value: Any) -> bool:
@@ -287,6 +302,7 @@ def plain(value: Any) -> Any:
     """``value`` with NumPy's own arrays."""
     kind = type(value)
     if kind is Traced:
+        value.used.append(True)
         return value.view(np.ndarray)
     if kind is tuple or kind is list:
         return kind([plain(item) for item in value])

@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from burn.plan.passes.channels import in_memory_order
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.contractions import as_products
+from burn.plan.passes.dead import without_dead
 from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
+from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
 from burn.plan.tree import Segment, find_drops
 
@@ -27,8 +30,11 @@ PASSES: tuple[Pass, ...] = (
     with_biases,
     unflattened,
     without_norms,
+    with_norms_ahead,
     merged,
     with_endings,
+    in_memory_order,
+    without_dead,
 )
 
 

@@ -1,0 +1,126 @@
+"""Plans that go take all that they had with them."""
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import ops
+from burn.backend.onednn import engine
+from burn.backend.onednn.memory import Handle
+from burn.plan.compiled import PLANS, Compiled
+from tests.runtime.onednn import needs_onednn, normal
+
+BINDS = 300
+MATRIX = burn.Parameter(burn.from_numpy(normal(32, 32)))
+
+
+def function(x: Any) -> Any:
+    y = ops.softmax(ops.relu(x @ MATRIX) @ MATRIX + x)
+    if bool(ops.sum(y) > 0):
+        return ops.tanh(y) @ MATRIX
+    return y
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Only what nobody refers to goes meanwhile: no cycle is found."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def programs(compiled: Compiled[Any, Any]) -> list[Any]:
+    return [plan.quick for plan in compiled._plans.values()]
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+def test_plans_that_were_pushed_out_are_gone_at_once(numpy: bool) -> None:
+    compiled = burn.compile(function)
+    seen: list[Any] = []
+    with without_collector(), engine.numpy_only() if numpy else nullcontext():
+        for extent in range(1, 40):
+            x = burn.from_numpy(normal(extent + 500, 32))
+            for _ in range(2):
+                compiled(x)
+            program = programs(compiled)[-1]
+            node = program._node
+            seen.append((weakref.ref(program), weakref.ref(node.builder.arena)))
+            del program, node
+        pairs = [
+            (program() is not None, arena() is not None) for program, arena in seen
+        ]
+    assert pairs == [(place >= len(pairs) - PLANS,) * 2 for place in range(len(pairs))]
+
+
+def test_plans_of_boxes_that_are_set_are_gone_at_once() -> None:
+    weight = burn.Parameter(burn.from_numpy(normal(32, 32)))
+    compiled = burn.compile(lambda x: ops.relu(x @ weight))
+    x = burn.from_numpy(normal(4, 32))
+    compiled(x)
+    seen = []
+    with without_collector():
+        for turn in range(3):
+            weight.set(burn.from_numpy(normal(32, 32, seed=turn)))
+            compiled(x)
+            (program,) = programs(compiled)
+            seen.append(weakref.ref(program._node.builder.arena))
+        alive = sum(ref() is not None for ref in seen)
+    assert alive == 1
+
+
+def resident() -> float:
+    """The megabytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc")
+def test_memory_does_not_grow_with_the_plans_there_were() -> None:
+    """Each of them has more than 300 kilobytes, and they had 100 megabytes together."""
+    compiled = burn.compile(function)
+    before = 0.0
+    with engine.numpy_only():
+        for turn in range(BINDS):
+            x = burn.from_numpy(np.ones((500 + turn, 32), np.float32))
+            compiled(x)
+            compiled(x)
+            if turn == 2 * PLANS:
+                gc.collect()
+                before = resident()
+    gc.collect()
+    assert resident() - before < 25
+
+
+def handles() -> int:
+    gc.collect()
+    return sum(type(found) is Handle for found in gc.get_objects())
+
+
+@needs_onednn
+def test_handles_of_the_library_are_given_back() -> None:
+    session = engine.current()
+    assert session is not None
+    compiled = burn.compile(function)
+    counts = []
+    for turn in range(BINDS // 10):
+        for extent in range(1, 11):  # more than there are plans
+            compiled(burn.from_numpy(normal(extent + 40, 32, seed=turn)))
+        if turn in (1, BINDS // 10 - 1):
+            counts.append(handles())
+    assert counts[0] == counts[1]
+    held = len(session.primitives)
+    del compiled
+    session.primitives.clear()
+    assert held
+    assert handles() < counts[1] - 8 * PLANS
