@@ -290,12 +290,16 @@ def _body_names(cls: type[Op]) -> tuple[str, ...]:
     return tuple(name for name, kind in kinds if Graph in kind)
 
 
-@cache
 def operators() -> Mapping[Key, type[Op]]:
-    """Every declared operator by (domain, name), also those declared afterwards."""
-    import burn_ir.ops  # noqa: F401  declares them
-
+    """Every declared operator by (domain, name)."""
+    _declare()
     return _OPERATORS
+
+
+@cache
+def _declare() -> None:
+    """Import what declares operators, once: several ask for them at every node."""
+    import burn_ir.ops  # noqa: F401
 
 
 #: A field that holds a graph.
