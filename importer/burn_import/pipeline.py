@@ -45,15 +45,9 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         InvalidModel: it contradicts itself or the specification.
     """
     path = Path(source)
-    from burn_import.operators import load_operators
-    from burn_import.transform import check_options
-
     options = options or Options()
-    check_options(options)
-    options = replace(options, stem=options.stem or module_stem(path))
-    load_operators(options.operators)
-    options = replace(options, class_name=options.class_name or options.stem)
     with uncollected():
+        options = _checked(path, options)
         module, versions = _compiled(path, options)
     mark = f"options {options.mark}" if options.mark else ""
     shown = [versions[0], mark, versions[1]]
@@ -65,6 +59,17 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         file_sha256(path),
         module.notes,
     )
+
+
+def _checked(path: Path, options: Options) -> Options:
+    """``options`` with names for what has none, their operators loaded."""
+    from burn_import.operators import load_operators
+    from burn_import.transform import check_options
+
+    check_options(options)
+    options = replace(options, stem=options.stem or module_stem(path))
+    load_operators(options.operators)
+    return replace(options, class_name=options.class_name or options.stem)
 
 
 def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:

@@ -7,8 +7,8 @@ of ``FAULTS``, and is the model's problem, not a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from types import TracebackType
 
 from burn_ir.errors import InvalidModel, InvalidOperand, ModelError, Problem, Undecided
 from burn_ir.graph import Node
@@ -44,15 +44,25 @@ def kind(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-@contextmanager
-def blamed(node: Node, opsets: Mapping[str, int]) -> Iterator[None]:
-    """Within, what an operator raises becomes ``InvalidModel`` that names ``node``."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except FAULTS as error:
+class blamed:  # noqa: N801
+    """Within, what an operator raises becomes ``InvalidModel`` that names ``node``.
+
+    Every node is typed within one, and a generator would take three times as long.
+    """
+
+    def __init__(self, node: Node, opsets: Mapping[str, int]) -> None:
+        self.node, self.opsets = node, opsets
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _: object, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ModelError) or not isinstance(error, FAULTS):
+            return
+        node = self.node
         name = node.name or next((o for o in node.outputs if o), "")
-        opset = opsets.get(node.op.domain)
+        opset = self.opsets.get(node.op.domain)
         problem = Problem(told(error), name, node.op.onnx, opset)
         raise InvalidModel([problem]) from error

@@ -181,16 +181,19 @@ class _Builder:
         """Type one node and append it; a problem is noted and what it makes broken."""
         version = operator_version(raw, self.opsets)
         inputs = tuple(name and self.resolve(scope, name) for name in raw.inputs)
-        missing = [n for n, u in zip(raw.inputs, inputs, strict=True) if n and not u]
+        pairs = zip(raw.inputs, inputs, strict=True) if None in inputs else ()
+        missing = [name for name, unique in pairs if name and not unique]
         for name in missing:
             self.report(raw, f"expected a value called {name!r}, found none")
         try:
             if raw.op_type == "Constant" and raw.domain == "":
                 self.constant(scope, raw)
-            elif missing or any(name in scope.broken for name in inputs):
+            elif missing or not scope.broken.isdisjoint(inputs):
                 self.give_up(scope, raw)
             else:
-                self.typed(scope, replace(raw, inputs=inputs), version)
+                same = inputs == raw.inputs  # most names are unique as they are
+                node = raw if same else replace(raw, inputs=inputs)
+                self.typed(scope, node, version)
         except FAULTS as error:
             self.cause = self.cause or error
             self.report(raw, told(error))
@@ -217,16 +220,15 @@ class _Builder:
     def typed(self, scope: _Scope, raw: RawNode, version: int) -> None:
         """Upgrade, construct and type a node whose inputs have unique names."""
         raw = _filled_up(raw)
-        draft = upgraded(
+        raw, types = upgraded(
             raw,
             version,
             learn=lambda name: self.type(scope, name),
             store=self.store_literal,
             insert=lambda node: self.insert(scope, node),
         )
-        raw = draft.node
-        graphs, captured = self.bodies(scope, raw, draft.types)
-        operands = [*draft.types, *(scope.types[name] for name in captured)]
+        graphs, captured = self.bodies(scope, raw, types)
+        operands = [*types, *(scope.types[name] for name in captured)]
         op = make_op(raw, graphs)
         results = infer_op(op, operands)
         scope.nodes.append(
@@ -268,6 +270,8 @@ class _Builder:
         self, scope: _Scope, raw: RawNode, operands: Sequence[Type | None]
     ) -> tuple[dict[str, Graph], tuple[str, ...]]:
         """The closed bodies among the attributes, and the names that they capture."""
+        if not raw.attrs:
+            return {}, ()
         captured: dict[str, None] = {}
         graphs = {}
         for name, body in raw.attrs.items():
@@ -368,7 +372,8 @@ class Growing:
 
 def _filled_up(raw: RawNode) -> RawNode:
     """``raw`` with None for operands left out, where captured ones come after them."""
-    if not any(isinstance(value, RawGraph) for value in raw.attrs.values()):
+    attrs = raw.attrs
+    if not attrs or not any(isinstance(v, RawGraph) for v in attrs.values()):
         return raw
     least = arity(operators()[raw.domain, raw.op_type]).plain
     missing = (None,) * (least - len(raw.inputs))

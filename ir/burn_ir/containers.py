@@ -7,6 +7,7 @@ what only looks at tensors passes them by.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from burn import dtypes
 from burn.dtypes import DType
@@ -85,7 +86,12 @@ def map_of(key: DType, value: Type) -> MapType:
 
 def kind_of(known: Type) -> str:
     """``tensor``, ``sequence``, ``optional`` or ``map``."""
-    return type(known).__name__.removesuffix("Type").lower() or "tensor"
+    return _kind(type(known).__name__)
+
+
+@cache
+def _kind(name: str) -> str:
+    return name.removesuffix("Type").lower() or "tensor"
 
 
 def python_type(known: Type | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from burn_ir.types import Array, Type
@@ -123,6 +124,11 @@ class Graph:
     def results(self) -> tuple[str, ...]:
         """The outputs that a caller gets: those that are no states."""
         return self.outputs[: len(self.outputs) - len(self.states)]
+
+    @cached_property
+    def has_bodies(self) -> bool:
+        """Whether a node may run a graph of its own: asked by every pass."""
+        return any(kind.may_have_bodies() for kind in {type(n.op) for n in self.nodes})
 
     def producers(self) -> dict[str, Node]:
         """The node that makes each value that a node makes."""

@@ -123,14 +123,14 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
 def _worth_knowing(
     op: Op, operands: Sequence[Type | None], results: Sequence[Type]
 ) -> bool:
-    if not op.deterministic or any(r.known is not None for r in results):
+    given = False
+    for t in operands:  # first, as few operands of a model are known
+        if t is not None and (t.known is None or t.known.size > KNOWN_LIMIT):
+            return False
+        given = given or t is not None
+    if not given or not op.deterministic or any(r.known is not None for r in results):
         return False
-    if not all(_small_integers(result) for result in results):
-        return False
-    given = [t for t in operands if t is not None]
-    return bool(given) and all(
-        t.known is not None and t.known.size <= KNOWN_LIMIT for t in given
-    )
+    return all(_small_integers(result) for result in results)
 
 
 def _small_integers(result: Type) -> bool:

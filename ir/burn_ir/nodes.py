@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
-from burn_ir.op import COUNTS, Op, operators
+from burn_ir.op import COUNTS, Op, hints, operators
 from burn_ir.raw import RawNode
 from burn_ir.signature import check_attributes
 from burn_ir.types import Array, Type
@@ -25,17 +25,22 @@ def upgraded(
     learn: Callable[[str], Type],
     store: Callable[[str, Array], str],
     insert: Callable[[RawNode], str],
-) -> Draft:
-    """The node as one of the newest version, with its operands' types."""
+) -> tuple[RawNode, tuple[Type | None, ...]]:
+    """The node as one of the newest version, and its operands' types."""
     types = tuple(None if name is None else learn(name) for name in raw.inputs)
-    attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
-    draft = Draft(replace(raw, attrs=attrs), types, store, insert, learn)
-    upgrade = operators()[(raw.domain, raw.op_type)].upgrades.get(version)
+    if not IGNORED.isdisjoint(raw.attrs):
+        attrs = {k: v for k, v in raw.attrs.items() if k not in IGNORED}
+        raw = replace(raw, attrs=attrs)
+    cls = operators()[(raw.domain, raw.op_type)]
+    upgrade = cls.upgrades.get(version)
+    if upgrade is None and cls.replaced is Op.replaced:
+        return raw, types
+    draft = Draft(raw, types, store, insert, learn)
     draft = draft if upgrade is None else upgrade(draft)
     cls = operators()[(draft.node.domain, draft.node.op_type)]
-    if cls.replaced is Op.replaced:
-        return draft
-    return make_op(draft.node, {}).replaced(draft)
+    if cls.replaced is not Op.replaced:
+        draft = make_op(draft.node, {}).replaced(draft)
+    return draft.node, draft.types
 
 
 def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
@@ -46,10 +51,10 @@ def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
             among those allowed.
     """
     cls = operators()[(raw.domain, raw.op_type)]
-    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
-    known = names - COUNTS
-    unknown = sorted(set(raw.attrs) - known)
-    if unknown:
+    names = hints(cls)
+    if not raw.attrs.keys() <= names.keys() - COUNTS:
+        known = names.keys() - COUNTS
+        unknown = sorted(raw.attrs.keys() - known)
         raise InvalidOperand(
             f"expected attributes among {sorted(known)}, got {', '.join(unknown)}"
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
 
 from burn_ir.graph import Graph
 from burn_ir.static import Value
@@ -184,6 +185,8 @@ class Op(ABC):
             raise ValueError(f"operator {onnx!r} of {domain!r} is declared twice")
         cls.onnx, cls.domain, cls.versions = onnx, domain, versions
         cls.upgrades = {}
+        # Else ``dataclass`` makes one of the signature: a tenth of the time of all.
+        cls.__doc__ = cls.__doc__ or f"The operator {onnx}."
         _OPERATORS[key] = cls
 
     @classmethod
@@ -237,8 +240,14 @@ class Op(ABC):
 
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
-        found = {name: getattr(self, name) for name in _names(type(self))}
+        names = _body_names(type(self))
+        found = {name: getattr(self, name) for name in names} if names else {}
         return {name: g for name, g in found.items() if isinstance(g, Graph)}
+
+    @classmethod
+    def may_have_bodies(cls) -> bool:
+        """Whether graphs are, or may be, among the attributes."""
+        return bool(_body_names(cls))
 
     @classmethod
     def flow(
@@ -264,11 +273,33 @@ def _names(kind: type[Op]) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
 
 
+@cache
+def hints(cls: type[Op]) -> dict[str, Any]:
+    """The kind of each attribute of an operator."""
+    known: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base is not Op:
+            known |= inspect.get_annotations(base, eval_str=True)
+    return {name: known[name] for name in _names(cls)}
+
+
+@cache
+def _body_names(cls: type[Op]) -> tuple[str, ...]:
+    """The attributes that are graphs, or may be: few operators have any."""
+    kinds = ((name, (hint, *get_args(hint))) for name, hint in hints(cls).items())
+    return tuple(name for name, kind in kinds if Graph in kind)
+
+
 def operators() -> Mapping[Key, type[Op]]:
     """Every declared operator by (domain, name)."""
-    import burn_ir.ops  # noqa: F401  declares them
-
+    _declare()
     return _OPERATORS
+
+
+@cache
+def _declare() -> None:
+    """Import what declares operators, once: several ask for them at every node."""
+    import burn_ir.ops  # noqa: F401
 
 
 #: A field that holds a graph.

@@ -28,6 +28,8 @@ def sort_nodes(
         {producer[name] for name in node_reads(node) if name in producer}
         for node in graph.nodes
     ]
+    if all(index > max(needed, default=-1) for index, needed in enumerate(needs)):
+        return list(graph.nodes)  # as the specification wants them
     order = _kahn(needs)
     if len(order) < len(graph.nodes):
         sorted_ones = set(order)

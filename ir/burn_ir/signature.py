@@ -10,7 +10,7 @@ import inspect
 import re
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from burn_ir.containers import kind_of
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op
+from burn_ir.op import Op, hints
 from burn_ir.types import Type
 
 
@@ -122,16 +122,6 @@ def check_operands(op: Op, operands: Sequence[Type | None]) -> None:
             raise InvalidOperand(
                 f"expected input {position} to be a {kinds}, got {operand.name}"
             )
-
-
-@cache
-def hints(cls: type[Op]) -> dict[str, Any]:
-    """The kind of each attribute of an operator."""
-    known: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if base is not Op:
-            known |= inspect.get_annotations(base, eval_str=True)
-    return {f.name: known[f.name] for f in fields(cls)}  # type: ignore[arg-type]
 
 
 def check_attributes(cls: type[Op], values: dict[str, Any]) -> None:

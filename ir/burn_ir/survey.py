@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 
 from burn_ir.errors import Problem, UnsupportedModel
-from burn_ir.op import operators
+from burn_ir.op import Op, operators
 from burn_ir.raw import RawGraph, RawModel, RawNode
 
 #: The newest version of each operator set that this package knows.
@@ -32,9 +33,10 @@ def check_operators(model: RawModel) -> None:
     Raises:
         UnsupportedModel: with one problem for each node that is not.
     """
-    problems = [p for node in walk(model.graph) for p in _problems(node, model.opsets)]
-    if problems:
-        raise UnsupportedModel(problems)
+    kinds = {(node.domain, node.op_type): node for node in walk(model.graph)}
+    if any(True for node in kinds.values() for _ in _problems(node, model.opsets)):
+        nodes = walk(model.graph)
+        raise UnsupportedModel([p for n in nodes for p in _problems(n, model.opsets)])
 
 
 def walk(graph: RawGraph) -> Iterator[RawNode]:
@@ -66,8 +68,13 @@ def operator_version(node: RawNode, opsets: Mapping[str, int]) -> int:
     """The version of an operator that a model means: its newest up to the opset."""
     if (node.domain, node.op_type) == _CONSTANT:
         return 1
-    versions = operators()[(node.domain, node.op_type)].versions
-    return max(v for v in versions if v <= opsets.get(node.domain, 1))
+    op = operators()[(node.domain, node.op_type)]
+    return _version(op, opsets.get(node.domain, 1))
+
+
+@cache
+def _version(op: type[Op], opset: int) -> int:
+    return max(version for version in op.versions if version <= opset)
 
 
 def _problems(node: RawNode, opsets: Mapping[str, int]) -> Iterator[Problem]:

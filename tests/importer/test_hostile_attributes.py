@@ -12,8 +12,9 @@ from burn_import.compiler import compile_graph
 from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import InvalidOperand, ModelError, build, operators
+from burn_ir.op import hints
 from burn_ir.raw import RawGraph, RawModel, RawNode
-from burn_ir.signature import check_attributes, hints
+from burn_ir.signature import check_attributes
 from burn_ir.types import Type
 from tests.importer.payloads import PAYLOADS
 from tests.importer.watched import watched

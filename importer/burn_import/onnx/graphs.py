@@ -154,8 +154,8 @@ class GraphReader:
             proto.op_type,
             domain_of(proto.domain),
             attrs,
-            tuple(n and _renamed(frame.names, n) or None for n in proto.input),
-            tuple(n and _renamed(frame.names, n) or None for n in proto.output),
+            _values(frame.names, proto.input),
+            _values(frame.names, proto.output),
             name,
             scope,
             classes,
@@ -165,9 +165,11 @@ class GraphReader:
         self, proto: NodeProto, frame: Frame
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The node's module: its own, below that of the call it stands in."""
-        entries = {entry.key: entry.value for entry in proto.metadata_props}
-        # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
-        metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
+        metadata: dict[str, str] = {}
+        if props := proto.metadata_props:
+            entries = {entry.key: entry.value for entry in props}
+            # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+            metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
         scope, classes = scope_of(proto.name, metadata)
         if frame.call is None or metadata and scope:
             # Beside calls of functions, which are modules, no scope is the root's.
@@ -246,6 +248,13 @@ def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
 def _renamed(names: Names | None, name: str) -> str:
     """What a value is called; ``""`` for an operand that is omitted."""
     return name if names is None else names[name] or ""
+
+
+def _values(names: Names | None, values: Iterable[str]) -> tuple[str | None, ...]:
+    """What a node's operands or results are called; None for omitted ones."""
+    if names is None:
+        return tuple([name or None for name in values])
+    return tuple([name and names[name] or None for name in values])
 
 
 def _defined(proto: GraphProto) -> set[str]:

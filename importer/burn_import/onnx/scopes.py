@@ -20,7 +20,7 @@ def scope_of(
     PyTorch notes both in the metadata; its older exporter, Keras and tf2onnx write the
     path into the node's name, ``/encoder/layer.0/MatMul``.
     """
-    scopes = _strings(metadata.get(NAME_SCOPES, ""))
+    scopes = _strings(metadata.get(NAME_SCOPES, "")) if metadata else []
     if scopes:
         return _from_metadata(scopes, _strings(metadata.get(CLASS_HIERARCHY, "")))
     return _from_name(name), ()
@@ -31,6 +31,8 @@ def _from_name(name: str) -> tuple[str, ...]:
 
     ``/stages/stages.0/conv/Conv`` is ``stages.0.conv``.
     """
+    if "/" not in name:
+        return ()
     path: list[str] = []
     before = ""
     for part in name.split("/")[:-1]:

@@ -66,50 +66,63 @@ def without_raw_data(file: memoryview) -> bytes:
         InvalidModel: a name is not UTF-8.
         UnreadableFile: these bytes are no protobuf messages, or are nested too deeply.
     """
-    return _Walk(file).message("model", 0, len(file), 0)
+    changed = _Walk(file).message("model", 0, len(file), 0)
+    return bytes(file) if changed is None else changed
 
 
 class _Walk:
     def __init__(self, file: memoryview) -> None:
         self.file = file
 
-    def message(self, kind: str, start: int, end: int, depth: int) -> bytes:
+    def message(self, kind: str, start: int, end: int, depth: int) -> bytes | None:
+        """A message without raw data; None for one that stays as it is."""
         if kind == "graph":
             depth += 1
             if depth > MAX_DEPTH:
                 raise UnreadableFile(
                     f"expected graphs nested at most {MAX_DEPTH} deep, found more"
                 )
-        out = bytearray()
-        kept = start  # everything before is in `out`
+        children = MESSAGES[kind]
+        parts: list[bytes | memoryview] = []
+        kept = start  # everything before is in `parts`
         for number, begin, body, stop in self.fields(start, end):
-            child = MESSAGES[kind].get(number)
+            child = children.get(number)
             if child == TEXT:
                 self.check_text(body, stop)
-            if child in (None, TEXT):
-                continue
-            out += self.file[kept:begin]
-            kept = stop
-            if child == RAW:
-                out += _SEGMENT_TAG + _length_first(_segment(body, stop))
-            elif child == REFUSE:
-                raise UnreadableFile("a tensor is split into segments, which is unused")
-            elif child != DROP:
-                inner = self.message(child, body, stop, depth)
-                out += _varint(number << 3 | _BYTES) + _length_first(inner)
-        out += self.file[kept:end]
-        return bytes(out)
+            elif child is not None:
+                new = self.field(number, child, body, stop, depth)
+                if new is not None:
+                    parts += [self.file[kept:begin], new]
+                    kept = stop
+        return b"".join([*parts, self.file[kept:end]]) if parts else None
+
+    def field(
+        self, number: int, kind: str, start: int, end: int, depth: int
+    ) -> bytes | None:
+        """What stands for a field, its number included; None if it stays as it is."""
+        if kind == RAW:
+            return _SEGMENT_TAG + _length_first(_segment(start, end))
+        if kind == REFUSE:
+            raise UnreadableFile("a tensor is split into segments, which is unused")
+        if kind == DROP:
+            return b""
+        inner = self.message(kind, start, end, depth)
+        if inner is None:
+            return None
+        return _varint(number << 3 | _BYTES) + _length_first(inner)
 
     def fields(self, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Number, begin, begin of the content and end of each field of bytes."""
+        file, varint = self.file, self.varint
         while at < end:
             begin = at
-            tag, at = self.varint(at, end)
+            # one byte, as most are, is read here: the call takes longer
+            tag, at = (file[at], at + 1) if file[at] < 0x80 else varint(at, end)
             wire = tag & 7
             if tag >> 3 == 0:
                 raise _damaged(begin, "expected a field number, got 0")
             if wire == _BYTES:
-                length, at = self.varint(at, end)
+                length, at = varint(at, end)
                 if length > end - at:
                     raise _damaged(
                         begin, f"a field claims {length} bytes, {end - at} are left"
@@ -120,11 +133,11 @@ class _Walk:
                 at = self.skip(wire, at, end)
 
     def check_text(self, start: int, end: int) -> None:
-        text = bytes(self.file[start:end])
+        text = self.file[start:end]
         try:
-            text.decode("utf-8")
+            str(text, "utf-8")
         except UnicodeDecodeError:
-            message = f"expected names in UTF-8, got {text[:40]!r}"
+            message = f"expected names in UTF-8, got {bytes(text[:40])!r}"
             raise InvalidModel(message) from None
 
     def skip(self, wire: int, at: int, end: int) -> int:
@@ -139,6 +152,8 @@ class _Walk:
 
     def varint(self, at: int, end: int) -> tuple[int, int]:
         """A number and the place behind it."""
+        if at < end and self.file[at] < 0x80:  # as most are
+            return self.file[at], at + 1
         value = shift = 0
         for position in range(at, min(end, at + _MAX_VARINT)):
             byte = self.file[position]

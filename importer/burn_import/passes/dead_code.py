@@ -23,9 +23,10 @@ def dead_code(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         if needed.isdisjoint(node.outputs):
             continue
-        node = _without_captures(_without_outputs(node, needed))
+        if graph.has_bodies or len(node.outputs) > 1:
+            node = _without_captures(_without_outputs(node, needed))
         kept.append(node)
-        needed.update(name for name in node.inputs if name is not None)
+        needed.update(filter(None, node.inputs))
     kept.reverse()
     return changed(graph, kept)
 

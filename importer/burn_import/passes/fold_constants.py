@@ -117,11 +117,13 @@ class _Folding:
 
     def operands(self, node: Node) -> list[str | None] | None:
         """The names of the operands as they are now, None if one is no constant."""
-        names = [None if n is None else self.aliases.get(n, n) for n in node.inputs]
-        constant = all(
-            n is None or (n in self.constants and n not in self.values) for n in names
-        )
-        return names if constant else None
+        names: list[str | None] = []
+        for name in node.inputs:
+            now = None if name is None else self.aliases.get(name, name)
+            if now is not None and (now in self.values or now not in self.constants):
+                return None
+            names.append(now)
+        return names
 
     def may_fold(self, node: Node, operands: list[str | None]) -> bool:
         if not node.op.deterministic or node.op.bodies():

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
+from operator import is_
 
 from burn_ir.graph import Graph, Node
 
@@ -20,6 +22,8 @@ def in_bodies(apply: Pass, graph: Graph) -> Graph:
 
     It is the same object if nothing changed.
     """
+    if not graph.has_bodies:
+        return apply(graph)
     nodes = [
         _with_bodies(node, lambda body: in_bodies(apply, body)) for node in graph.nodes
     ]
@@ -38,13 +42,9 @@ def _with_bodies(node: Node, rewrite: Pass) -> Node:
 
 def changed(graph: Graph, nodes: list[Node]) -> Graph:
     """``graph`` with ``nodes``: the same object if they are its own."""
-    if len(nodes) == len(graph.nodes) and all(map(_is, nodes, graph.nodes)):
+    if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
         return graph
     return graph.with_nodes(nodes)
-
-
-def _is(a: Node, b: Node) -> bool:
-    return a is b
 
 
 def made(graph: Graph) -> set[str]:
@@ -52,10 +52,8 @@ def made(graph: Graph) -> set[str]:
 
     The store of constants is shared, so a name may be in it and be a value here.
     """
-    names = set(graph.inputs)
-    for node in graph.nodes:
-        names.update(name for name in node.outputs if name is not None)
-    return names
+    outputs = chain.from_iterable(node.outputs for node in graph.nodes)
+    return {*graph.inputs, *filter(None, outputs)}
 
 
 def captures(node: Node) -> int:
@@ -85,11 +83,11 @@ def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
     """
     final: dict[str, str] = {}
     for name in aliases:
-        chain = [name]
-        while chain[-1] in aliases and chain[-1] not in final:
-            chain.append(aliases[chain[-1]])
-        last = final.get(chain[-1], chain[-1])
-        final.update((link, last) for link in chain[:-1])
+        links = [name]
+        while links[-1] in aliases and links[-1] not in final:
+            links.append(aliases[links[-1]])
+        last = final.get(links[-1], links[-1])
+        final.update((link, last) for link in links[:-1])
     return _rename(graph, final)
 
 
