@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from burn_import.collector import uncollected
 from burn_import.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, write_module
@@ -92,22 +90,6 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     told = (raw.notes, raw.inside)
     module = compile_graph(graph, options, options.weights, *told)
     return module, (opset, raw.producer)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Within, nothing looks for garbage in cycles.
-
-    What an import makes it keeps until it ends. Looking through all of that over and
-    over takes a third of the time for a large model, and grows faster than the model.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def module_stem(model: Path) -> str:

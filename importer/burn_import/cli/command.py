@@ -26,6 +26,7 @@ import click
 
 from burn_import.cli.choices import choices, options_of
 from burn_import.cli.report import Report
+from burn_import.collector import uncollected
 from burn_import.options import Hints, Options
 from burn_import.version import VERSION
 
@@ -178,7 +179,9 @@ def _import(
     dry_run: bool,
 ) -> None:
     from burn_import.output import OutputRefused, check_module_path, check_ours
-    from burn_import.pipeline import import_model, module_stem, write_model
+
+    with uncollected():  # modules are the most of what a small import makes
+        from burn_import.pipeline import import_model, module_stem, write_model
 
     output = output or Path(f"{module_stem(model)}.py")
     name = options.class_name
