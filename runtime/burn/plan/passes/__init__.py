@@ -18,6 +18,7 @@ from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
+from burn.plan.passes.positions import as_rows
 from burn.plan.tree import Segment, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
@@ -26,6 +27,7 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 PASSES: tuple[Pass, ...] = (
     as_products,
     constants_first,
+    as_rows,
     as_layers,
     with_biases,
     unflattened,
