@@ -9,7 +9,7 @@ from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
 from burn.ops.pool import avg_pool, max_pool
 from burn.ops.shape import flatten, permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 
 #: What has its channels side by side in memory when it is computed by oneDNN.
@@ -19,11 +19,7 @@ _VIEWS = frozenset({flatten, reshape})
 
 def in_memory_order(steps: Steps, graph: Graph) -> Steps:
     """Layers of flattened images that take them with their channels last."""
-    found: Steps = []
-    for step in steps:
-        changed = _reordered(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if changed is None else changed)
-    return found
+    return replaced(steps, graph, _reordered)
 
 
 def flattened_image(step: Step, graph: Graph) -> Step | None:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from burn.ops.matmul import einsum, matmul
 from burn.ops.shape import permute
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 
 
@@ -20,11 +20,7 @@ class _Labels(NamedTuple):
 
 def as_products(steps: Steps, graph: Graph) -> Steps:
     """Products of matrices between views for every ``einsum`` that is one."""
-    found: Steps = []
-    for step in steps:
-        product = _product(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if product is None else product)
-    return found
+    return replaced(steps, graph, _product)
 
 
 def _product(step: Step, graph: Graph) -> list[Step] | None:

@@ -102,6 +102,17 @@ class Graph:
         return step
 
 
+def replaced(
+    steps: Steps, graph: Graph, rule: Callable[[Step, Graph], list[Step] | None]
+) -> Steps:
+    """Steps in which ``rule`` puts others in the place of a step."""
+    found: Steps = []
+    for step in steps:
+        changed = rule(step, graph) if isinstance(step, Step) else None
+        found.extend([step] if changed is None else changed)
+    return found
+
+
 def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
     """Steps in which ``rule`` puts others in the place of a step and one before it."""
     found: Steps = []

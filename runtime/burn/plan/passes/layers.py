@@ -5,17 +5,13 @@ from dataclasses import replace
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
 from burn.plan.tree import Slot, Step
 
 
 def as_layers(steps: Steps, graph: Graph) -> Steps:
     """Linear layers for ``x @ w`` where ``w`` is constant."""
-    found: Steps = []
-    for step in steps:
-        layer = _layer(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if layer is None else layer)
-    return found
+    return replaced(steps, graph, _layer)
 
 
 def with_biases(steps: Steps, graph: Graph) -> Steps:

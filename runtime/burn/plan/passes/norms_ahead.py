@@ -6,17 +6,13 @@ from burn.ops.fused import scaled_columns, shifted_by_columns
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
 from burn.plan.passes.channels import flattened_image
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 
 
 def with_norms_ahead(steps: Steps, graph: Graph) -> Steps:
     """Layers of flattened images with other weights for norms before them."""
-    found: Steps = []
-    for step in steps:
-        changed = _folded(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if changed is None else changed)
-    return found
+    return replaced(steps, graph, _folded)
 
 
 def _folded(step: Step, graph: Graph) -> list[Step] | None:

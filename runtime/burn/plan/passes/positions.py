@@ -6,17 +6,13 @@ from math import prod
 from burn.ops.conv import conv
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 
 
 def as_rows(steps: Steps, graph: Graph) -> Steps:
     """Linear layers for convolutions whose kernel is as large as what they read."""
-    found: Steps = []
-    for step in steps:
-        layer = _layer(step, graph) if isinstance(step, Step) else None
-        found.extend([step] if layer is None else layer)
-    return found
+    return replaced(steps, graph, _layer)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -37,7 +33,8 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
         *(reshape, (weight, (kernel[0], columns)), (kernel[0], columns))
     )
     rows = graph.made(reshape, (x, (shape[0], columns)), (shape[0], columns))
-    args = (Slot(rows.outputs[0]), Slot(matrix.outputs[0]), bias)
+    biases = () if bias is None else (bias,)
+    args = (Slot(rows.outputs[0]), Slot(matrix.outputs[0]), *biases)
     product = graph.made(linear, args, (shape[0], kernel[0]))
     result = (Slot(product.outputs[0]), step.shapes[0])
     return [
