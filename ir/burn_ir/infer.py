@@ -68,7 +68,7 @@ def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
             return _infer(graph, dict(zip(graph.inputs, (*types, *rest), strict=True)))
 
         bound[name] = settled(flow, run)
-    return replace(op, **bound)  # type: ignore[type-var]
+    return op.with_attrs(**bound)
 
 
 #: After so many rounds what still changes is given up: its rank is unknown.

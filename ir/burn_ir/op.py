@@ -5,9 +5,17 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Self,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+)
 
 from burn_ir.graph import Graph
 from burn_ir.static import Value
@@ -27,12 +35,14 @@ __all__ = [
     "Slices",
     "Type",
     "Value",
+    "operator",
     "operators",
 ]
 
 #: Fields that are no attributes.
 COUNTS = frozenset({"results", "operands"})
 
+C = TypeVar("C")
 F = TypeVar("F", bound="Callable[[Draft], Draft]")
 Key = tuple[str, str]
 
@@ -152,12 +162,22 @@ class Flow:
     back: Mapping[int, int] = field(default_factory=dict)
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def operator(cls: type[C]) -> type[C]:
+    """``cls``, an operator or what several have in common, as a frozen dataclass.
+
+    The methods that ``dataclass`` would compile for each of hundreds of classes are
+    those of :class:`Op`, once: else they take most of the time of declaring all.
+    """
+    return dataclass(init=False, repr=False, eq=False)(cls)
+
+
 class Op(ABC):
     """An operator at its newest version; a frozen dataclass of its attributes.
 
     Subclasses name the ONNX operator and every version it ever had::
 
-        @dataclass(frozen=True)
+        @operator
         class Softmax(Op, onnx="Softmax", versions=(1, 11, 13)):
             axis: int | tuple[int, ...] = -1
 
@@ -188,6 +208,37 @@ class Op(ABC):
         # Else ``dataclass`` makes one of the signature: a tenth of the time of all.
         cls.__doc__ = cls.__doc__ or f"The operator {onnx}."
         _OPERATORS[key] = cls
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        names = _names(type(self))
+        given = {**dict(zip(names, values, strict=False)), **named}
+        state = {**_defaults(type(self)), **given}
+        if len(given) < len(values) + len(named) or len(state) != len(names):
+            raise TypeError(_unfit(type(self), values, named))
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:  # noqa: B027 - most have nothing to look at
+        """Called with the attributes set, to look at them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        own, its = self.__dict__, other.__dict__
+        return all(own[name] == its[name] for name in _compared(type(self)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__[name] for name in _compared(type(self))))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value!r}" for name, value in self.attrs().items())
+        return f"{type(self).__qualname__}({', '.join(shown)})"
 
     @classmethod
     def upgrade(cls, *versions: int) -> Callable[[F], F]:
@@ -266,11 +317,44 @@ class Op(ABC):
         """The attributes by name."""
         return {name: getattr(self, name) for name in _names(type(self))}
 
+    def with_attrs(self, **attrs: Any) -> Self:
+        """This operator with other values of some attributes."""
+        return type(self)(**{**self.attrs(), **attrs})
+
 
 @cache
 def _names(kind: type[Op]) -> tuple[str, ...]:
     """The names of the fields of an operator's class; asked of every node, often."""
     return tuple(f.name for f in fields(kind))  # type: ignore[arg-type]
+
+
+@cache
+def _compared(kind: type[Op]) -> tuple[str, ...]:
+    """The fields that make two operators equal."""
+    return tuple(f.name for f in fields(kind) if f.compare)  # type: ignore[arg-type]
+
+
+@cache
+def _defaults(kind: type[Op]) -> dict[str, Any]:
+    """The values of the fields that need not be given, in the order of all."""
+    found = {f.name: f.default for f in fields(kind)}  # type: ignore[arg-type]
+    return {name: value for name, value in found.items() if value is not MISSING}
+
+
+def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """What is wrong with arguments that do not set each field once."""
+    names = _names(kind)
+    taken = names[: len(values)]
+    settled = {*taken, *named, *_defaults(kind)}
+    for told, wrong in (
+        ("more arguments than fields", values[len(names) :]),
+        ("two values of", [name for name in taken if name in named]),
+        ("no field", [name for name in named if name not in names]),
+        ("no value of", [name for name in names if name not in settled]),
+    ):
+        if wrong:
+            return f"{kind.__qualname__}: {told} {', '.join(map(str, wrong))}"
+    raise AssertionError("the arguments fit")
 
 
 @cache

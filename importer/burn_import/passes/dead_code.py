@@ -46,7 +46,7 @@ def _without_outputs(node: Node, needed: set[str]) -> Node:
     if outputs == node.outputs:
         return node
     if len(outputs) < len(node.outputs):
-        op = replace(node.op, results=len(outputs))  # type: ignore[type-var]
+        op = node.op.with_attrs(results=len(outputs))
         return replace(node, op=op, outputs=outputs)
     return replace(node, outputs=outputs)
 
@@ -63,7 +63,7 @@ def _without_results(node: Node, needed: set[str]) -> Node:
         name: dead_code(replace(body, outputs=tuple(body.outputs[i] for i in kept)))
         for name, body in node.op.bodies().items()
     }
-    op = replace(node.op, **bodies)  # type: ignore[type-var]
+    op = node.op.with_attrs(**bodies)
     return replace(node, op=op, outputs=tuple(node.outputs[i] for i in kept))
 
 
@@ -85,7 +85,7 @@ def _without_captures(node: Node) -> Node:
         name: replace(body, inputs=(*body.inputs[: len(body.inputs) - count], *kept))
         for name, body in bodies.items()
     }
-    op = replace(node.op, **closed)  # type: ignore[type-var]
+    op = node.op.with_attrs(**closed)
     return replace(
         node, op=op, inputs=(*node.inputs[: len(node.inputs) - count], *kept)
     )

@@ -69,7 +69,7 @@ def _one_transpose(first: Node, node: Node) -> Node:
     inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
     if inner is None or outer is None:
         return node
-    op = replace(node.op, perm=_after(outer, inner))  # type: ignore[type-var]
+    op = node.op.with_attrs(perm=_after(outer, inner))
     return replace(node, op=op, inputs=first.inputs)
 
 

@@ -84,7 +84,7 @@ class _Rewriter:
             return None
         op: Op = ReduceMean(keepdims=0)
         if first.op.onnx != "GlobalAveragePool":
-            op = replace(first.op, keepdims=0)  # type: ignore[type-var]
+            op = first.op.with_attrs(keepdims=0)
         scope, classes = common_scope(first, node)
         if not node.scope:  # nothing is known of it
             scope, classes = first.scope, first.classes

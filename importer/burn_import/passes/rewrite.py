@@ -37,7 +37,7 @@ def _with_bodies(node: Node, rewrite: Pass) -> Node:
     new = {name: rewrite(body) for name, body in bodies.items()}
     if all(new[name] is body for name, body in bodies.items()):
         return node
-    return replace(node, op=replace(node.op, **new))  # type: ignore[type-var]
+    return replace(node, op=node.op.with_attrs(**new))
 
 
 def changed(graph: Graph, nodes: list[Node]) -> Graph:

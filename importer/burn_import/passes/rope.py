@@ -200,6 +200,6 @@ class _Rewriter:
         if rest[1:] != (start[2], size) or not self.flow.are_inside([first], node):
             return None
         scope, classes = common_scope(first, node)
-        op = replace(first.op, rotary_embedding_dim=start[2])  # type: ignore[type-var]
+        op = first.op.with_attrs(rotary_embedding_dim=start[2])
         inputs = (start[0], *first.inputs[1:])
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)

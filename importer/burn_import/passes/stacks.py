@@ -123,9 +123,9 @@ def _unstacked(node: Node, names: dict[str, str]) -> Node:
     """``node`` on operands with an axis more."""
     op, attrs = node.op, node.op.attrs()
     if op.onnx == "Transpose":
-        op = replace(op, perm=(0, 1, 3, 2))  # type: ignore[type-var]
+        op = op.with_attrs(perm=(0, 1, 3, 2))
     elif op.onnx == "Softmax" and attrs["axis"] > 0:
-        op = replace(op, axis=attrs["axis"] + 1)  # type: ignore[type-var]
+        op = op.with_attrs(axis=attrs["axis"] + 1)
     inputs = tuple(names.get(n, n) if n is not None else None for n in node.inputs)
     return replace(node, op=op, inputs=inputs, outputs=(names[node.output],))
 

@@ -163,7 +163,7 @@ class _Conversion:
                 new[one.name] = NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[one.name] = rounded(value, self.target)
-        return replace(op, **new) if new else op  # type: ignore[type-var]
+        return op.with_attrs(**new) if new else op
 
 
 def _is_exact(op: Op, position: int) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, Unary, expect_float
 from burn_ir.ops.options import changed
@@ -16,13 +14,13 @@ from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class Relu(Unary, Op, onnx="Relu", versions=(1, 6, 13, 14)):
     def lower(self, x: Value) -> Value:
         return ops.relu(x)
 
 
-@dataclass(frozen=True)
+@operator
 class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
     alpha: float = 0.01
 
@@ -30,7 +28,7 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
         return ops.leaky_relu(x, **changed(alpha=(self.alpha, 0.01)))
 
 
-@dataclass(frozen=True)
+@operator
 class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
     def infer(self, x: Type, slope: Type) -> Type:
         shape = broadcast(x, slope)
@@ -53,7 +51,7 @@ def slope_of_channels(draft: Draft) -> Draft:
     return draft.with_input(1, draft.before("Unsqueeze", [draft.node.inputs[1], axes]))
 
 
-@dataclass(frozen=True)
+@operator
 class ThresholdedRelu(Floating, Op, onnx="ThresholdedRelu", versions=(10, 22)):
     alpha: float = 1.0
 
@@ -61,7 +59,7 @@ class ThresholdedRelu(Floating, Op, onnx="ThresholdedRelu", versions=(10, 22)):
         return ops.thresholded_relu(x, **changed(alpha=(self.alpha, 1.0)))
 
 
-@dataclass(frozen=True)
+@operator
 class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
     alpha: float = 1.0
 
@@ -69,7 +67,7 @@ class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
         return ops.elu(x, **changed(alpha=(self.alpha, 1.0)))
 
 
-@dataclass(frozen=True)
+@operator
 class Selu(Floating, Op, onnx="Selu", versions=(1, 6, 22)):
     alpha: float = 1.6732632
     gamma: float = 1.0507010
@@ -85,7 +83,7 @@ def shorter_constants(draft: Draft) -> Draft:
     return draft.with_attrs(**{"alpha": 1.6732, "gamma": 1.0507, **draft.attrs})
 
 
-@dataclass(frozen=True)
+@operator
 class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
     alpha: float = 1.0
 
@@ -93,31 +91,31 @@ class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
         return ops.celu(x, **changed(alpha=(self.alpha, 1.0)))
 
 
-@dataclass(frozen=True)
+@operator
 class Sigmoid(Floating, Op, onnx="Sigmoid", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.sigmoid(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Tanh(Floating, Op, onnx="Tanh", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.tanh(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Softplus(Floating, Op, onnx="Softplus", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return ops.softplus(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Softsign(Floating, Op, onnx="Softsign", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return ops.softsign(x)
 
 
-@dataclass(frozen=True)
+@operator
 class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
     alpha: float = 0.2
     beta: float = 0.5
@@ -127,19 +125,19 @@ class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
         return ops.hard_sigmoid(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class HardSwish(Floating, Op, onnx="HardSwish", versions=(14, 22)):
     def lower(self, x: Value) -> Value:
         return ops.hard_swish(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Mish(Floating, Op, onnx="Mish", versions=(18, 22)):
     def lower(self, x: Value) -> Value:
         return ops.mish(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
     approximate: str = "none"
 
@@ -153,7 +151,7 @@ class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
         return ops.gelu(x, **changed(approximate=(self.approximate, "none")))
 
 
-@dataclass(frozen=True)
+@operator
 class Swish(Floating, Op, onnx="Swish", versions=(24,)):
     alpha: float = 1.0
 
@@ -163,7 +161,7 @@ class Swish(Floating, Op, onnx="Swish", versions=(24,)):
         return x * ops.sigmoid(x * self.alpha)
 
 
-@dataclass(frozen=True)
+@operator
 class Shrink(Unary, Op, onnx="Shrink", versions=(9,)):
     bias: float = 0.0
     lambd: float = 0.5
@@ -189,7 +187,7 @@ class AlongAxis:
         return expect_float(x).forget()
 
 
-@dataclass(frozen=True)
+@operator
 class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
     axis: int | tuple[int, ...] = -1
 
@@ -197,7 +195,7 @@ class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
         return ops.softmax(x, **changed(axis=(self.axis, -1)))
 
 
-@dataclass(frozen=True)
+@operator
 class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
     axis: int | tuple[int, ...] = -1
 
@@ -205,7 +203,7 @@ class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
         return ops.log_softmax(x, **changed(axis=(self.axis, -1)))
 
 
-@dataclass(frozen=True)
+@operator
 class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
     axis: int | tuple[int, ...] = -1
 

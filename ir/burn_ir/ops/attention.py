@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from burn import ops
@@ -11,7 +11,7 @@ from burn.dtypes import DType, float32, float64, int64, is_integer
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
-from burn_ir.op import Branch, Flow, Op, Repeat, Type, Value
+from burn_ir.op import Branch, Flow, Op, Repeat, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import STASH
@@ -83,7 +83,7 @@ def extent_of(x: Value, axis: int) -> Any:
     return ops.shape(x)[axis] if shape is None else shape[axis]
 
 
-@dataclass(frozen=True)
+@operator
 class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
     is_causal: Literal[0, 1] = 0
     kv_num_heads: int | None = None
@@ -235,7 +235,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
     interleaved: Literal[0, 1] = 0
     num_heads: int | None = None
@@ -276,7 +276,7 @@ def check_rotation(size: Dim, cos: Type, rotated: int) -> None:
         check_extent("angles of pairs", size // 2, cos.dims[-1])
 
 
-@dataclass(frozen=True)
+@operator
 class TensorScatter(Op, onnx="TensorScatter", versions=(24,)):
     axis: int = -2
     mode: Literal["linear", "circular"] = "linear"
@@ -300,7 +300,7 @@ class TensorScatter(Op, onnx="TensorScatter", versions=(24,)):
         return ops.tensor_scatter(cache, update, *given(starts), **options)
 
 
-@dataclass(frozen=True)
+@operator
 class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions=(1,)):
     """The operands behind the value are what the bodies take from outside."""
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from burn import ops
 from burn.dtypes import int64
 from burn_ir.dim import unnamed
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.control import Scan
 from burn_ir.ops.support import shape_of
 from burn_ir.raw import RawGraph, RawNode
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class ElementScan(Scan, onnx="Scan", versions=(1,), domain="burn"):
     """The scan of one element of a batch."""
 
 
-@dataclass(frozen=True)
+@operator
 class FirstRows(Op, onnx="FirstRows", versions=(1,), domain="burn"):
     """The first ``count`` rows of an element."""
 
@@ -31,7 +31,7 @@ class FirstRows(Op, onnx="FirstRows", versions=(1,), domain="burn"):
         return x[:count]
 
 
-@dataclass(frozen=True)
+@operator
 class FillRows(Op, onnx="FillRows", versions=(1,), domain="burn"):
     """``rows``, and zeros after them: as many in all as ``whole`` has."""
 

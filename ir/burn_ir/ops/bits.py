@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.types import broadcast
 
@@ -30,25 +28,25 @@ def expect_integer(x: Type) -> Type:
     return x
 
 
-@dataclass(frozen=True)
+@operator
 class BitwiseAnd(Bits, Op, onnx="BitwiseAnd", versions=(18,)):
     def lower(self, x: Value, y: Value) -> Value:
         return ops.bitwise_and(x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class BitwiseOr(Bits, Op, onnx="BitwiseOr", versions=(18,)):
     def lower(self, x: Value, y: Value) -> Value:
         return ops.bitwise_or(x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class BitwiseXor(Bits, Op, onnx="BitwiseXor", versions=(18,)):
     def lower(self, x: Value, y: Value) -> Value:
         return ops.bitwise_xor(x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class BitwiseNot(Op, onnx="BitwiseNot", versions=(18,)):
     def infer(self, x: Type) -> Type:
         return expect_integer(x).forget()
@@ -57,7 +55,7 @@ class BitwiseNot(Op, onnx="BitwiseNot", versions=(18,)):
         return ops.bitwise_not(x)
 
 
-@dataclass(frozen=True)
+@operator
 class BitShift(Bits, Op, onnx="BitShift", versions=(11, 28)):
     direction: str
 

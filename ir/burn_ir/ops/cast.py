@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import ml_dtypes
 import numpy as np
 
 from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.options import changed
 from burn_ir.ops.support import ELEMENT_TYPES, element_type
 from burn_ir.upgrade import Draft
@@ -59,7 +57,7 @@ def converted(x: Value, target: DType, saturate: int, round_mode: str = "up") ->
     return x.cast(target)
 
 
-@dataclass(frozen=True)
+@operator
 class Cast(Op, onnx="Cast", versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28)):
     to: int
     round_mode: str = "up"
@@ -85,7 +83,7 @@ def number_of_name(draft: Draft) -> Draft:
     raise InvalidOperand(f"expected the name of a data type, got {given!r}")
 
 
-@dataclass(frozen=True)
+@operator
 class CastLike(Op, onnx="CastLike", versions=(15, 19, 21, 23, 24, 25)):
     round_mode: str = "up"
     saturate: int = 1
@@ -98,7 +96,7 @@ class CastLike(Op, onnx="CastLike", versions=(15, 19, 21, 23, 24, 25)):
         return converted(x, like.dtype, self.saturate, self.round_mode)
 
 
-@dataclass(frozen=True)
+@operator
 class BitCast(Op, onnx="BitCast", versions=(26,)):
     to: int
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from burn import ops
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.recurrent import NAMES, check_parameters
 from burn_ir.types import broadcast
@@ -60,7 +59,7 @@ class Cell:
         return {} if biased else {"bias": False}
 
 
-@dataclass(frozen=True)
+@operator
 class LSTMCell(Cell, Op, onnx="LSTMCell", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h``, ``c`` and the parameters; results h and c."""
 
@@ -74,7 +73,7 @@ class LSTMCell(Cell, Op, onnx="LSTMCell", versions=(1,), domain="burn"):
         return ops.sigmoid(o) * ops.tanh(c), c
 
 
-@dataclass(frozen=True)
+@operator
 class GRUCell(Cell, Op, onnx="GRUCell", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h`` and the parameters; the result is h."""
 
@@ -89,7 +88,7 @@ class GRUCell(Cell, Op, onnx="GRUCell", versions=(1,), domain="burn"):
         return ((1.0 - z) * n + z * h,)
 
 
-@dataclass(frozen=True)
+@operator
 class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h`` and the parameters; the result is h."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,25 @@ from burn_ir.containers import AnyType, SequenceType, either, sequence_of
 from burn_ir.dim import Dim, symbols, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
-from burn_ir.op import Branch, Flow, Op, Repeat, Rows, Slices, Type, Value, body
+from burn_ir.op import (
+    Branch,
+    Flow,
+    Op,
+    Repeat,
+    Rows,
+    Slices,
+    Type,
+    Value,
+    body,
+    operator,
+)
 from burn_ir.static import is_sequence, static_ints
 
 #: A number of rounds that nobody means as one: "until the condition ends it".
 ENDLESS = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@operator
 class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     """The operands behind the condition are what the branches take from outside."""
 
@@ -42,7 +52,7 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
         return Branch(condition, self.then_branch, self.else_branch, captured)
 
 
-@dataclass(frozen=True)
+@operator
 class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     """At most ``trips`` rounds while ``condition`` holds.
 
@@ -114,7 +124,7 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
     """A round for every slice of the last ``num_scan_inputs`` operands."""
 
@@ -192,7 +202,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
         return next(iter([*numbers, *lengths]), None)
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
     """The body for every item; other tensors are the same in every round."""
 

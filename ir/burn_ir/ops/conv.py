@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from burn import ops
 from burn_ir.dim import Dim, symbol, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.options import changed, one
 from burn_ir.ops.support import shape_of
@@ -75,7 +74,7 @@ class Convolving:
         return tuple(int(n) for n in weight.known.shape)
 
 
-@dataclass(frozen=True)
+@operator
 class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
     auto_pad: str = "NOTSET"
     dilations: Ints | None = None
@@ -162,7 +161,7 @@ def _layer(
     return Layer(f"{name}{rank - 2}d", args, options, weights)
 
 
-@dataclass(frozen=True)
+@operator
 class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
     auto_pad: str = "NOTSET"
     dilations: Ints | None = None

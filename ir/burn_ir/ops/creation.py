@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -12,7 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType, float32
 from burn_ir.dim import Dim, Poly, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import (
     dims_of,
     element_type,
@@ -24,7 +23,7 @@ from burn_ir.ops.support import (
 from burn_ir.types import Array, is_unnamed
 
 
-@dataclass(frozen=True, eq=False)
+@operator
 class ConstantOfShape(Op, onnx="ConstantOfShape", versions=(9, 20, 21, 23, 24, 25)):
     value: Array | None = None
 
@@ -65,7 +64,7 @@ class ConstantOfShape(Op, onnx="ConstantOfShape", versions=(9, 20, 21, 23, 24, 2
         return ops.full(where, number, dtype=dtype)
 
 
-@dataclass(frozen=True)
+@operator
 class Range(Op, onnx="Range", versions=(11, 27)):
     stash_type: int = 1
 
@@ -126,7 +125,7 @@ def _steps(distance: Dim, step: int) -> Dim:
     return -(-distance // step) if at_least(distance, 0) else 0
 
 
-@dataclass(frozen=True)
+@operator
 class EyeLike(Op, onnx="EyeLike", versions=(9, 22)):
     dtype: int | None = None
     k: int = 0

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.options import shortest
 from burn_ir.ops.random import first_state
 from burn_ir.static import static
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
     """Acts if ``training_mode`` says so: a file without it is for inference.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
@@ -12,7 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
@@ -29,7 +28,7 @@ def same_dtype(*types: Type) -> DType:
     return types[0].dtype
 
 
-@dataclass(frozen=True)
+@operator
 class Add(Op, onnx="Add", versions=(1, 6, 7, 13, 14)):
     def infer(self, x: Type, y: Type) -> Type:
         return Type(same_dtype(x, y), broadcast(x, y))
@@ -38,7 +37,7 @@ class Add(Op, onnx="Add", versions=(1, 6, 7, 13, 14)):
         return x + y
 
 
-@dataclass(frozen=True)
+@operator
 class Sub(Op, onnx="Sub", versions=(1, 6, 7, 13, 14)):
     def infer(self, x: Type, y: Type) -> Type:
         return Type(same_dtype(x, y), broadcast(x, y))
@@ -47,7 +46,7 @@ class Sub(Op, onnx="Sub", versions=(1, 6, 7, 13, 14)):
         return x - y
 
 
-@dataclass(frozen=True)
+@operator
 class Mul(Op, onnx="Mul", versions=(1, 6, 7, 13, 14)):
     def infer(self, x: Type, y: Type) -> Type:
         return Type(same_dtype(x, y), broadcast(x, y))
@@ -56,7 +55,7 @@ class Mul(Op, onnx="Mul", versions=(1, 6, 7, 13, 14)):
         return x * y
 
 
-@dataclass(frozen=True)
+@operator
 class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
     def infer(self, x: Type, y: Type) -> Type:
         return Type(same_dtype(x, y), broadcast(x, y))
@@ -68,7 +67,7 @@ class Div(Op, onnx="Div", versions=(1, 6, 7, 13, 14)):
         return x / y
 
 
-@dataclass(frozen=True)
+@operator
 class Pow(Op, onnx="Pow", versions=(1, 7, 12, 13, 15)):
     def infer(self, x: Type, y: Type) -> Type:
         return Type(x.dtype, broadcast(x, y))
@@ -83,7 +82,7 @@ class Pow(Op, onnx="Pow", versions=(1, 7, 12, 13, 15)):
         return power.cast(x.dtype)
 
 
-@dataclass(frozen=True)
+@operator
 class Mod(Op, onnx="Mod", versions=(10, 13, 28)):
     fmod: Literal[0, 1] = 0
 
@@ -146,25 +145,25 @@ class Variadic:
         return Type(same_dtype(*xs), broadcast(*xs))
 
 
-@dataclass(frozen=True)
+@operator
 class Max(Variadic, Op, onnx="Max", versions=(1, 6, 8, 12, 13)):
     def lower(self, *xs: Value) -> Value:
         return reduce(ops.maximum, xs)
 
 
-@dataclass(frozen=True)
+@operator
 class Min(Variadic, Op, onnx="Min", versions=(1, 6, 8, 12, 13)):
     def lower(self, *xs: Value) -> Value:
         return reduce(ops.minimum, xs)
 
 
-@dataclass(frozen=True)
+@operator
 class Sum(Variadic, Op, onnx="Sum", versions=(1, 6, 8, 13)):
     def lower(self, *xs: Value) -> Value:
         return reduce(ops.add, xs)
 
 
-@dataclass(frozen=True)
+@operator
 class Mean(Variadic, Op, onnx="Mean", versions=(1, 6, 8, 13)):
     def lower(self, *xs: Value) -> Value:
         return reduce(ops.add, xs) / float(len(xs))
@@ -187,7 +186,7 @@ def _is_number(dim: Dim) -> bool:
     return isinstance(dim, int)
 
 
-@dataclass(frozen=True)
+@operator
 class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
     def infer(self, x: Type, low: Type | None = None, high: Type | None = None) -> Type:
         given = [t for t in (low, high) if t is not None]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 
 
 class Unary:
@@ -34,133 +32,133 @@ def expect_float(x: Type) -> Type:
     return x
 
 
-@dataclass(frozen=True)
+@operator
 class Neg(Unary, Op, onnx="Neg", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return -x
 
 
-@dataclass(frozen=True)
+@operator
 class Abs(Unary, Op, onnx="Abs", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.abs(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Sign(Unary, Op, onnx="Sign", versions=(9, 13)):
     def lower(self, x: Value) -> Value:
         return ops.sign(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Exp(Floating, Op, onnx="Exp", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.exp(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Log(Floating, Op, onnx="Log", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.log(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Sqrt(Floating, Op, onnx="Sqrt", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.sqrt(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Reciprocal(Floating, Op, onnx="Reciprocal", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.reciprocal(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Floor(Floating, Op, onnx="Floor", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.floor(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Ceil(Floating, Op, onnx="Ceil", versions=(1, 6, 13)):
     def lower(self, x: Value) -> Value:
         return ops.ceil(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Round(Floating, Op, onnx="Round", versions=(11, 22)):
     def lower(self, x: Value) -> Value:
         return ops.round(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Erf(Unary, Op, onnx="Erf", versions=(9, 13)):
     def lower(self, x: Value) -> Value:
         return ops.erf(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Sin(Floating, Op, onnx="Sin", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.sin(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Cos(Floating, Op, onnx="Cos", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.cos(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Tan(Floating, Op, onnx="Tan", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.tan(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Asin(Floating, Op, onnx="Asin", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.asin(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Acos(Floating, Op, onnx="Acos", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.acos(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Atan(Floating, Op, onnx="Atan", versions=(7, 22)):
     def lower(self, x: Value) -> Value:
         return ops.atan(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Sinh(Floating, Op, onnx="Sinh", versions=(9, 22)):
     def lower(self, x: Value) -> Value:
         return ops.sinh(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Cosh(Floating, Op, onnx="Cosh", versions=(9, 22)):
     def lower(self, x: Value) -> Value:
         return ops.cosh(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Asinh(Floating, Op, onnx="Asinh", versions=(9, 22)):
     def lower(self, x: Value) -> Value:
         return ops.asinh(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Acosh(Floating, Op, onnx="Acosh", versions=(9, 22)):
     def lower(self, x: Value) -> Value:
         return ops.acosh(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Atanh(Floating, Op, onnx="Atanh", versions=(9, 22)):
     def lower(self, x: Value) -> Value:
         return ops.atanh(x)

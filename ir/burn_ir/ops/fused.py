@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.options import changed
 
 
-@dataclass(frozen=True)
+@operator
 class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
     """``x @ weight.T + bias``: ``x[..., in]``, ``weight[out, in]``, ``bias[out]``."""
 
@@ -44,7 +42,7 @@ class Linear(Op, onnx="Linear", versions=(1,), domain="burn"):
         return Layer("Linear", (inner, outer), {}, {"weight": 1, "bias": 2})
 
 
-@dataclass(frozen=True)
+@operator
 class Conv1D(Op, onnx="Conv1D", versions=(1,), domain="burn"):
     """``x @ weight + bias``: ``x[..., in]``, ``weight[in, out]``, ``bias[out]``.
 
@@ -69,7 +67,7 @@ class Conv1D(Op, onnx="Conv1D", versions=(1,), domain="burn"):
         return Layer("Conv1D", (outer, inner), {}, {"weight": 1, "bias": 2})
 
 
-@dataclass(frozen=True)
+@operator
 class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
     """``LayerNormalization`` without a weight, which ONNX does not know."""
 
@@ -81,7 +79,7 @@ class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
         return ops.layer_norm(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
     """``RMSNormalization`` without a weight, which ONNX does not know."""
 
@@ -93,7 +91,7 @@ class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
         return ops.rms_norm(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
     """``GroupNormalization`` without a weight, which ONNX does not know."""
 
@@ -105,7 +103,7 @@ class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
         return ops.group_norm(x, groups=self.num_groups, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class Roll(Op, onnx="Roll", versions=(1,), domain="burn"):
     """``x`` with what is shifted out of an axis put in at its other end."""
 

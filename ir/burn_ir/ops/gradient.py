@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from burn.dtypes import is_float
 from burn_ir.errors import InvalidOperand
 from burn_ir.graph import Graph
-from burn_ir.op import Derivative, Flow, Op, Type, Value, body
+from burn_ir.op import Derivative, Flow, Op, Type, Value, body, operator
 
 
-@dataclass(frozen=True)
+@operator
 class Gradient(Op, onnx="Gradient", versions=(1,), domain="ai.onnx.preview.training"):
     """The derivatives of ``y`` by each of ``xs``.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import changed
 from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
@@ -17,7 +16,7 @@ PADDINGS = ("zeros", "border", "reflection")
 MODES = ("linear", "nearest", "cubic")
 
 
-@dataclass(frozen=True)
+@operator
 class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
     align_corners: Literal[0, 1] = 0
     mode: str = "linear"
@@ -61,7 +60,7 @@ def modes_of_images(draft: Draft) -> Draft:
     return draft.with_attrs(mode=names.get(mode, mode))
 
 
-@dataclass(frozen=True)
+@operator
 class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
     align_corners: Literal[0, 1] = 0
 

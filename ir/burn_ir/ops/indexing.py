@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
 from burn.dtypes import int64, is_float
 from burn_ir.dim import Dim, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import (
     dims_of,
     ints_of,
@@ -26,7 +25,7 @@ from burn_ir.upgrade import Draft
 FAR = 2**31 - 1
 
 
-@dataclass(frozen=True)
+@operator
 class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
     axis: int = 0
 
@@ -75,7 +74,7 @@ def check_integers(indices: Type) -> None:
         raise InvalidOperand(f"expected integer indices, got {indices.name}")
 
 
-@dataclass(frozen=True)
+@operator
 class GatherElements(Op, onnx="GatherElements", versions=(11, 13)):
     axis: int = 0
 
@@ -89,7 +88,7 @@ class GatherElements(Op, onnx="GatherElements", versions=(11, 13)):
         return ops.gather_elements(data, indices, axis=self.axis)
 
 
-@dataclass(frozen=True)
+@operator
 class GatherND(Op, onnx="GatherND", versions=(11, 12, 13)):
     batch_dims: int = 0
 
@@ -117,7 +116,7 @@ class GatherND(Op, onnx="GatherND", versions=(11, 12, 13)):
 Cut = tuple[int, Dim, Dim, int]  # axis, start, end, step
 
 
-@dataclass(frozen=True)
+@operator
 class Slice(Op, onnx="Slice", versions=(1, 10, 11, 13)):
     def infer(
         self,
@@ -256,7 +255,7 @@ def bounds_attributes(draft: Draft) -> Draft:
     return draft.attr_to_input("axes", 3)
 
 
-@dataclass(frozen=True)
+@operator
 class Compress(Op, onnx="Compress", versions=(9, 11, 28)):
     axis: int | None = None
 
@@ -277,7 +276,7 @@ class Compress(Op, onnx="Compress", versions=(9, 11, 28)):
         return ops.compress(x, condition, axis=self.axis)
 
 
-@dataclass(frozen=True)
+@operator
 class NonZero(Op, onnx="NonZero", versions=(9, 13)):
     def infer(self, x: Type) -> Type:
         rank: Dim = unnamed() if x.shape is None else max(x.rank, 1)
@@ -287,7 +286,7 @@ class NonZero(Op, onnx="NonZero", versions=(9, 13)):
         return ops.nonzero(x)
 
 
-@dataclass(frozen=True)
+@operator
 class OneHot(Op, onnx="OneHot", versions=(9, 11, 28)):
     axis: int = -1
 
@@ -320,7 +319,7 @@ def check_block(size: int) -> None:
         raise InvalidOperand(f"expected a blocksize of 1 or more, got {size}")
 
 
-@dataclass(frozen=True)
+@operator
 class DepthToSpace(Op, onnx="DepthToSpace", versions=(1, 11, 13, 28)):
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"
@@ -342,7 +341,7 @@ class DepthToSpace(Op, onnx="DepthToSpace", versions=(1, 11, 13, 28)):
         return ops.depth_to_space(x, blocksize=self.blocksize, mode=self.mode)
 
 
-@dataclass(frozen=True)
+@operator
 class SpaceToDepth(Op, onnx="SpaceToDepth", versions=(1, 13, 28)):
     blocksize: int
     mode: Literal["DCR", "CRD"] = "DCR"

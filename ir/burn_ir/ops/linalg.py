@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 
 
-@dataclass(frozen=True)
+@operator
 class Det(Op, onnx="Det", versions=(11, 22)):
     def infer(self, x: Type) -> Type:
         expect_float(x)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.attention import check_groups, extent_of, given, heads_apart
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
@@ -16,7 +15,7 @@ from burn_ir.ops.options import changed
 from burn_ir.types import broadcast
 
 
-@dataclass(frozen=True)
+@operator
 class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
     """``chunk_size`` is a hint for parallel computation and changes nothing."""
 
@@ -82,7 +81,7 @@ class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
         return (ops.merge_heads(out), kept)[: self.results]
 
 
-@dataclass(frozen=True)
+@operator
 class CausalConvWithState(Op, onnx="CausalConvWithState", versions=(27,)):
     activation: Literal["silu", "swish", "none"] = "none"
     results: int = 1
@@ -119,7 +118,7 @@ class CausalConvWithState(Op, onnx="CausalConvWithState", versions=(27,)):
         return out, padded[:, :, extent_of(x, 2) :]
 
 
-@dataclass(frozen=True)
+@operator
 class SwiGLU(Op, onnx="SwiGLU", versions=(28,)):
     alpha: float = 1.0
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import broadcast_attribute, same_dtype
 from burn_ir.types import broadcast
 
@@ -39,49 +38,49 @@ def expect_bool(*types: Type) -> dtypes.DType:
     return dtypes.bool_
 
 
-@dataclass(frozen=True)
+@operator
 class And(Connective, Op, onnx="And", versions=(1, 7)):
     def lower(self, x: Value, y: Value) -> Value:
         return x & y
 
 
-@dataclass(frozen=True)
+@operator
 class Or(Connective, Op, onnx="Or", versions=(1, 7)):
     def lower(self, x: Value, y: Value) -> Value:
         return x | y
 
 
-@dataclass(frozen=True)
+@operator
 class Xor(Connective, Op, onnx="Xor", versions=(1, 7)):
     def lower(self, x: Value, y: Value) -> Value:
         return x ^ y
 
 
-@dataclass(frozen=True)
+@operator
 class Equal(Comparison, Op, onnx="Equal", versions=(1, 7, 11, 13, 19)):
     def lower(self, x: Value, y: Value) -> Value:
         return x == y
 
 
-@dataclass(frozen=True)
+@operator
 class Less(Comparison, Op, onnx="Less", versions=(1, 7, 9, 13)):
     def lower(self, x: Value, y: Value) -> Value:
         return x < y
 
 
-@dataclass(frozen=True)
+@operator
 class Greater(Comparison, Op, onnx="Greater", versions=(1, 7, 9, 13)):
     def lower(self, x: Value, y: Value) -> Value:
         return x > y
 
 
-@dataclass(frozen=True)
+@operator
 class LessOrEqual(Comparison, Op, onnx="LessOrEqual", versions=(12, 16)):
     def lower(self, x: Value, y: Value) -> Value:
         return x <= y
 
 
-@dataclass(frozen=True)
+@operator
 class GreaterOrEqual(Comparison, Op, onnx="GreaterOrEqual", versions=(12, 16)):
     def lower(self, x: Value, y: Value) -> Value:
         return x >= y
@@ -91,7 +90,7 @@ for _declared in (And, Or, Xor, Equal, Less, Greater):
     _declared.upgrade(1)(broadcast_attribute)
 
 
-@dataclass(frozen=True)
+@operator
 class Not(Op, onnx="Not", versions=(1,)):
     def infer(self, x: Type) -> Type:
         return Type(expect_bool(x), x.shape)
@@ -100,7 +99,7 @@ class Not(Op, onnx="Not", versions=(1,)):
         return ~x
 
 
-@dataclass(frozen=True)
+@operator
 class Where(Op, onnx="Where", versions=(9, 16)):
     def infer(self, condition: Type, x: Type, y: Type) -> Type:
         expect_bool(condition)
@@ -110,7 +109,7 @@ class Where(Op, onnx="Where", versions=(9, 16)):
         return ops.where(condition, x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class IsNaN(Op, onnx="IsNaN", versions=(9, 13, 20)):
     def infer(self, x: Type) -> Type:
         return x.with_dtype(dtypes.bool_)
@@ -119,7 +118,7 @@ class IsNaN(Op, onnx="IsNaN", versions=(9, 13, 20)):
         return ops.isnan(x)
 
 
-@dataclass(frozen=True)
+@operator
 class IsInf(Op, onnx="IsInf", versions=(10, 20)):
     detect_negative: Literal[0, 1] = 1
     detect_positive: Literal[0, 1] = 1

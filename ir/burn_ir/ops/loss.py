@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import check_vectors
@@ -61,7 +60,7 @@ class Loss:
         )
 
 
-@dataclass(frozen=True)
+@operator
 class NegativeLogLikelihoodLoss(
     Loss, Op, onnx="NegativeLogLikelihoodLoss", versions=(12, 13, 22)
 ):
@@ -76,7 +75,7 @@ class NegativeLogLikelihoodLoss(
         return ops.nll_loss(x, target, *weights, **self.options)
 
 
-@dataclass(frozen=True)
+@operator
 class SoftmaxCrossEntropyLoss(
     Loss, Op, onnx="SoftmaxCrossEntropyLoss", versions=(12, 13)
 ):

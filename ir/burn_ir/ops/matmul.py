@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
 from burn.ops.matmul import explicit
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
@@ -27,7 +26,7 @@ def check_inner(x: Type, y: Type, a: Dim, b: Dim) -> None:
         )
 
 
-@dataclass(frozen=True)
+@operator
 class MatMul(Op, onnx="MatMul", versions=(1, 9, 13)):
     def infer(self, x: Type, y: Type) -> Type:
         dtype = same_dtype(x, y)
@@ -46,7 +45,7 @@ class MatMul(Op, onnx="MatMul", versions=(1, 9, 13)):
         return x @ y
 
 
-@dataclass(frozen=True)
+@operator
 class Gemm(Op, onnx="Gemm", versions=(1, 6, 7, 9, 11, 13)):
     alpha: float = 1.0
     beta: float = 1.0
@@ -110,7 +109,7 @@ def broadcasts_always(draft: Draft) -> Draft:
     return draft.with_attrs("broadcast")
 
 
-@dataclass(frozen=True)
+@operator
 class Einsum(Op, onnx="Einsum", versions=(12, 28)):
     equation: str
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import changed, shortest
 from burn_ir.types import Array
@@ -42,7 +41,7 @@ def stored(*types: Type | None) -> list[Array] | None:
     return arrays if len(arrays) == len(given) else None
 
 
-@dataclass(frozen=True)
+@operator
 class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14, 15)):
     """Statistics of rank above 1 have an entry for every element of a sample."""
 
@@ -123,7 +122,7 @@ def mode_of_outputs(draft: Draft) -> Draft:
     return draft.with_attrs("is_test", "spatial", **mode)
 
 
-@dataclass(frozen=True)
+@operator
 class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22)):
     epsilon: float = 1e-5
 
@@ -147,7 +146,7 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
         return Layer(name, (len(arrays[0]),), options, weights)
 
 
-@dataclass(frozen=True)
+@operator
 class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
     """Version 1 is ONNX Runtime's, whose optimiser writes it at any opset."""
 
@@ -221,7 +220,7 @@ def check_stash(code: int) -> None:
         raise InvalidOperand(f"expected stash_type in {sorted(STASH)}, got {code}")
 
 
-@dataclass(frozen=True)
+@operator
 class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
     axis: int = -1
     epsilon: float = 1e-5
@@ -250,7 +249,7 @@ class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
         return Layer("RMSNorm", (first,), {"eps": self.epsilon}, {"weight": 1})
 
 
-@dataclass(frozen=True)
+@operator
 class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
     num_groups: int
     epsilon: float = 1e-5
@@ -312,7 +311,7 @@ def weights_of_groups(draft: Draft) -> Draft:
     return draft
 
 
-@dataclass(frozen=True)
+@operator
 class LRN(Floating, Op, onnx="LRN", versions=(1, 13)):
     size: int
     alpha: float = 1e-4
@@ -326,7 +325,7 @@ class LRN(Floating, Op, onnx="LRN", versions=(1, 13)):
         return ops.lrn(x, size=self.size, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class MeanVarianceNormalization(Op, onnx="MeanVarianceNormalization", versions=(9, 13)):
     axes: tuple[int, ...] = (0, 2, 3)
 
@@ -341,7 +340,7 @@ class MeanVarianceNormalization(Op, onnx="MeanVarianceNormalization", versions=(
         return centred / (deviation + 1e-9)  # the function body's guard against 0
 
 
-@dataclass(frozen=True)
+@operator
 class LpNormalization(Op, onnx="LpNormalization", versions=(1, 22)):
     axis: int = -1
     p: int = 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,12 +10,12 @@ from burn import ops
 from burn.dtypes import int64
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import ints_of, known_dims
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
     axis: int = -1
     largest: Literal[0, 1] = 1
@@ -74,7 +73,7 @@ class Running:
         return run(x, axis=known[0], **flags)
 
 
-@dataclass(frozen=True)
+@operator
 class CumSum(Running, Op, onnx="CumSum", versions=(11, 14)):
     primitive = ops.cumsum
 
@@ -82,7 +81,7 @@ class CumSum(Running, Op, onnx="CumSum", versions=(11, 14)):
     reverse: Literal[0, 1] = 0
 
 
-@dataclass(frozen=True)
+@operator
 class CumProd(Running, Op, onnx="CumProd", versions=(26,)):
     primitive = ops.cumprod
 
@@ -90,7 +89,7 @@ class CumProd(Running, Op, onnx="CumProd", versions=(26,)):
     reverse: Literal[0, 1] = 0
 
 
-@dataclass(frozen=True)
+@operator
 class Trilu(Op, onnx="Trilu", versions=(14,)):
     upper: Literal[0, 1] = 1
 
@@ -107,7 +106,7 @@ class Trilu(Op, onnx="Trilu", versions=(14,)):
         return ops.trilu(x, k if known is None else known[0], **options)
 
 
-@dataclass(frozen=True)
+@operator
 class ReverseSequence(Op, onnx="ReverseSequence", versions=(10, 28)):
     batch_axis: int = 1
     time_axis: int = 0

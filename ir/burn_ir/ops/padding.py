@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -10,14 +9,14 @@ import numpy as np
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import ints_of, known_dims, known_ints, unnamed_dims
 from burn_ir.upgrade import Draft
 
 MODES = ("constant", "reflect", "edge", "wrap")
 
 
-@dataclass(frozen=True)
+@operator
 class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
     mode: Literal["constant", "reflect", "edge", "wrap"] = "constant"
 

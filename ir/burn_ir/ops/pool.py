@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import changed, one
 from burn_ir.ops.window import Geometry, Ints, geometry
@@ -55,7 +54,7 @@ class Pooling:
         return {"kernel_size": one(self.kernel_shape), **options}
 
 
-@dataclass(frozen=True)
+@operator
 class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
     kernel_shape: Ints
     auto_pad: str = "NOTSET"
@@ -94,7 +93,7 @@ def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
     return total
 
 
-@dataclass(frozen=True)
+@operator
 class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 22)):
     kernel_shape: Ints
     auto_pad: str = "NOTSET"
@@ -112,7 +111,7 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
         return ops.avg_pool(x, **self.options(x), **included)
 
 
-@dataclass(frozen=True)
+@operator
 class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
     kernel_shape: Ints
     auto_pad: str = "NOTSET"
@@ -156,19 +155,19 @@ def spatial(x: Value) -> tuple[int, ...]:
     return tuple(range(2, len(x.shape)))
 
 
-@dataclass(frozen=True)
+@operator
 class GlobalAveragePool(Global, Op, onnx="GlobalAveragePool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return x.mean(spatial(x), keepdims=True)
 
 
-@dataclass(frozen=True)
+@operator
 class GlobalMaxPool(Global, Op, onnx="GlobalMaxPool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return x.max(spatial(x), keepdims=True)
 
 
-@dataclass(frozen=True)
+@operator
 class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
     p: float = 2  # before version 2 not only integers
 
@@ -181,7 +180,7 @@ class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
         return total ** (1.0 / self.p)
 
 
-@dataclass(frozen=True)
+@operator
 class AdaptiveAveragePool(Op, onnx="AdaptiveAveragePool", versions=(1,), domain="burn"):
     """The means of ``output_size`` windows that cover each spatial axis evenly."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import changed
@@ -17,7 +16,7 @@ from burn_ir.ops.window import Geometry, geometry
 from burn_ir.types import broadcast
 
 
-@dataclass(frozen=True)
+@operator
 class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
     """``x`` without its fraction."""
 
@@ -25,7 +24,7 @@ class Trunc(Floating, Op, onnx="Trunc", versions=(1,), domain="burn"):
         return ops.trunc(x)
 
 
-@dataclass(frozen=True)
+@operator
 class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
     """The quotient rounded towards minus infinity."""
 
@@ -36,7 +35,7 @@ class FloorDiv(Op, onnx="FloorDiv", versions=(1,), domain="burn"):
         return x // y
 
 
-@dataclass(frozen=True)
+@operator
 class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
     """The means of ``output_size`` windows that cover each spatial axis evenly."""
 
@@ -77,7 +76,7 @@ class Reducing:
         return (self.axes[0] if len(self.axes) == 1 else self.axes,), kept
 
 
-@dataclass(frozen=True)
+@operator
 class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
     """The sum of squared deviations, over their number less ``correction``."""
 
@@ -91,7 +90,7 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
         return ops.var(x, *axis, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
     """Whether any of the bools is true."""
 
@@ -103,7 +102,7 @@ class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
         return ops.any(x, *axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
     """Whether all of the bools are true."""
 
@@ -115,7 +114,7 @@ class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
         return ops.all(x, *axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class Sort(Op, onnx="Sort", versions=(1,), domain="burn"):
     """``x`` in order along an axis, and where each element was; equal ones stay so."""
 
@@ -135,7 +134,7 @@ class Sort(Op, onnx="Sort", versions=(1,), domain="burn"):
         return ops.gather_elements(x, order, self.axis), order
 
 
-@dataclass(frozen=True)
+@operator
 class Flip(Op, onnx="Flip", versions=(1,), domain="burn"):
     """``x`` with the elements of axes in the opposite order."""
 
@@ -150,7 +149,7 @@ class Flip(Op, onnx="Flip", versions=(1,), domain="burn"):
         return ops.flip(x, self.axes[0] if len(self.axes) == 1 else self.axes)
 
 
-@dataclass(frozen=True)
+@operator
 class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
     """The windows over images [N, C, *size] as columns [N, C prod(kernel), L]."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import Conv, Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.options import changed
@@ -122,7 +122,7 @@ class Granularity:
         return changed(axis=(self.axis, 1), block_size=(self.block_size, 0))
 
 
-@dataclass(frozen=True)
+@operator
 class QuantizeLinear(
     Op, onnx="QuantizeLinear", versions=(10, 13, 19, 21, 23, 24, 25, 28)
 ):
@@ -172,7 +172,7 @@ class QuantizeLinear(
         return found
 
 
-@dataclass(frozen=True)
+@operator
 class DequantizeLinear(
     Op, onnx="DequantizeLinear", versions=(10, 13, 19, 21, 23, 24, 25, 28)
 ):
@@ -199,7 +199,7 @@ class DequantizeLinear(
         return ops.dequantize(x, scale, *given(shift(zero_point)), **options)
 
 
-@dataclass(frozen=True)
+@operator
 class DynamicQuantizeLinear(Op, onnx="DynamicQuantizeLinear", versions=(11,)):
     def infer(self, x: Type) -> tuple[Type, Type, Type]:
         expect_dtype(x, (dtypes.float32, dtypes.float64), "numbers")
@@ -211,7 +211,7 @@ class DynamicQuantizeLinear(Op, onnx="DynamicQuantizeLinear", versions=(11,)):
         return ops.quantize(x, scale, zero_point), scale, zero_point
 
 
-@dataclass(frozen=True)
+@operator
 class MatMulInteger(Op, onnx="MatMulInteger", versions=(10,)):
     def infer(
         self,
@@ -276,7 +276,7 @@ def given(*operands: Value) -> tuple[Value, ...]:
     return operands[:count]
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
     def infer(
         self,
@@ -325,7 +325,7 @@ class Integers(Convolving):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
     auto_pad: str = "NOTSET"
     dilations: Ints | None = None
@@ -345,7 +345,7 @@ class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
         return ops.integer_conv(x, weight, *given(*map(shift, zero_points)), **steps)
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
     auto_pad: str = "NOTSET"
     dilations: Ints | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import changed
 from burn_ir.ops.support import element_type
@@ -94,7 +93,7 @@ class Following:
         return Layer(name, (), options, {})
 
 
-@dataclass(frozen=True)
+@operator
 class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
     deterministic = False
 
@@ -113,7 +112,7 @@ class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
         return self.filling("RandomNormal", options)
 
 
-@dataclass(frozen=True)
+@operator
 class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22)):
     deterministic = False
 
@@ -132,7 +131,7 @@ class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22))
         return self.following("RandomNormalLike", options, x)
 
 
-@dataclass(frozen=True)
+@operator
 class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
     deterministic = False
 
@@ -151,7 +150,7 @@ class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
         return self.filling("RandomUniform", options)
 
 
-@dataclass(frozen=True)
+@operator
 class RandomUniformLike(Following, Op, onnx="RandomUniformLike", versions=(1, 22)):
     deterministic = False
 
@@ -170,7 +169,7 @@ class RandomUniformLike(Following, Op, onnx="RandomUniformLike", versions=(1, 22
         return self.following("RandomUniformLike", options, x)
 
 
-@dataclass(frozen=True)
+@operator
 class Bernoulli(Op, onnx="Bernoulli", versions=(15, 22)):
     deterministic = False
 
@@ -190,7 +189,7 @@ class Bernoulli(Op, onnx="Bernoulli", versions=(15, 22)):
         return Layer("Bernoulli", (), options_of(asked, p.dtype, self.seed), {})
 
 
-@dataclass(frozen=True)
+@operator
 class Multinomial(Op, onnx="Multinomial", versions=(7, 22)):
     deterministic = False
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from burn import ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 
 #: The parameters of one layer in one direction, in order.
@@ -142,7 +141,7 @@ class Stacked:
         return shown
 
 
-@dataclass(frozen=True)
+@operator
 class LSTM(Stacked, Op, onnx="LSTM", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h0``, ``c0`` and parameters; results all and the last."""
 
@@ -158,7 +157,7 @@ class LSTM(Stacked, Op, onnx="LSTM", versions=(1,), domain="burn"):
         return result
 
 
-@dataclass(frozen=True)
+@operator
 class GRU(Stacked, Op, onnx="GRU", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h0`` and parameters; results all outputs and the last."""
 
@@ -175,7 +174,7 @@ class GRU(Stacked, Op, onnx="GRU", versions=(1,), domain="burn"):
         return result
 
 
-@dataclass(frozen=True)
+@operator
 class RNN(Stacked, Op, onnx="RNN", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h0`` and parameters; results all outputs and the last."""
 

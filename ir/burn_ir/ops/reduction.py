@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.options import changed
 from burn_ir.static import static_ints
 from burn_ir.upgrade import Draft
@@ -18,7 +17,7 @@ from burn_ir.upgrade import Draft
 Axes = Any
 
 
-@dataclass(frozen=True)
+@operator
 class Reduction:
     """Operators that reduce axes which are an operand; without it, all of them."""
 
@@ -91,49 +90,49 @@ def without(
     return tuple(n for a, n in enumerate(shape) if a not in reduced)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceSum(Reduction, Op, onnx="ReduceSum", versions=(1, 11, 13)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return x.sum(*axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return x.mean(*axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceMax(Reduction, Op, onnx="ReduceMax", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return x.max(*axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceMin(Reduction, Op, onnx="ReduceMin", versions=(1, 11, 12, 13, 18, 20)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return x.min(*axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceProd(Reduction, Op, onnx="ReduceProd", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return ops.prod(x, *axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceL1(Reduction, Op, onnx="ReduceL1", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
         return ops.reduce_l1(x, *axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, kept = self.over(x, axes)
@@ -153,19 +152,19 @@ class Rooted(Reduction):
         return self.reduced(x.cast(dtypes.float64), axis, kept).cast(x.dtype)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceL2(Rooted, Op, onnx="ReduceL2", versions=(1, 11, 13, 18)):
     def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
         return ops.reduce_l2(x, *axis, **kept)
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceLogSum(Rooted, Op, onnx="ReduceLogSum", versions=(1, 11, 13, 18, 28)):
     def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
         return ops.log(x.sum(*axis, **kept))
 
 
-@dataclass(frozen=True)
+@operator
 class ReduceLogSumExp(Rooted, Op, onnx="ReduceLogSumExp", versions=(1, 11, 13, 18, 28)):
     def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
         return ops.logsumexp(x, *axis, **kept)
@@ -185,7 +184,7 @@ for _last in (ReduceSumSquare, ReduceLogSum, ReduceLogSumExp):
     _last.upgrade(1, 11, 13)(axes_to_input)
 
 
-@dataclass(frozen=True)
+@operator
 class Position:
     """Operators that say where along an axis something is."""
 
@@ -207,13 +206,13 @@ class Position:
         )
 
 
-@dataclass(frozen=True)
+@operator
 class ArgMax(Position, Op, onnx="ArgMax", versions=(1, 11, 12, 13)):
     def lower(self, x: Value) -> Value:
         return ops.argmax(x, self.axis, **self.options())
 
 
-@dataclass(frozen=True)
+@operator
 class ArgMin(Position, Op, onnx="ArgMin", versions=(1, 11, 12, 13)):
     def lower(self, x: Value) -> Value:
         return ops.argmin(x, self.axis, **self.options())

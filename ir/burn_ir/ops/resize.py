@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from typing import Any, Literal
@@ -12,7 +11,7 @@ import numpy as np
 from burn import ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import dims_of, ints_of, known_dims, shape_of
 from burn_ir.static import static
 from burn_ir.types import Array
@@ -34,7 +33,7 @@ CHOICES = {
 }
 
 
-@dataclass(frozen=True)
+@operator
 class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
     antialias: Literal[0, 1] = 0
     axes: tuple[int, ...] | None = None
@@ -241,7 +240,7 @@ def half_pixel_for_nearest(draft: Draft) -> Draft:
     return draft
 
 
-@dataclass(frozen=True)
+@operator
 class Upsample(Op, onnx="Upsample", versions=(1, 7, 9)):
     mode: Literal["nearest", "linear"] = "nearest"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 from burn import ops
 from burn.ops.recurrence import ACTIVATION_NAMES
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.upgrade import Draft
 
 Direction = Literal["forward", "reverse", "bidirectional"]
@@ -87,7 +87,7 @@ def _arguments(*operands: Value) -> list[Value]:
     return list(operands[: count + 1])
 
 
-@dataclass(frozen=True)
+@operator
 class LSTM(Recurrent, Op, onnx="LSTM", versions=(1, 7, 14, 22)):
     activation_alpha: tuple[float, ...] | None = None
     activation_beta: tuple[float, ...] | None = None
@@ -117,7 +117,7 @@ class LSTM(Recurrent, Op, onnx="LSTM", versions=(1, 7, 14, 22)):
         return ops.lstm(*operands, **self.options())
 
 
-@dataclass(frozen=True)
+@operator
 class GRU(Recurrent, Op, onnx="GRU", versions=(1, 3, 7, 14, 22)):
     activation_alpha: tuple[float, ...] | None = None
     activation_beta: tuple[float, ...] | None = None
@@ -145,7 +145,7 @@ class GRU(Recurrent, Op, onnx="GRU", versions=(1, 3, 7, 14, 22)):
         return ops.gru(*operands, **self.options())
 
 
-@dataclass(frozen=True)
+@operator
 class RNN(Recurrent, Op, onnx="RNN", versions=(1, 7, 14, 22)):
     activation_alpha: tuple[float, ...] | None = None
     activation_beta: tuple[float, ...] | None = None

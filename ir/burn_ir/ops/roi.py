@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import image
 from burn_ir.ops.options import changed, shortest
@@ -29,7 +28,7 @@ def region_count(rois: Type, columns: int) -> Dim:
     return rois.dims[0]
 
 
-@dataclass(frozen=True)
+@operator
 class RoiAlign(Op, onnx="RoiAlign", versions=(10, 16, 22)):
     coordinate_transformation_mode: str = "half_pixel"
     mode: Literal["avg", "max"] = "avg"
@@ -78,7 +77,7 @@ def regions_not_shifted(draft: Draft) -> Draft:
     return draft.with_attrs(coordinate_transformation_mode="output_half_pixel")
 
 
-@dataclass(frozen=True)
+@operator
 class MaxRoiPool(Op, onnx="MaxRoiPool", versions=(1, 22)):
     pooled_shape: tuple[int, ...]
     spatial_scale: float = 1.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.indexing import check_integers
 
 Reduction = Literal["none", "add", "mul", "max", "min"]
@@ -37,7 +36,7 @@ def scattered(data: Type, indices: Type, updates: Type) -> Type:
     return data.forget()
 
 
-@dataclass(frozen=True)
+@operator
 class ScatterElements(Op, onnx="ScatterElements", versions=(11, 13, 16, 18)):
     axis: int = 0
     reduction: Reduction = "none"
@@ -57,7 +56,7 @@ class ScatterElements(Op, onnx="ScatterElements", versions=(11, 13, 16, 18)):
         return ops.scatter_elements(data, indices, updates, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class Scatter(Op, onnx="Scatter", versions=(9,)):
     axis: int = 0
 
@@ -68,7 +67,7 @@ class Scatter(Op, onnx="Scatter", versions=(9,)):
         return ScatterElements(self.axis).lower(data, indices, updates)
 
 
-@dataclass(frozen=True)
+@operator
 class ScatterND(Op, onnx="ScatterND", versions=(11, 13, 16, 18)):
     reduction: Reduction = "none"
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.options import changed, shortest
 from burn_ir.ops.support import differ
 from burn_ir.static import static
 
 
-@dataclass(frozen=True)
+@operator
 class NonMaxSuppression(Op, onnx="NonMaxSuppression", versions=(10, 11)):
     center_point_box: Literal[0, 1] = 0
 
@@ -78,7 +77,7 @@ def _number(operand: Value, default: Any) -> Any:
     return shortest(number) if isinstance(number, float) else number
 
 
-@dataclass(frozen=True)
+@operator
 class Unique(Op, onnx="Unique", versions=(11, 28)):
     axis: int | None = None
     sorted: Literal[0, 1] = 1

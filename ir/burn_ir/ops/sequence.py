@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from burn import dtypes, ops
@@ -18,7 +17,7 @@ from burn_ir.containers import (
 )
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import element_type, ints_of
 from burn_ir.static import is_optional
 
@@ -26,7 +25,7 @@ from burn_ir.static import is_optional
 FLOAT = 1
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceEmpty(Op, onnx="SequenceEmpty", versions=(11,)):
     dtype: int | None = None
 
@@ -37,7 +36,7 @@ class SequenceEmpty(Op, onnx="SequenceEmpty", versions=(11,)):
         return ops.sequence([])
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceConstruct(Op, onnx="SequenceConstruct", versions=(11,)):
     def infer(self, *inputs: Type) -> Type:
         return sequence_of(_common(inputs))
@@ -46,7 +45,7 @@ class SequenceConstruct(Op, onnx="SequenceConstruct", versions=(11,)):
         return ops.sequence(list(inputs))
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceAt(Op, onnx="SequenceAt", versions=(11,)):
     def infer(self, sequence: SequenceType, position: Type) -> Type:
         _check_position(position)
@@ -56,7 +55,7 @@ class SequenceAt(Op, onnx="SequenceAt", versions=(11,)):
         return ops.sequence_at(sequence, _number(position))
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceInsert(Op, onnx="SequenceInsert", versions=(11,)):
     def infer(
         self, sequence: SequenceType, item: Type, position: Type | None = None
@@ -71,7 +70,7 @@ class SequenceInsert(Op, onnx="SequenceInsert", versions=(11,)):
         return ops.sequence_insert(sequence, item, _number(position))
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceErase(Op, onnx="SequenceErase", versions=(11,)):
     def infer(self, sequence: SequenceType, position: Type | None = None) -> Type:
         if position is not None:
@@ -84,7 +83,7 @@ class SequenceErase(Op, onnx="SequenceErase", versions=(11,)):
         return ops.sequence_erase(sequence, _number(position))
 
 
-@dataclass(frozen=True)
+@operator
 class SequenceLength(Op, onnx="SequenceLength", versions=(11,)):
     def infer(self, sequence: SequenceType) -> Type:
         return Type(int64, ())
@@ -93,7 +92,7 @@ class SequenceLength(Op, onnx="SequenceLength", versions=(11,)):
         return ops.sequence_length(sequence)
 
 
-@dataclass(frozen=True)
+@operator
 class SplitToSequence(Op, onnx="SplitToSequence", versions=(11, 24)):
     axis: int = 0
     keepdims: int = 1
@@ -122,7 +121,7 @@ class SplitToSequence(Op, onnx="SplitToSequence", versions=(11, 24)):
         return ops.split_to_sequence(x, split if sizes is None else sizes, self.axis)
 
 
-@dataclass(frozen=True)
+@operator
 class ConcatFromSequence(Op, onnx="ConcatFromSequence", versions=(11,)):
     axis: int
     new_axis: int = 0
@@ -147,7 +146,7 @@ class ConcatFromSequence(Op, onnx="ConcatFromSequence", versions=(11,)):
         return join(sequence) if self.axis == 0 else join(sequence, axis=self.axis)
 
 
-@dataclass(frozen=True)
+@operator
 class Optional(Op, onnx="Optional", versions=(15, 28)):
     type: Type | None = None
 
@@ -162,7 +161,7 @@ class Optional(Op, onnx="Optional", versions=(15, 28)):
         return ops.absent() if value is None else value
 
 
-@dataclass(frozen=True)
+@operator
 class OptionalHasElement(Op, onnx="OptionalHasElement", versions=(15, 18, 28)):
     def infer(self, value: AnyType | None = None) -> Type:
         return Type(bool_, ())
@@ -171,7 +170,7 @@ class OptionalHasElement(Op, onnx="OptionalHasElement", versions=(15, 18, 28)):
         return ops.has_element(value)
 
 
-@dataclass(frozen=True)
+@operator
 class OptionalGetElement(Op, onnx="OptionalGetElement", versions=(15, 18, 28)):
     def infer(self, value: AnyType) -> Type:
         return value.element if isinstance(value, OptionalType) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
@@ -14,7 +13,7 @@ from burn.dtypes import int64
 from burn_ir.containers import AnyType
 from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import (
     dims_of,
     first_inputs,
@@ -34,7 +33,7 @@ from burn_ir.upgrade import Draft
 NEWEST = (19, 21, 23, 24, 25)
 
 
-@dataclass(frozen=True)
+@operator
 class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
     allowzero: Literal[0, 1] = 0
 
@@ -105,7 +104,7 @@ def shape_attribute(draft: Draft) -> Draft:
     return draft.attr_to_input("shape", 1)
 
 
-@dataclass(frozen=True)
+@operator
 class Transpose(Op, onnx="Transpose", versions=(1, 13, 21, 23, 24, 25)):
     perm: tuple[int, ...] | None = None
 
@@ -133,7 +132,7 @@ class Transpose(Op, onnx="Transpose", versions=(1, 13, 21, 23, 24, 25)):
         return tuple(reversed(range(rank))) if self.perm is None else self.perm
 
 
-@dataclass(frozen=True)
+@operator
 class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
     axis: int = 1
 
@@ -167,7 +166,7 @@ class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
         return prod(extents[:axis]), prod(extents[axis:])
 
 
-@dataclass(frozen=True)
+@operator
 class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
     def infer(self, data: Type, axes: Type | None = None) -> Type:
         if axes is None:
@@ -190,7 +189,7 @@ class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
         return data.squeeze(axes if given is None else one_or_all(given))
 
 
-@dataclass(frozen=True)
+@operator
 class Unsqueeze(Op, onnx="Unsqueeze", versions=(1, 11, 13, 21, 23, 24, 25)):
     def infer(self, data: Type, axes: Type) -> Type:
         given = known_ints(axes)
@@ -215,7 +214,7 @@ def axes_attribute(draft: Draft) -> Draft:
     return draft.attr_to_input("axes", 1)
 
 
-@dataclass(frozen=True)
+@operator
 class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
     axis: int
 
@@ -263,7 +262,7 @@ def axis_is_required(draft: Draft) -> Draft:
     return draft if "axis" in draft.attrs else draft.with_attrs(axis=1)
 
 
-@dataclass(frozen=True)
+@operator
 class Expand(Op, onnx="Expand", versions=(8, 13)):
     def infer(self, x: Type, shape: Type) -> Type:
         dims = known_dims(shape)
@@ -281,7 +280,7 @@ class Expand(Op, onnx="Expand", versions=(8, 13)):
         return x.expand(shape if any(map(is_unnamed, joint)) else joint)
 
 
-@dataclass(frozen=True)
+@operator
 class Tile(Op, onnx="Tile", versions=(1, 6, 13)):
     def infer(self, x: Type, repeats: Type) -> Type:
         counts = known_dims(repeats)
@@ -309,7 +308,7 @@ def tiles_along_one_axis(draft: Draft) -> Draft:
     return first_inputs(draft, 2)
 
 
-@dataclass(frozen=True)
+@operator
 class Shape(Op, onnx="Shape", versions=(1, 13, 15, *NEWEST)):
     start: int = 0
     end: int | None = None
@@ -336,7 +335,7 @@ def as_contents(dims: Sequence[Dim]) -> Array:
     return contents
 
 
-@dataclass(frozen=True)
+@operator
 class Size(Op, onnx="Size", versions=(1, 13, *NEWEST)):
     def infer(self, data: Type) -> Type:
         if data.shape is None:
@@ -347,7 +346,7 @@ class Size(Op, onnx="Size", versions=(1, 13, *NEWEST)):
         return ops.size(data)
 
 
-@dataclass(frozen=True)
+@operator
 class Identity(Op, onnx="Identity", versions=(1, 13, 14, 16, *NEWEST)):
     def infer(self, x: AnyType) -> Type:
         return x

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.support import dims_of, element_type, ints_of, known_dims
 from burn_ir.static import static
@@ -77,7 +76,7 @@ class Window:
         return type(self).primitive(size_of(size), **options)
 
 
-@dataclass(frozen=True)
+@operator
 class HannWindow(Window, Op, onnx="HannWindow", versions=(17,)):
     primitive = ops.hann_window
 
@@ -85,7 +84,7 @@ class HannWindow(Window, Op, onnx="HannWindow", versions=(17,)):
     periodic: Literal[0, 1] = 1
 
 
-@dataclass(frozen=True)
+@operator
 class HammingWindow(Window, Op, onnx="HammingWindow", versions=(17,)):
     primitive = ops.hamming_window
 
@@ -93,7 +92,7 @@ class HammingWindow(Window, Op, onnx="HammingWindow", versions=(17,)):
     periodic: Literal[0, 1] = 1
 
 
-@dataclass(frozen=True)
+@operator
 class BlackmanWindow(Window, Op, onnx="BlackmanWindow", versions=(17,)):
     primitive = ops.blackman_window
 
@@ -101,7 +100,7 @@ class BlackmanWindow(Window, Op, onnx="BlackmanWindow", versions=(17,)):
     periodic: Literal[0, 1] = 1
 
 
-@dataclass(frozen=True)
+@operator
 class MelWeightMatrix(Op, onnx="MelWeightMatrix", versions=(17,)):
     output_datatype: int = 1
 
@@ -162,7 +161,7 @@ def check_complex(x: Type) -> Type:
     return x
 
 
-@dataclass(frozen=True)
+@operator
 class DFT(Op, onnx="DFT", versions=(17, 20)):
     inverse: Literal[0, 1] = 0
     onesided: Literal[0, 1] = 0
@@ -218,7 +217,7 @@ def axis_attribute(draft: Draft) -> Draft:
     return draft.with_attrs("axis").with_input(2, axis)
 
 
-@dataclass(frozen=True)
+@operator
 class STFT(Op, onnx="STFT", versions=(17,)):
     onesided: Literal[0, 1] = 1
 

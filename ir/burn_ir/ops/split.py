@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from burn import ops
 from burn_ir.dim import Dim, exact_div, floor_div
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import (
     ints_of,
     known_dims,
@@ -17,7 +16,7 @@ from burn_ir.ops.support import (
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
     axis: int = 0
     num_outputs: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from burn.dtypes import bool_, float32, int64, string
 from burn.ops.regex import compiled
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import Replaced, chain, own
 from burn_ir.ops.options import changed
 from burn_ir.types import broadcast
@@ -42,7 +41,7 @@ def check_pattern(pattern: str) -> None:
         raise InvalidOperand(str(error)) from None
 
 
-@dataclass(frozen=True)
+@operator
 class StringConcat(Op, onnx="StringConcat", versions=(20,)):
     def infer(self, x: Type, y: Type) -> Type:
         expect_text(x, y)
@@ -52,7 +51,7 @@ class StringConcat(Op, onnx="StringConcat", versions=(20,)):
         return ops.string_concat(x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class StringSplit(Op, onnx="StringSplit", versions=(20,)):
     delimiter: str | None = None
     maxsplit: int | None = None
@@ -70,7 +69,7 @@ class StringSplit(Op, onnx="StringSplit", versions=(20,)):
         return ops.string_split(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class RegexFullMatch(Op, onnx="RegexFullMatch", versions=(20,)):
     pattern: str | None = None
 
@@ -85,7 +84,7 @@ class RegexFullMatch(Op, onnx="RegexFullMatch", versions=(20,)):
         return ops.regex_full_match(x, pattern=self.pattern or "")
 
 
-@dataclass(frozen=True)
+@operator
 class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
     """Case is changed by Unicode's rules whatever the ``locale``."""
 
@@ -115,7 +114,7 @@ class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
         return ops.string_normalize(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class Tokenizer(Op, onnx="Tokenizer", versions=(1,), domain="com.microsoft"):
     mark: int = 0
     pad_value: str = ""
@@ -147,7 +146,7 @@ class Tokenizer(Op, onnx="Tokenizer", versions=(1,), domain="com.microsoft"):
         return ops.tokenize(x, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class TfIdfVectorizer(Replaced, Op, onnx="TfIdfVectorizer", versions=(9,)):
     max_gram_length: int
     max_skip_count: int
@@ -200,7 +199,7 @@ class TfIdfVectorizer(Replaced, Op, onnx="TfIdfVectorizer", versions=(9,)):
             )
 
 
-@dataclass(frozen=True)
+@operator
 class TfIdf(Op, onnx="TfIdf", versions=(1,), domain="burn"):
     """Counts of n-grams, which are stored: ``ops.tfidf``."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.options import changed
 
 DOMAIN = "ai.onnx.preview.training"
@@ -60,7 +59,7 @@ def _split(
     return tensors[:number], tensors[number : 2 * number], tensors[2 * number :]
 
 
-@dataclass(frozen=True)
+@operator
 class Adagrad(Step, Op, onnx="Adagrad", domain=DOMAIN, versions=(1,)):
     group = 3
     primitive = ops.adagrad
@@ -77,7 +76,7 @@ class Adagrad(Step, Op, onnx="Adagrad", domain=DOMAIN, versions=(1,)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class Adam(Step, Op, onnx="Adam", domain=DOMAIN, versions=(1,)):
     group = 4
     primitive = ops.adam
@@ -98,7 +97,7 @@ class Adam(Step, Op, onnx="Adam", domain=DOMAIN, versions=(1,)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class Momentum(Step, Op, onnx="Momentum", domain=DOMAIN, versions=(1,)):
     group = 3
     primitive = ops.momentum

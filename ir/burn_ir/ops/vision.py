@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import check_integers
 from burn_ir.ops.options import changed, one
@@ -30,7 +29,7 @@ def steps(
     )
 
 
-@dataclass(frozen=True)
+@operator
 class CenterCropPad(Op, onnx="CenterCropPad", versions=(18,)):
     axes: tuple[int, ...] | None = None
 
@@ -54,7 +53,7 @@ class CenterCropPad(Op, onnx="CenterCropPad", versions=(18,)):
         return ops.center_crop_pad(x, extents, axes=tuple(self.axes))
 
 
-@dataclass(frozen=True)
+@operator
 class Col2Im(Op, onnx="Col2Im", versions=(18,)):
     dilations: Ints | None = None
     pads: Ints | None = None
@@ -89,7 +88,7 @@ class Col2Im(Op, onnx="Col2Im", versions=(18,)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class MaxUnpool(Op, onnx="MaxUnpool", versions=(9, 11, 22)):
     kernel_shape: Ints
     pads: Ints | None = None
@@ -135,7 +134,7 @@ class MaxUnpool(Op, onnx="MaxUnpool", versions=(9, 11, 22)):
         return ops.max_unpool(x, indices, wanted, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
     dilations: Ints | None = None
     group: int = 1
@@ -198,7 +197,7 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
         return ops.deform_conv(*operands, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class ImageDecoder(Op, onnx="ImageDecoder", versions=(20,)):
     pixel_format: str = "RGB"
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.types import broadcast
@@ -30,13 +28,13 @@ def with_bias(x: Type, *terms: Type | None) -> Type:
     return x.forget()
 
 
-@dataclass(frozen=True)
+@operator
 class Gelu(Floating, Op, onnx="Gelu", domain=DOMAIN, versions=(1,)):
     def lower(self, x: Value) -> Value:
         return ops.gelu(x)
 
 
-@dataclass(frozen=True)
+@operator
 class QuickGelu(Floating, Op, onnx="QuickGelu", domain=DOMAIN, versions=(1,)):
     alpha: float = 1.702
 
@@ -46,7 +44,7 @@ class QuickGelu(Floating, Op, onnx="QuickGelu", domain=DOMAIN, versions=(1,)):
         return x * ops.sigmoid(x * self.alpha)
 
 
-@dataclass(frozen=True)
+@operator
 class FastGelu(Op, onnx="FastGelu", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, bias: Type | None = None) -> Type:
         return with_bias(x, bias)
@@ -55,7 +53,7 @@ class FastGelu(Op, onnx="FastGelu", domain=DOMAIN, versions=(1,)):
         return ops.gelu(x if bias is None else x + bias, approximate="tanh")
 
 
-@dataclass(frozen=True)
+@operator
 class BiasGelu(Op, onnx="BiasGelu", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, bias: Type) -> Type:
         return with_bias(x, bias)
@@ -64,7 +62,7 @@ class BiasGelu(Op, onnx="BiasGelu", domain=DOMAIN, versions=(1,)):
         return ops.gelu(x + bias)
 
 
-@dataclass(frozen=True)
+@operator
 class BiasAdd(Op, onnx="BiasAdd", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, bias: Type, skip: Type) -> Type:
         return with_bias(x, bias, skip)
@@ -73,7 +71,7 @@ class BiasAdd(Op, onnx="BiasAdd", domain=DOMAIN, versions=(1,)):
         return x + bias + skip
 
 
-@dataclass(frozen=True)
+@operator
 class BiasSplitGelu(Op, onnx="BiasSplitGelu", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, bias: Type) -> Type:
         with_bias(x, bias)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import ops
 from burn.dtypes import is_integer
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.attention import (
     check_extent,
     check_rotation,
@@ -66,7 +65,7 @@ def check_mask(mask: Type | None) -> None:
         )
 
 
-@dataclass(frozen=True)
+@operator
 class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
     """Attention with the projections of queries, keys and values in one weight."""
 
@@ -152,7 +151,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         return out if self.results == 1 else (out, ops.stack([key, value]))
 
 
-@dataclass(frozen=True)
+@operator
 class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=(1,)):
     """Attention of projections that are made elsewhere, perhaps without their bias."""
 
@@ -254,7 +253,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         return query, ops.split_heads(key, heads), ops.split_heads(value, heads)
 
 
-@dataclass(frozen=True)
+@operator
 class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
     """ONNX's, with other defaults; one position is that of the first token of all."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.microsoft.quantize import DOMAIN
 from burn_ir.ops.options import changed
@@ -25,7 +23,7 @@ def check_bits(bits: int) -> None:
         raise InvalidOperand(f"expected bits of 2, 4 or 8, got {bits}")
 
 
-@dataclass(frozen=True)
+@operator
 class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
     K: int
     N: int
@@ -75,7 +73,7 @@ class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
         return ops.matmul_nbits(x, weight, scale, *terms.values(), **options)
 
 
-@dataclass(frozen=True)
+@operator
 class GatherBlockQuantized(
     Op, onnx="GatherBlockQuantized", domain=DOMAIN, versions=(1,)
 ):

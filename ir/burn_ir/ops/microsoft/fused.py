@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import Conv
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.matmul import Gemm, MatMul
@@ -58,7 +57,7 @@ def activated(x: Value, name: str | None, parameters: Sequence[float | None]) ->
     return function(x, **given)
 
 
-@dataclass(frozen=True)
+@operator
 class FusedMatMul(Op, onnx="FusedMatMul", domain=DOMAIN, versions=(1,)):
     """``transBatchA`` says that the first axis is the last but one: [K, batch, N]."""
 
@@ -84,7 +83,7 @@ class FusedMatMul(Op, onnx="FusedMatMul", domain=DOMAIN, versions=(1,)):
         return product if self.alpha == 1 else product * self.alpha
 
 
-@dataclass(frozen=True)
+@operator
 class TransposeMatMul(Op, onnx="TransposeMatMul", domain=DOMAIN, versions=(1,)):
     """What FusedMatMul was called first."""
 
@@ -118,7 +117,7 @@ def _ordered(x: Value, transposed: int, batch_moved: int) -> Value:
     return x if axes == sorted(axes) else x.permute(*axes)
 
 
-@dataclass(frozen=True)
+@operator
 class FusedGemm(Op, onnx="FusedGemm", domain=DOMAIN, versions=(1,)):
     activation: str | None = None
     activation_alpha: float | None = None
@@ -146,7 +145,7 @@ class FusedGemm(Op, onnx="FusedGemm", domain=DOMAIN, versions=(1,)):
         return Gemm(self.alpha, self.beta, self.transA, self.transB)
 
 
-@dataclass(frozen=True)
+@operator
 class FusedConv(Op, onnx="FusedConv", domain=DOMAIN, versions=(1,)):
     activation: str | None = None
     activation_params: tuple[float, ...] = ()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import changed
@@ -22,7 +21,7 @@ from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
 
-@dataclass(frozen=True)
+@operator
 class MatMulIntegerToFloat(
     Op, onnx="MatMulIntegerToFloat", domain=DOMAIN, versions=(1,)
 ):
@@ -60,7 +59,7 @@ class MatMulIntegerToFloat(
         return result if bias is None else result + bias
 
 
-@dataclass(frozen=True)
+@operator
 class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
     """Attention whose projection of a quantised operand is one of integers."""
 
@@ -115,7 +114,7 @@ class QAttention(Op, onnx="QAttention", domain=DOMAIN, versions=(1,)):
         )
 
 
-@dataclass(frozen=True)
+@operator
 class DynamicQuantizeMatMul(
     Op, onnx="DynamicQuantizeMatMul", domain=DOMAIN, versions=(1,)
 ):
@@ -147,7 +146,7 @@ class DynamicQuantizeMatMul(
         return result if bias is None else result + bias
 
 
-@dataclass(frozen=True)
+@operator
 class MatMulInteger16(Op, onnx="MatMulInteger16", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, y: Type) -> Type:
         words = (dtypes.int16, dtypes.uint16)
@@ -157,7 +156,7 @@ class MatMulInteger16(Op, onnx="MatMulInteger16", domain=DOMAIN, versions=(1,)):
         return ops.integer_matmul(x, y)
 
 
-@dataclass(frozen=True)
+@operator
 class MulInteger(Op, onnx="MulInteger", domain=DOMAIN, versions=(1,)):
     def infer(
         self,
@@ -182,7 +181,7 @@ def _centred(x: Value, zero_point: Value) -> Value:
     return wide - zero_point.cast(dtypes.int32)
 
 
-@dataclass(frozen=True)
+@operator
 class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
     alpha: float = 1.0
     transA: Literal[0, 1] = 0  # noqa: N815  ONNX's name
@@ -240,7 +239,7 @@ def _turned(x: Type) -> Type:
     return x if x.shape is None else x.with_shape(x.shape[::-1])
 
 
-@dataclass(frozen=True)
+@operator
 class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,)):
     auto_pad: str = "NOTSET"
     channels_last: int = 0

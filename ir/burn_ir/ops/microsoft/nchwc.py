@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from burn import ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 
 
-@dataclass(frozen=True)
+@operator
 class ReorderInput(
     Op, onnx="ReorderInput", domain="com.microsoft.nchwc", versions=(1,)
 ):

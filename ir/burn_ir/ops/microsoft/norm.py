@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from burn import ops
 from burn.dtypes import float32, int32, is_integer
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN, with_bias
@@ -16,7 +15,7 @@ from burn_ir.ops.norm import RMSNormalization, check_stash, check_vectors
 from burn_ir.ops.options import changed
 
 
-@dataclass(frozen=True)
+@operator
 class SimplifiedLayerNormalization(
     Op, onnx="SimplifiedLayerNormalization", versions=(1,)
 ):
@@ -89,7 +88,7 @@ class Residual:
         return (out, mean, inverse, total)[: self.results]
 
 
-@dataclass(frozen=True)
+@operator
 class SkipLayerNormalization(
     Residual, Op, onnx="SkipLayerNormalization", domain=DOMAIN, versions=(1,)
 ):
@@ -118,7 +117,7 @@ class SkipLayerNormalization(
         return self.values(total, ops.layer_norm, gamma, beta, centred=True)
 
 
-@dataclass(frozen=True)
+@operator
 class SkipSimplifiedLayerNormalization(
     Residual, Op, onnx="SkipSimplifiedLayerNormalization", domain=DOMAIN, versions=(1,)
 ):
@@ -135,7 +134,7 @@ class SkipSimplifiedLayerNormalization(
         return self.values(total, ops.rms_norm, gamma, centred=False)
 
 
-@dataclass(frozen=True)
+@operator
 class EmbedLayerNormalization(
     Op, onnx="EmbedLayerNormalization", domain=DOMAIN, versions=(1,)
 ):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.options import changed, one
 from burn_ir.ops.pool import AveragePool
 from burn_ir.ops.quantize import (
@@ -50,7 +49,7 @@ def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
     return ops.quantize(y, scale, *given(shift(zero_point)), **options)
 
 
-@dataclass(frozen=True)
+@operator
 class MicrosoftQuantizeLinear(Op, onnx="QuantizeLinear", domain=DOMAIN, versions=(1,)):
     axis: int | None = None
 
@@ -64,7 +63,7 @@ class MicrosoftQuantizeLinear(Op, onnx="QuantizeLinear", domain=DOMAIN, versions
         return QuantizeLinear(axis=1 if self.axis is None else self.axis)
 
 
-@dataclass(frozen=True)
+@operator
 class MicrosoftDequantizeLinear(
     Op, onnx="DequantizeLinear", domain=DOMAIN, versions=(1,)
 ):
@@ -98,14 +97,14 @@ class Binary:
         return Type(x.dtype, broadcast(x, y))
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearAdd(Binary, Op, onnx="QLinearAdd", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         total = real(*operands[:3]) + real(*operands[3:6])
         return quantized(total, *_last(operands[6:]), operands[0])
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearMul(Binary, Op, onnx="QLinearMul", domain=DOMAIN, versions=(1,)):
     def lower(self, *operands: Value) -> Value:
         product = real(*operands[:3]) * real(*operands[3:6])
@@ -151,13 +150,13 @@ class Unary:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearSigmoid(Unary, Op, onnx="QLinearSigmoid", domain=DOMAIN, versions=(1,)):
     def apply(self, y: Value, x: Value) -> Value:
         return ops.sigmoid(y)
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearLeakyRelu(
     Unary, Op, onnx="QLinearLeakyRelu", domain=DOMAIN, versions=(1,)
 ):
@@ -167,7 +166,7 @@ class QLinearLeakyRelu(
         return ops.leaky_relu(y, **changed(alpha=(self.alpha, 0.01)))
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(1,)):
     opset: int
     axis: int = -1
@@ -185,7 +184,7 @@ class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(
         return ops.softmax(y, **changed(axis=(axes, -1)))
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearReduceMean(
     Unary, Op, onnx="QLinearReduceMean", domain=DOMAIN, versions=(1,)
 ):
@@ -204,7 +203,7 @@ class QLinearReduceMean(
         return y.mean(self.axes, keepdims=bool(self.keepdims))
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearGlobalAveragePool(
     Unary, Op, onnx="QLinearGlobalAveragePool", domain=DOMAIN, versions=(1,)
 ):
@@ -225,7 +224,7 @@ class QLinearGlobalAveragePool(
         return tuple(range(1, rank - 1) if self.channels_last else range(2, rank))
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearAveragePool(
     Unary, Op, onnx="QLinearAveragePool", domain=DOMAIN, versions=(1,)
 ):
@@ -265,7 +264,7 @@ class QLinearAveragePool(
         )
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
     def infer(
         self,
@@ -288,7 +287,7 @@ class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
         return quantized(chosen, *_last(operands[6:]), operands[0])
 
 
-@dataclass(frozen=True)
+@operator
 class QLinearConcat(Op, onnx="QLinearConcat", domain=DOMAIN, versions=(1,)):
     axis: int
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from burn import ops
 from burn.dtypes import is_integer
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.attention import check_groups, given
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
@@ -17,7 +16,7 @@ from burn_ir.ops.options import changed
 from burn_ir.ops.support import known_ints
 
 
-@dataclass(frozen=True)
+@operator
 class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, versions=(1,)):
     """Causal attention that rotates queries and keys and keeps keys and values.
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import ops
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.quantize import given
 from burn_ir.ops.rnn import Direction, Recurrent
 
 
-@dataclass(frozen=True)
+@operator
 class DynamicQuantizeLSTM(
     Recurrent, Op, onnx="DynamicQuantizeLSTM", domain=DOMAIN, versions=(1,)
 ):

@@ -5,14 +5,13 @@ Where nothing but the name of the domain differs, the declaration is ONNX's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import ops
 from burn.dtypes import int64, is_integer
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import GatherND
 from burn_ir.ops.linalg import Det
@@ -22,7 +21,7 @@ from burn_ir.ops.padding import Pad
 from burn_ir.ops.support import ints_of, known_ints, unnamed_dims
 
 
-@dataclass(frozen=True)
+@operator
 class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, axis: Type) -> Type:
         if not is_integer(axis.dtype):
@@ -38,22 +37,22 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
         return x.unsqueeze(axis if known is None else known[0])
 
 
-@dataclass(frozen=True)
+@operator
 class EarlyGatherND(GatherND, onnx="GatherND", domain=DOMAIN, versions=(1,)):
     """GatherND before it was ONNX's."""
 
 
-@dataclass(frozen=True)
+@operator
 class EarlyPad(Pad, onnx="Pad", domain=DOMAIN, versions=(1,)):
     """Pad before ONNX's took its pads as an operand."""
 
 
-@dataclass(frozen=True)
+@operator
 class EarlyTrilu(Trilu, onnx="Trilu", domain=DOMAIN, versions=(1,)):
     """Trilu before it was ONNX's."""
 
 
-@dataclass(frozen=True)
+@operator
 class EarlyUnique(Op, onnx="Unique", domain=DOMAIN, versions=(1,)):
     """The elements in the order of their first occurrence, places and counts."""
 
@@ -71,7 +70,7 @@ class EarlyUnique(Op, onnx="Unique", domain=DOMAIN, versions=(1,)):
         return (values, places, counts)[: self.results]
 
 
-@dataclass(frozen=True)
+@operator
 class Inverse(Op, onnx="Inverse", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type) -> Type:
         Det().infer(x)
@@ -81,7 +80,7 @@ class Inverse(Op, onnx="Inverse", domain=DOMAIN, versions=(1,)):
         return ops.inverse(x)
 
 
-@dataclass(frozen=True)
+@operator
 class Rfft(Op, onnx="Rfft", domain=DOMAIN, versions=(1,)):
     """Half the frequencies of real signals: [..., length] to [..., half, 2]."""
 
@@ -99,7 +98,7 @@ class Rfft(Op, onnx="Rfft", domain=DOMAIN, versions=(1,)):
         return ops.dft(x.unsqueeze(-1), onesided=True)
 
 
-@dataclass(frozen=True)
+@operator
 class Irfft(Op, onnx="Irfft", domain=DOMAIN, versions=(1,)):
     """The real signals, of even length, that :class:`Rfft` is undone to."""
 

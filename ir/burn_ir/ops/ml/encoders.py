@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,13 @@ import numpy as np
 from burn import dtypes, ops
 from burn.dtypes import DType, float32, int64, string
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import Replaced, chain, own
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
 
-@dataclass(frozen=True)
+@operator
 class Lookup(Op, onnx="Lookup", versions=(1,), domain="burn"):
     """For each element the value of its key; ``default`` for what is no key."""
 
@@ -32,7 +31,7 @@ class Lookup(Op, onnx="Lookup", versions=(1,), domain="burn"):
         return ops.lookup(x, keys, values, default=self.default)
 
 
-@dataclass(frozen=True)
+@operator
 class OneHotCategories(Op, onnx="OneHotCategories", versions=(1,), domain="burn"):
     """Ones where an element is a category, along a new last axis."""
 
@@ -53,7 +52,7 @@ class OneHotCategories(Op, onnx="OneHotCategories", versions=(1,), domain="burn"
         return ops.one_hot_encode(x, categories, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class OneHotEncoder(
     Replaced, Op, onnx="OneHotEncoder", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -71,7 +70,7 @@ class OneHotEncoder(
         return chain(draft, draft.node.inputs[0], [step])
 
 
-@dataclass(frozen=True)
+@operator
 class CategoryMapper(
     Replaced, Op, onnx="CategoryMapper", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -103,7 +102,7 @@ def looked_up(draft: Draft, keys: Array, values: Array, default: Any) -> Draft:
     return chain(draft, draft.node.inputs[0], [step])
 
 
-@dataclass(frozen=True)
+@operator
 class LabelEncoder(
     Replaced, Op, onnx="LabelEncoder", versions=(1, 2, 4), domain="ai.onnx.ml"
 ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import float32
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import Replaced, chain, own
 from burn_ir.ops.support import ints_of
 from burn_ir.upgrade import Draft
@@ -32,7 +31,7 @@ def numeric(x: Type) -> Type:
     return x
 
 
-@dataclass(frozen=True)
+@operator
 class Binarizer(Op, onnx="Binarizer", versions=(1,), domain="ai.onnx.ml"):
     threshold: float = 0.0
 
@@ -46,7 +45,7 @@ class Binarizer(Op, onnx="Binarizer", versions=(1,), domain="ai.onnx.ml"):
         return (x > limit).cast(x.dtype)
 
 
-@dataclass(frozen=True)
+@operator
 class Imputer(Replaced, Op, onnx="Imputer", versions=(1,), domain="ai.onnx.ml"):
     imputed_value_floats: tuple[float, ...] | None = None
     replaced_value_float: float = 0.0
@@ -71,7 +70,7 @@ class Imputer(Replaced, Op, onnx="Imputer", versions=(1,), domain="ai.onnx.ml"):
         return chain(draft, draft.node.inputs[0], [step])
 
 
-@dataclass(frozen=True)
+@operator
 class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
     """``x`` with ``values`` where it is ``missing``, which may be NaN."""
 
@@ -86,7 +85,7 @@ class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
         return ops.where(ops.equal(x, self.missing), values, x)
 
 
-@dataclass(frozen=True)
+@operator
 class FeatureVectorizer(
     Op, onnx="FeatureVectorizer", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -131,7 +130,7 @@ class FeatureVectorizer(
         return x if dtype == float32 else x.cast(float32)
 
 
-@dataclass(frozen=True)
+@operator
 class ArrayFeatureExtractor(
     Op, onnx="ArrayFeatureExtractor", versions=(1,), domain="ai.onnx.ml"
 ):

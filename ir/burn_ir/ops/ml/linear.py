@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from burn import dtypes, ops
 from burn.dtypes import float32
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import (
     FLOAT32,
     Replaced,
@@ -48,7 +47,7 @@ def linear(
     return own("Linear", *names)
 
 
-@dataclass(frozen=True)
+@operator
 class LinearRegressor(
     Replaced, Op, onnx="LinearRegressor", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -66,7 +65,7 @@ class LinearRegressor(
         return chain(draft, matrix(draft, float32), [step, *rest])
 
 
-@dataclass(frozen=True)
+@operator
 class LinearClassifier(
     Replaced, Op, onnx="LinearClassifier", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -104,7 +103,7 @@ class LinearClassifier(
         return classes
 
 
-@dataclass(frozen=True)
+@operator
 class Scaler(Replaced, Op, onnx="Scaler", versions=(1,), domain="ai.onnx.ml"):
     """``(x - offset) * scale``, one number for each feature or for all."""
 
@@ -123,7 +122,7 @@ class Scaler(Replaced, Op, onnx="Scaler", versions=(1,), domain="ai.onnx.ml"):
         return chain(draft, draft.node.inputs[0], steps or [onnx("Identity")])
 
 
-@dataclass(frozen=True)
+@operator
 class Normalizer(Op, onnx="Normalizer", versions=(1,), domain="ai.onnx.ml"):
     norm: Literal["MAX", "L1", "L2"] = "MAX"
 

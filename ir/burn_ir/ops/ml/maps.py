@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from burn import dtypes, ops
@@ -10,13 +9,13 @@ from burn.dtypes import float32, int64, string
 from burn_ir.containers import MapType, map_of, sequence_of
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.scores import labels_of
 
 _CASTS = {"TO_FLOAT": float32, "TO_INT64": int64, "TO_STRING": string}
 
 
-@dataclass(frozen=True)
+@operator
 class ZipMap(Op, onnx="ZipMap", versions=(1,), domain="ai.onnx.ml"):
     """A dict of scores by labels for every sample."""
 
@@ -40,7 +39,7 @@ class ZipMap(Op, onnx="ZipMap", versions=(1,), domain="ai.onnx.ml"):
         return ops.zip_map(x, list(labels))
 
 
-@dataclass(frozen=True)
+@operator
 class DictVectorizer(Op, onnx="DictVectorizer", versions=(1,), domain="ai.onnx.ml"):
     int64_vocabulary: tuple[int, ...] | None = None
     string_vocabulary: tuple[str, ...] | None = None
@@ -59,7 +58,7 @@ class DictVectorizer(Op, onnx="DictVectorizer", versions=(1,), domain="ai.onnx.m
         return ops.dict_vectorize(x, list(words), dtype=x.dtype)
 
 
-@dataclass(frozen=True)
+@operator
 class CastMap(Op, onnx="CastMap", versions=(1,), domain="ai.onnx.ml"):
     cast_to: Literal["TO_FLOAT", "TO_STRING", "TO_INT64"] = "TO_FLOAT"
     map_form: Literal["DENSE", "SPARSE"] = "DENSE"

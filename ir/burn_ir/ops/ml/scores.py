@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from burn import dtypes, ops
 from burn.dtypes import int64
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import POST_TRANSFORMS, Step, own
 from burn_ir.upgrade import Draft
 
@@ -27,7 +26,7 @@ def transform(scores: Value, name: str) -> Value:
     return ops.probit(scores) if name == "PROBIT" else scores
 
 
-@dataclass(frozen=True)
+@operator
 class PostTransform(Op, onnx="PostTransform", versions=(1,), domain="burn"):
     """Scores [samples, targets] after a post transform of the domain ai.onnx.ml."""
 
@@ -40,7 +39,7 @@ class PostTransform(Op, onnx="PostTransform", versions=(1,), domain="burn"):
         return transform(x, self.transform)
 
 
-@dataclass(frozen=True)
+@operator
 class Classify(Op, onnx="Classify", versions=(1,), domain="burn"):
     """The labels [samples] and the scores after a post transform.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from burn import ops
 from burn.dtypes import float32, int64
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value
+from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.linear import Transform
 from burn_ir.ops.ml.rewriting import (
     Replaced,
@@ -31,7 +30,7 @@ KernelType = Literal["LINEAR", "POLY", "RBF", "SIGMOID"]
 _LIMIT = 2**28
 
 
-@dataclass(frozen=True)
+@operator
 class SvmKernel(Op, onnx="SvmKernel", versions=(1,), domain="burn"):
     """How near samples [n, f] are to support vectors [m, f]: ``ops.svm_kernel``."""
 
@@ -57,7 +56,7 @@ class SvmKernel(Op, onnx="SvmKernel", versions=(1,), domain="burn"):
         return ops.svm_kernel(x, vectors, **options)
 
 
-@dataclass(frozen=True)
+@operator
 class Votes(Op, onnx="Votes", versions=(1,), domain="burn"):
     """The pairs [samples, classes] that each class wins."""
 
@@ -70,7 +69,7 @@ class Votes(Op, onnx="Votes", versions=(1,), domain="burn"):
         return ops.pairwise_votes(x, classes=self.classes)
 
 
-@dataclass(frozen=True)
+@operator
 class PairwiseProbabilities(
     Op, onnx="PairwiseProbabilities", versions=(1,), domain="burn"
 ):
@@ -85,7 +84,7 @@ class PairwiseProbabilities(
         return ops.pairwise_probabilities(x, a, b)
 
 
-@dataclass(frozen=True)
+@operator
 class Decide(Op, onnx="Decide", versions=(1,), domain="burn"):
     """1 where a score is above 0, else -1."""
 
@@ -122,7 +121,7 @@ def _vectors(values: Sequence[float] | None, count: int) -> Array:
     return array.reshape(count, -1)
 
 
-@dataclass(frozen=True)
+@operator
 class SVMRegressor(
     Replaced, Op, onnx="SVMRegressor", versions=(1,), domain="ai.onnx.ml"
 ):
@@ -155,7 +154,7 @@ class SVMRegressor(
         return chain(draft, matrix(draft, float32), steps)
 
 
-@dataclass(frozen=True)
+@operator
 class SVMClassifier(
     Replaced, Op, onnx="SVMClassifier", versions=(1,), domain="ai.onnx.ml"
 ):

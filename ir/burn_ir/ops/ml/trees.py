@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType, float32, float64
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Layer, Op, Type, Value
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.ml.forest import (
     MODES,
     Forest,
@@ -42,7 +41,7 @@ AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 Aggregate = Literal["sum", "average", "min", "max"]
 
 
-@dataclass(frozen=True)
+@operator
 class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
     """Scores [samples, targets] of trees given as arrays: ``ops.tree_ensemble``.
 
@@ -145,7 +144,7 @@ def trees(
     return own("Trees", *names, **attrs)
 
 
-@dataclass(frozen=True)
+@operator
 class TreeEnsemble(
     Replaced, Op, onnx="TreeEnsemble", versions=(5,), domain="ai.onnx.ml"
 ):
@@ -224,7 +223,7 @@ def _transformed(name: str, targets: int) -> list[Step]:
     return steps if targets > 1 or name == "PROBIT" else []
 
 
-@dataclass(frozen=True)
+@operator
 class Listed:
     """The attributes that both older operators have, at their newest version."""
 
@@ -285,7 +284,7 @@ def computed(draft: Draft) -> DType:
     return float64 if draft.type(0).dtype == float64 else float32
 
 
-@dataclass(frozen=True)
+@operator
 class TreeEnsembleRegressor(
     Listed,
     Replaced,
@@ -318,7 +317,7 @@ class TreeEnsembleRegressor(
         return chain(draft, matrix(draft), steps)
 
 
-@dataclass(frozen=True)
+@operator
 class TreeEnsembleClassifier(
     Listed,
     Replaced,
