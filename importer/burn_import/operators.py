@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from burn_ir import UnsupportedModel
@@ -45,7 +44,11 @@ def load_operators_for(model: RawModel) -> bool:
     from burn_ir.survey import walk
 
     used = {node.domain for node in walk(model.graph)} - {""}
-    points = entry_points(group=GROUP) if used else ()
+    if not used:
+        return False
+    from importlib.metadata import entry_points  # loads much that no other file needs
+
+    points = entry_points(group=GROUP)
     found = [point for point in sorted(points) if point.name in used]
     for point in found:
         origin = point.dist.name if point.dist else "an unnamed package"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -38,6 +38,10 @@ class Node:
         name = self.outputs[0]
         assert name is not None
         return name
+
+    def with_op(self, op: Op, inputs: tuple[str | None, ...]) -> Node:
+        """This node with another operator, of other operands."""
+        return Node(op, inputs, self.outputs, self.name, self.scope, self.classes)
 
 
 class Constants(Mapping[str, Array]):
@@ -125,22 +129,43 @@ class Graph:
         """The outputs that a caller gets: those that are no states."""
         return self.outputs[: len(self.outputs) - len(self.states)]
 
+    # Passes ask the same of a graph that the one before them left as it is.
+
+    @cached_property
+    def _kinds(self) -> frozenset[type[Op]]:
+        return frozenset({type(node.op) for node in self.nodes})
+
     @cached_property
     def has_bodies(self) -> bool:
-        """Whether a node may run a graph of its own: asked by every pass."""
-        return any(kind.may_have_bodies() for kind in {type(n.op) for n in self.nodes})
+        """Whether a node may run a graph of its own."""
+        return any(kind.may_have_bodies() for kind in self._kinds)
 
-    def producers(self) -> dict[str, Node]:
+    @cached_property
+    def operators(self) -> frozenset[str]:
+        """The names of the operators at its nodes, of whatever domain."""
+        return frozenset({kind.onnx for kind in self._kinds})
+
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
         """The node that makes each value that a node makes."""
         return {out: n for n in self.nodes for out in n.outputs if out is not None}
 
-    def users(self) -> dict[str, list[Node]]:
+    @cached_property
+    def users(self) -> Mapping[str, Sequence[Node]]:
         """The nodes that read each value, once for every time they do."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
                 if name is not None:
                     found.setdefault(name, []).append(node)
+        return found
+
+    @cached_property
+    def uses(self) -> Mapping[str, int]:
+        """How often each value is read; an output is read from outside, too."""
+        found = {name: len(nodes) for name, nodes in self.users.items()}
+        for name in set(self.outputs):
+            found[name] = found.get(name, 0) + 1
         return found
 
     def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:

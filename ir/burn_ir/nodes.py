@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from burn_ir.errors import InvalidOperand
@@ -43,6 +44,12 @@ def upgraded(
     return draft.node, draft.types
 
 
+@cache
+def _without_attributes(cls: type[Op]) -> Op:
+    """The one operator of a class that has no attributes."""
+    return cls()
+
+
 def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
     """The operator of an upgraded node.
 
@@ -52,6 +59,8 @@ def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
     """
     cls = operators()[(raw.domain, raw.op_type)]
     names = hints(cls)
+    if not names and not raw.attrs:
+        return _without_attributes(cls)
     if not raw.attrs.keys() <= names.keys() - COUNTS:
         known = names.keys() - COUNTS
         unknown = sorted(raw.attrs.keys() - known)

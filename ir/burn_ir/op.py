@@ -292,7 +292,9 @@ class Op(ABC):
     def bodies(self) -> dict[str, Graph]:
         """The graphs among the attributes."""
         names = _body_names(type(self))
-        found = {name: getattr(self, name) for name in names} if names else {}
+        if not names:
+            return {}
+        found = {name: getattr(self, name) for name in names}
         return {name: g for name, g in found.items() if isinstance(g, Graph)}
 
     @classmethod

@@ -24,12 +24,14 @@ def sort_nodes(
                 report(node, f"expected one producer of {name!r}, found two")
             elif name is not None:
                 producer[name] = index
-    needs = [
-        {producer[name] for name in node_reads(node) if name in producer}
-        for node in graph.nodes
-    ]
-    if all(index > max(needed, default=-1) for index, needed in enumerate(needs)):
+    reads = [node_reads(node) for node in graph.nodes]
+    if all(
+        producer.get(name, -1) < index
+        for index, names in enumerate(reads)
+        for name in names
+    ):
         return list(graph.nodes)  # as the specification wants them
+    needs = [{producer[name] for name in names if name in producer} for names in reads]
     order = _kahn(needs)
     if len(order) < len(graph.nodes):
         sorted_ones = set(order)

@@ -122,7 +122,11 @@ class _Walk:
             if tag >> 3 == 0:
                 raise _damaged(begin, "expected a field number, got 0")
             if wire == _BYTES:
-                length, at = varint(at, end)
+                length, at = (
+                    (file[at], at + 1)
+                    if at < end and file[at] < 0x80
+                    else varint(at, end)
+                )
                 if length > end - at:
                     raise _damaged(
                         begin, f"a field claims {length} bytes, {end - at} are left"

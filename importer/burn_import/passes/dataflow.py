@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -28,15 +28,15 @@ class Dataflow:
 
     graph: Graph
     producers: dict[str, Node] = field(init=False)
-    users: dict[str, list[Node]] = field(init=False)
+    users: Mapping[str, Sequence[Node]] = field(init=False)
     outputs: frozenset[str] = field(init=False)
     #: Names that were given to new values.
     new: set[str] = field(default_factory=set)
     _magnitudes: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.producers = self.graph.producers()
-        self.users = self.graph.users()
+        self.producers = dict(self.graph.producers)
+        self.users = self.graph.users
         self.outputs = frozenset(self.graph.outputs)
 
     def made_by(self, name: str | None, *ops: str) -> Node | None:

@@ -47,7 +47,7 @@ def expansions(graph: Graph) -> Graph:
     tensor that is filled with a number to meet another one is that number. Products of
     matrices broadcast the axes in front of the matrices.
     """
-    if all(node.op.onnx not in ("Expand", "ConstantOfShape") for node in graph.nodes):
+    if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
     return changed(graph, [_rewritten(node, flow) for node in graph.nodes])

@@ -78,7 +78,7 @@ class _Folding:
         self.values = made(graph)
         self.aliases: dict[str, str] = {}
         self.left = TOTAL_BYTES
-        self.users = graph.users()
+        self.users = graph.users
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""

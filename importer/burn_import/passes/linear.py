@@ -43,14 +43,6 @@ class _Rewriter:
     #: The results of products that became part of another node.
     absorbed: set[str] = field(default_factory=set)
     found: bool = False
-    uses: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.uses = dict.fromkeys(self.graph.outputs, 2)
-        for node in self.graph.nodes:
-            for name in node.inputs:
-                if name is not None:
-                    self.uses[name] = self.uses.get(name, 0) + 1
 
     def add(self, node: Node) -> None:
         """Append ``node``, or what stands for it."""
@@ -153,7 +145,7 @@ class _Rewriter:
     def with_bias(self, node: Node) -> Node:
         for name, term in (node.inputs, node.inputs[::-1]):
             product = None if name is None else self.products.get(name)
-            if name is None or product is None or self.uses[name] != 1:
+            if name is None or product is None or self.graph.uses[name] != 1:
                 continue
             weight, t = self.stored(product.inputs[1]), self.graph.type(name)
             if weight is None or t is None or t.shape is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from burn_import.passes.arrays import integers
@@ -15,6 +15,8 @@ from burn_ir.types import Type
 
 #: Operators that keep the order of the elements.
 RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+#: Those that are joined here.
+MOVES = RESHAPES | {"Transpose"}
 
 
 def movements(graph: Graph) -> Graph:
@@ -24,24 +26,19 @@ def movements(graph: Graph) -> Graph:
     each other. Two are joined when nobody else reads the first result, or when they
     cancel.
     """
-    producers = graph.producers()
-    uses: dict[str, int] = dict.fromkeys(graph.outputs, 1)
-    for node in graph.nodes:
-        for name in node.inputs:
-            if name is not None:
-                uses[name] = uses.get(name, 0) + 1
+    if graph.operators.isdisjoint(MOVES):
+        return graph
+    producers = dict(graph.producers)
     nodes = []
     for node in graph.nodes:
-        joined = _joined(node, producers, uses, graph)
+        joined = _joined(node, producers, graph)
         if joined is not node:
             producers[joined.output] = joined
         nodes.append(joined)
     return changed(graph, nodes)
 
 
-def _joined(
-    node: Node, producers: dict[str, Node], uses: dict[str, int], graph: Graph
-) -> Node:
+def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
     name = node.inputs[0] if node.inputs else None
     first = None if name is None else producers.get(name)
     if first is None or name is None or node.op.domain or first.op.domain:
@@ -52,7 +49,7 @@ def _joined(
     if rule is not None and rule(first, node, graph):
         identity = operators()[("", "Identity")]()
         return replace(node, op=identity, inputs=first.inputs[:1])
-    if uses[name] > 1:
+    if graph.uses[name] > 1:
         return node
     if first.op.onnx == node.op.onnx == "Transpose":
         return _one_transpose(first, node)

@@ -56,15 +56,12 @@ class Search:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.producers = graph.producers()
+        self.producers = graph.producers
         self.order = {id(node): n for n, node in enumerate(graph.nodes)}
         self.fixed: set[str] = set()
-        # A graph output is read from outside.
-        self.uses = dict.fromkeys(graph.outputs, 1)
+        self.uses = graph.uses
         for node in graph.nodes:
             names = [name for name in node.inputs if name is not None]
-            for name in names:
-                self.uses[name] = self.uses.get(name, 0) + 1
             if names and node.op.deterministic and all(map(self.is_fixed, names)):
                 self.fixed.update(name for name in node.outputs if name is not None)
 
@@ -301,7 +298,7 @@ def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
     if the scopes of the nodes disagree it has what they begin with alike. Every match
     has an operator among ``marks``; most graphs have none.
     """
-    if all(node.op.onnx not in marks for node in graph.nodes):
+    if graph.operators.isdisjoint(marks):
         return graph
     search = Search(graph)
     new: dict[int, Node] = {}

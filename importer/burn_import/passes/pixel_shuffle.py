@@ -19,7 +19,7 @@ def pixel_shuffle(graph: Graph) -> Graph:
     That is a reshape which divides the channels, a permutation, and a reshape which
     joins rows with those of a block, and columns.
     """
-    if all(node.op.onnx != "Transpose" for node in graph.nodes):
+    if "Transpose" not in graph.operators:
         return graph
     flow = Dataflow(graph)
     nodes, absorbed = [], set[int]()

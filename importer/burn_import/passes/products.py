@@ -19,6 +19,8 @@ def products(graph: Graph) -> Graph:
 
     Nodes that move the batch or read a matrix of unknown rank stay.
     """
+    if FusedMatMul.onnx not in graph.operators:
+        return graph
     flow = Dataflow(graph)
     return changed(graph, [new for node in graph.nodes for new in _apart(flow, node)])
 

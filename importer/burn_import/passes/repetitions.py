@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from burn_import.passes.rewrite import changed
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
@@ -12,6 +10,7 @@ from burn_ir.ops.shape import Identity
 INVOLUTIONS = frozenset({"BitwiseNot", "Neg", "Not"})
 #: Operators that leave their own results as they are.
 IDEMPOTENT = frozenset({"Abs", "Ceil", "Floor", "Relu", "Round", "Sign"})
+IDENTITY = Identity()
 
 
 def repetitions(graph: Graph) -> Graph:
@@ -19,7 +18,7 @@ def repetitions(graph: Graph) -> Graph:
 
     ``1 / (1 / x)`` is rounded and stays.
     """
-    producers = graph.producers()
+    producers = dict(graph.producers)
     nodes = []
     for node in graph.nodes:
         new = _once(node, producers)
@@ -37,7 +36,7 @@ def _once(node: Node, producers: dict[str, Node]) -> Node:
     if first.op.onnx != node.op.onnx:
         return node
     if node.op.onnx in INVOLUTIONS:
-        return replace(node, op=Identity(), inputs=first.inputs)
+        return node.with_op(IDENTITY, first.inputs)
     if node.op.onnx in IDEMPOTENT:
-        return replace(node, op=Identity())
+        return node.with_op(IDENTITY, node.inputs)
     return node

@@ -17,7 +17,7 @@ def roll(graph: Graph) -> Graph:
     Rolls of one value along several axes, one after the other, are one. The extent has
     to be known: behind the end of an axis two such slices are the operand itself.
     """
-    if all(node.op.onnx != "Concat" for node in graph.nodes):
+    if "Concat" not in graph.operators:
         return graph
     rewriter = _Rewriter(Dataflow(graph))
     return changed(graph, [rewriter.rewritten(node) for node in graph.nodes])

@@ -19,6 +19,8 @@ def splits(graph: Graph) -> Graph:
     behind them: ``reshape(s, b * h, d).transpose(0, 1).reshape(b, h, s, d)``. Nothing
     else may be read in between.
     """
+    if not graph.operators >= {"Reshape", "Transpose"}:
+        return graph
     flow = Dataflow(graph)
     return changed(graph, [new for node in graph.nodes for new in _split(flow, node)])
 

@@ -23,7 +23,7 @@ def strided_views(graph: Graph) -> Graph:
     all elements one after the other if along each axis they grow by the product of the
     extents behind.
     """
-    if all(node.op.onnx != "Gather" for node in graph.nodes):
+    if "Gather" not in graph.operators:
         return graph
     flow = Dataflow(graph)
     ramps = Ramps(flow)

@@ -18,6 +18,8 @@ def turns(graph: Graph) -> Graph:
     The axes that go are those that came, wherever they were moved to, and nothing else
     is read in between. ``nn.MultiheadAttention`` takes its packed projection apart so.
     """
+    if not graph.operators >= {"Squeeze", "Transpose", "Unsqueeze"}:
+        return graph
     flow = Dataflow(graph)
     return changed(graph, [_turned(flow, node) for node in graph.nodes])
 

@@ -21,7 +21,7 @@ def uniform_lookups(graph: Graph) -> Graph:
     needs nowhere else. An index that is out of range is no error any more. Weights, and
     tables of any floating type, stay what they are.
     """
-    if all(node.op.onnx != "GatherElements" for node in graph.nodes):
+    if "GatherElements" not in graph.operators:
         return graph
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:

@@ -48,7 +48,7 @@ class _Hoisting:
     def __init__(self, graph: Graph, found: Places) -> None:
         self.layers = found.layers
         self.scopes = dict(found.scopes)
-        self.users = graph.users()
+        self.users = graph.users
         self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
         self.made: dict[str, Path] = {}

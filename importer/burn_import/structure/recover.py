@@ -79,7 +79,7 @@ class _Recovery:
         self.around = around
         self.fork_names = Namespace(path[0] for path in found.layers.values())
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
-        self.users = graph.users()
+        self.users = graph.users
         self.sequences = find_sequences(graph, self.layers, self.users)
         self.member = {
             id(node): path for path, nodes in self.sequences.items() for node in nodes

@@ -23,7 +23,7 @@ def angles(graph: Graph) -> set[int]:
     They depend on integers and constants alone, and nothing else reads what lies
     between. Casts from integers are among them, where they begin.
     """
-    producers, users = graph.producers(), graph.users()
+    producers, users = graph.producers, graph.users
     found: set[int] = set()
     for node in graph.nodes:
         if node.op.onnx in TURNS and not node.op.domain and id(node) not in found:
