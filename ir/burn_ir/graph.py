@@ -12,6 +12,8 @@ from burn_ir.types import Array, Type
 if TYPE_CHECKING:
     from burn_ir.op import Op
 
+    Kind = type[Op]
+
 #: What the names of classes begin with that are local functions of a model.
 FUNCTION = "def "
 
@@ -31,6 +33,26 @@ class Node:
     name: str = ""
     scope: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: tuple[str | None, ...],
+        outputs: tuple[str | None, ...],
+        name: str = "",
+        scope: tuple[str, ...] = (),
+        classes: tuple[str, ...] = (),
+    ) -> None:
+        # What ``dataclass`` writes sets fields one by one: three times the time, and
+        # models have many nodes.
+        self.__dict__.update(
+            op=op,
+            inputs=inputs,
+            outputs=outputs,
+            name=name,
+            scope=scope,
+            classes=classes,
+        )
 
     @property
     def output(self) -> str:
@@ -132,7 +154,7 @@ class Graph:
     # Passes ask the same of a graph that the one before them left as it is.
 
     @cached_property
-    def _kinds(self) -> frozenset[type[Op]]:
+    def _kinds(self) -> frozenset[Kind]:
         return frozenset({type(node.op) for node in self.nodes})
 
     @cached_property

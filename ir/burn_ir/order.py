@@ -61,7 +61,10 @@ def _kahn(needs: list[set[int]]) -> list[int]:
 
 def node_reads(node: RawNode) -> Iterable[str]:
     """The names a node needs: its inputs, and what its bodies take from outside."""
-    found = {name for name in node.inputs if name is not None}
+    names = filter(None, node.inputs)
+    if not node.attrs:
+        return tuple(names)
+    found = set(names)
     for value in node.attrs.values():
         if isinstance(value, RawGraph):
             found |= free_names(value)

@@ -26,6 +26,29 @@ class RawNode:
     scope: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
 
+    def __init__(
+        self,
+        op_type: str,
+        domain: str,
+        attrs: Mapping[str, Any],
+        inputs: tuple[str | None, ...],
+        outputs: tuple[str | None, ...],
+        name: str = "",
+        scope: tuple[str, ...] = (),
+        classes: tuple[str, ...] = (),
+    ) -> None:
+        # As that of ``burn_ir.graph.Node``.
+        self.__dict__.update(
+            op_type=op_type,
+            domain=domain,
+            attrs=attrs,
+            inputs=inputs,
+            outputs=outputs,
+            name=name,
+            scope=scope,
+            classes=classes,
+        )
+
 
 @dataclass(frozen=True)
 class RawGraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -179,6 +179,8 @@ class GraphReader:
     def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
         """The attributes by name; a reference to an omitted one is itself omitted."""
         found: dict[str, Any] = {}
+        if not proto.attribute:  # sooner said than going through none
+            return found
         for attr in proto.attribute:
             where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
             if attr.name in found:
@@ -250,10 +252,11 @@ def _renamed(names: Names | None, name: str) -> str:
     return name if names is None else names[name] or ""
 
 
-def _values(names: Names | None, values: Iterable[str]) -> tuple[str | None, ...]:
+def _values(names: Names | None, values: Sequence[str]) -> tuple[str | None, ...]:
     """What a node's operands or results are called; None for omitted ones."""
     if names is None:
-        return tuple([name or None for name in values])
+        found = values[:]
+        return tuple([name or None for name in found] if "" in found else found)
     return tuple([name and names[name] or None for name in values])
 
 

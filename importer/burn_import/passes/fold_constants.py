@@ -78,7 +78,6 @@ class _Folding:
         self.values = made(graph)
         self.aliases: dict[str, str] = {}
         self.left = TOTAL_BYTES
-        self.users = graph.users
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""
@@ -151,7 +150,7 @@ class _Folding:
         """
         if node.op.onnx != "Add" or node.op.domain:
             return False
-        users = self.users.get(node.output, [])
+        users = self.graph.users.get(node.output, [])
         scales = all(user.op.onnx in SCALING for user in users)
         if not users or not scales or node.output in self.graph.outputs:
             return False

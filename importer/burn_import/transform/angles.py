@@ -5,6 +5,8 @@ Position 4095 is no bfloat16, and its sine is another number than that of 4096.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from burn_ir.graph import Graph, Node
 
 #: What makes numbers of ``x`` in turns: the end of an angle's way.
@@ -36,7 +38,7 @@ def angles(graph: Graph) -> set[int]:
     return found
 
 
-def _way(turn: Node, graph: Graph, producers: dict[str, Node]) -> set[int] | None:
+def _way(turn: Node, graph: Graph, producers: Mapping[str, Node]) -> set[int] | None:
     """The nodes before ``turn`` down to integers; None if another value leads there."""
     found: set[int] = set()
     pending = [turn]
