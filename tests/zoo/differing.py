@@ -10,6 +10,7 @@ ZEROS = "it is zeros, which are added for nothing or made where they are read"
 NUMBER = "it is one number, which is written in the source"
 FOLDED = "it is multiplied by what is fixed, and the file does not name it"
 TIED = "the file names a tied weight once, by the name of a module that does not run"
+TWICE = "the trace runs a layer that has two names under the first of them both times"
 TAKEN_APART = "the exporter took in_proj_weight and in_proj_bias apart"
 UNNAMED = "an author's own parameter, of which the file does not have the name"
 
@@ -143,6 +144,8 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/marian_decoder.ts-op17": ("missing m.model.decoder.embed_tokens.weight",),
         "arch/t5_decoder.ts-op17": ("missing m.decoder.embed_tokens.weight",),
         "arch/t5_encoder.ts-op17": ("missing m.encoder.embed_tokens.weight",),
+    },
+    TWICE: {
         "pytorch/tied_weights.ts-op17": (
             "missing blk2.bias",
             "missing blk2.weight",
