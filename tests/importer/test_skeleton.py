@@ -109,6 +109,34 @@ def test_layers_are_told_by_names_and_shapes(name: str, tmp_path: Path) -> None:
     check_weights(path, state)
 
 
+def test_a_recurrent_layer_tells_the_table_in_front_of_it(tmp_path: Path) -> None:
+    state = state_of(e=nn.Embedding(30, 6), norm=nn.LayerNorm(6), r=nn.LSTM(6, 4))
+    state |= state_of(w=nn.Linear(6, 5, bias=False))
+    state |= state_of(deep=nn.Embedding(9, 7)) | state_of(cell=nn.GRUCell(7, 4))
+    path = saved(tmp_path, state)
+    text = source(path)
+    assert "self.e = nn.Embedding(30, 6)" in text
+    assert "self.deep = nn.Embedding(9, 7)" in text
+    assert "self.w = nn.Linear(6, 5, bias=False)" in text
+    assert "whether a matrix without bias is a table" in " ".join(text.split())
+    check_weights(path, state)
+
+
+def test_a_matrix_in_front_of_a_recurrent_layer_may_be_a_product(
+    tmp_path: Path,
+) -> None:
+    state = state_of(a=nn.Linear(8, 6, bias=False), lstm=nn.LSTM(6, 4))  # gives 6
+    state |= state_of(b=nn.Linear(5, 5, bias=False), gru=nn.GRU(5, 4))  # square
+    state |= state_of(fc_out=nn.Linear(3, 7, bias=False), rnn=nn.RNN(3, 4))  # named
+    state |= state_of(c=nn.Linear(2, 9), last=nn.RNN(2, 4))  # has a bias
+    text = source(saved(tmp_path, state))
+    assert "self.a = nn.Linear(8, 6, bias=False)" in text
+    assert "self.b = nn.Linear(5, 5, bias=False)" in text
+    assert "self.fc_out = nn.Linear(3, 7, bias=False)" in text
+    assert "self.c = nn.Linear(2, 9)" in text
+    assert "Embedding" not in text
+
+
 def test_channels_tell_groups_and_a_norm_its_rank(tmp_path: Path) -> None:
     stem, deep = nn.Conv2d(1, 8, 3), nn.Conv2d(8, 8, 3, groups=8)
     state = state_of(a=stem, b=deep, c=nn.Conv2d(8, 4, 1, groups=2))

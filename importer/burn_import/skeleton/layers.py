@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from burn import nn
 from burn.dtypes import float32, int64
 from burn_import.skeleton.tree import Node
+from burn_import.structure import Path
 from burn_ir.op import Layer
 from burn_ir.ops.options import one
 
 Shapes = Mapping[str, tuple[int, ...]]
 #: PyTorch's count of batches, which no result depends on and no layer here has.
 COUNTER = "num_batches_tracked"
+#: What is open of a matrix that comes alone.
+TABLE = "whether a matrix without bias is a table"
 _GATES = {4: "LSTM", 3: "GRU", 1: "RNN"}
+#: What is in the names of tables, and of matrices that something is multiplied by.
 _TABLES = ("emb", "wte", "wpe", "lookup", "vocab")
+_PRODUCTS = ("fc", "lin", "proj", "out", "head", "dense", "decoder", "classifier")
 _NORMS = ("norm", "ln", "rms")
 _TURNED = ("transpose", "deconv", "convt", "up")
 _GROUPS = (32, 16, 8, 4, 2, 1)
@@ -26,13 +32,15 @@ class Flow:
     """What was met before: how many channels, and along how many spatial axes.
 
     ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
-    whose matrix is that of GPT-2's ``Conv1D``, ``guesses`` is what shapes left open.
+    whose matrix is that of GPT-2's ``Conv1D``, ``tables`` the paths of matrices that
+    recurrent layers read rows of, ``guesses`` is what shapes left open.
     """
 
     channels: int = 0
     rank: int = 0
     numbered: bool = False
     turned: set[str] = field(default_factory=set)
+    tables: set[Path] = field(default_factory=set)
     guesses: dict[str, None] = field(default_factory=dict)
 
     def guess(self, what: str) -> None:
@@ -59,7 +67,11 @@ def find_layer(node: Node, flow: Flow) -> Layer | None:
     flow.numbered = bool(node.path) and node.path[-1].isdigit()
     if any(0 in shape for shape in shapes.values()):
         return None
-    for layer in _candidates(shapes, words[-1] if words else "", flow):
+    name = words[-1] if words else ""
+    if node.path in flow.tables and not any(word in name for word in _PRODUCTS):
+        flow.guess(TABLE)
+        return _layer("Embedding", shapes["weight"])
+    for layer in _candidates(shapes, name, flow):
         if _fits(layer, shapes):
             return layer
     return None
@@ -143,7 +155,7 @@ def _matrices(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
         if any(word in name for word in _TABLES):
             yield _layer("Embedding", (outer, inner))
             return
-        flow.guess("whether a matrix without bias is a table")
+        flow.guess(TABLE)
         flow.channels = outer
         yield _layer("Linear", (inner, outer), {"bias": False})
         return
@@ -185,12 +197,38 @@ def turned_names(root: Node) -> set[str]:
     """The names of layers that are ``Conv1D`` wherever shapes can tell."""
     found: dict[str, bool] = {}
     for node in _nodes(root):
-        shapes = {name: stored.shape for name, stored in node.tensors.items()}
+        shapes = _shapes(node)
         weight, bias = shapes.get("weight"), shapes.get("bias")
         if weight and bias and len(weight) == 2 and weight[0] != weight[1]:
             word = node.path[-1].lower() if node.path else ""
             found[word] = found.get(word, True) and bias == weight[1:]
     return {word for word, turned in found.items() if turned}
+
+
+def read_tables(root: Node) -> set[Path]:
+    """The paths of matrices without bias whose rows the recurrent layer behind reads.
+
+    Its operand has as many features as they have columns, and not as many as they have
+    rows: a linear layer in front of it would give the latter. One that stands there and
+    is read by something else is rarer than a table, and would have a bias as a rule.
+    Square matrices stay linear layers. Norms in between change no extents.
+    """
+    found = set()
+    layers = [n for n in _nodes(root) if any(len(s) > 1 for s in _shapes(n).values())]
+    for node, after in pairwise(layers):
+        shapes, reader = _shapes(node), _shapes(after)
+        read = reader.get("weight_ih_l0", reader.get("weight_ih"))
+        alone = not node.children and shapes.keys() == {"weight"}
+        if read is None or not alone or len(shapes["weight"]) != 2:
+            continue
+        rows, columns = shapes["weight"]
+        if read[-1] == columns != rows:
+            found.add(node.path)
+    return found
+
+
+def _shapes(node: Node) -> Shapes:
+    return {name: stored.shape for name, stored in node.tensors.items()}
 
 
 def _nodes(node: Node) -> Iterator[Node]:

@@ -13,7 +13,13 @@ from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.module import Source, counted, formatted, imports, wrapped
 from burn_import.emit.shared import share
 from burn_import.emit.text import ClassText
-from burn_import.skeleton.layers import COUNTER, Flow, find_layer, turned_names
+from burn_import.skeleton.layers import (
+    COUNTER,
+    Flow,
+    find_layer,
+    read_tables,
+    turned_names,
+)
 from burn_import.skeleton.tree import Node, Stored, tree_of
 from burn_import.source.names import Namespace, comment, dtype_source, literal
 from burn_import.structure import Path
@@ -88,6 +94,7 @@ class _Writer:
         """Write the classes of everything, the top class first."""
         self.taken = Namespace([self.top])
         self.flow.turned = turned_names(node)
+        self.flow.tables = read_tables(node)
         if not node.listed:
             self.texts.insert(0, self.text(self.top, self.fields(node), node))
             return
