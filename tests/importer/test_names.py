@@ -3,6 +3,7 @@
 import ast
 import itertools
 import keyword
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -182,8 +183,11 @@ def test_literals_give_the_value_back(value: Any) -> None:
 def test_comments_are_one_plain_line(text: str) -> None:
     line = comment(text)
     assert line.isascii() and line.isprintable() and len(line) <= 100
-    assert '"' not in line and "\\" not in line
-    ast.parse(f'"""{line}"""\nx = 1  # {line}\n')
+    assert '"' not in line and "\\" not in re.sub(r"\\u\w{4}|\\U\w{8}", "", line)
+    parsed = ast.parse(f'"""{line}"""\nx = 1  # {line}\n')
+    letters = "".join(c for c in text if c.isprintable() and not c.isascii())
+    read = ast.get_docstring(parsed) or ""
+    assert letters.startswith("".join(c for c in read if not c.isascii()))
     for directive in ("coding:", "coding=", "fmt: off", "type: ignore", "noqa"):
         assert directive not in line
 

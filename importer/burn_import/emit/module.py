@@ -126,7 +126,8 @@ def counted(count: int) -> str:
 
 def wrapped(notes: Sequence[str]) -> list[str]:
     """Sentences as the lines of a paragraph."""
-    return wrap(" ".join(comment(note, _NOTE) for note in notes), 84)
+    text = " ".join(comment(note, _NOTE) for note in notes)
+    return wrap(text, 84, break_long_words=False)  # not within an escaped letter
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burn.dtypes import float32, is_float
-from burn.record.errors import shown
 from burn_import.emit.classes import layer_text
 from burn_import.emit.containers import Containers, Holders
 from burn_import.emit.module import Source, counted, formatted, imports, wrapped
@@ -217,9 +216,15 @@ def _renamed(keys: Mapping[str, str]) -> list[str]:
     others = [(old, new) for old, new in keys.items() if old != new]
     if not others:
         return []
-    listed = ", ".join(f"{shown(old)} is {new}" for old, new in others[:_KEYS])
+    listed = ", ".join(f"'{_cut(old)}' is {new}" for old, new in others[:_KEYS])
     more = f" and {len(others) - _KEYS} more" if len(others) > _KEYS else ""
     return [f"Keys that Python does not allow are others: {listed}{more}."]
+
+
+def _cut(key: str) -> str:
+    """``key``, without its end if it is long: other letters take six columns each."""
+    most = _ROOM if key.isascii() else _ROOM // 4
+    return key if len(key) <= most else f"{key[: most - 3]}..."
 
 
 def _module(

@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -168,9 +169,22 @@ _DIRECTIVES = re.compile(
 
 
 def comment(text: str, limit: int = 100) -> str:
-    """``text`` for a comment or docstring: one ASCII line without directives."""
-    plain = text.encode("ascii", "replace").decode()
-    plain = "".join(c if c.isprintable() else " " for c in plain)
+    """``text`` for a comment or docstring: one ASCII line without directives.
+
+    Letters that are not ASCII are escaped, so that a docstring shows them when it is
+    read. The line has at most ``limit`` columns.
+    """
+    plain = "".join(c if c.isprintable() else " " for c in text)
     plain = plain.replace("\\", "/").replace('"', "'")
     plain = _DIRECTIVES.sub(lambda m: m.group(0)[0] + "." + m.group(0)[1:], plain)
-    return " ".join(plain.split())[:limit].rstrip()
+    shown = [_in_ascii(char) for char in " ".join(plain.split())]
+    ends = accumulate(map(len, shown))
+    fitting = (c for c, end in zip(shown, ends, strict=True) if end <= limit)
+    return "".join(fitting).rstrip()
+
+
+def _in_ascii(char: str) -> str:
+    """A character as the source of a string has it."""
+    if char.isascii():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

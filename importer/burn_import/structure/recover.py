@@ -265,7 +265,11 @@ class _Recovery:
 
 
 def class_name(path: Path) -> str:
-    """A class called after an attribute; one that Python keeps, after two."""
+    """A class called after an attribute; one that Python keeps, after two.
+
+    A letter says little: it comes after the last word, or is a ``Part``. The one
+    that a wrapper has its model under is the ``Model``.
+    """
     words = [
         singular(segment) if after.isdigit() else segment
         for segment, after in zip(path, [*path[1:], ""], strict=True)
@@ -273,7 +277,16 @@ def class_name(path: Path) -> str:
     ]
     word = words[-1]
     if len(word) == 1:
-        return "Block" if path[-1].isdigit() else "Model"
+        return _called_by_letter(path, words)
     name = camel(word, "Part")
     kept = name.startswith("Part") and not word.lower().startswith("part")
     return camel("_".join(words[-2:]), "Part") if kept else name
+
+
+def _called_by_letter(path: Path, words: list[str]) -> str:
+    if path[-1].isdigit():
+        return "Block"
+    if path == ("m",):
+        return "Model"
+    last = next((word for word in reversed(words) if len(word) > 1), "part")
+    return camel(f"{last}_{words[-1]}", "Part")

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 1c24a13ecf7199f11df999c393d393710a116a08135f075e348ceec258cae180
+# body   sha256 13ffc755ee3f7fb08b3c049b507ed1222b6c7d4a0e17c16111def207693208d8
 """Net: self_x -> return_.
 
 Inputs:
@@ -28,7 +28,7 @@ WEIGHTS = Path(__file__).with_name("model.safetensors")
 class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.a = Model()
+        self.a = PartA()
         self.b = nn.parameter(3)
 
     @classmethod
@@ -42,7 +42,7 @@ class Net(nn.Module):
         return self.a(self_x * self.b)
 
 
-class Model(nn.Module):
+class PartA(nn.Module):
     """``a``: [def_, 3] -> same."""
 
     def __init__(self) -> None:
