@@ -11,6 +11,7 @@ A file whose body still has its digest is the importer's to replace.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import keyword
 import re
@@ -119,6 +120,20 @@ def check_module_path(module: Path) -> None:
         )
     if stem.lower() in _DEVICES:
         raise OutputRefused(f"expected a file name, got {stem!r}, a device on Windows")
+
+
+def check_directory(output: Path) -> None:
+    """Return if there is a directory to write ``output`` in.
+
+    Raises:
+        OSError: there is none; it is not made, as a name may be mistyped.
+    """
+    folder = output.parent
+    if folder.is_dir():
+        return
+    number = errno.ENOTDIR if folder.exists() else errno.ENOENT
+    told = "not a directory" if folder.exists() else "no such directory"
+    raise OSError(number, told, str(folder))
 
 
 def check_ours(module: Path) -> None:

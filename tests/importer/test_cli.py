@@ -223,6 +223,25 @@ def test_a_checkpoint_of_torch(tmp_path: Path) -> None:
         assert "torch.onnx.export" in answer.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--format", "json")])
+@pytest.mark.parametrize("name", ["app.py", "app.safetensors"])
+def test_a_directory_that_is_not_there(
+    net: Path, tmp_path: Path, name: str, options: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "typo"
+    answer = run(net, "-o", folder / name, *options)
+    told = f"cannot write to {str(folder)!r}: no such directory"
+    assert answer.exit_code == 2
+    if options == ("--format", "json"):
+        data = json.loads(answer.stderr)
+        assert data["kind"] == "output" and data["problems"][0]["message"] == told
+    else:
+        assert answer.stderr == f"error[output]: {told}\n"
+    assert not folder.exists()
+    answer = run(net, "-o", net / name, *options)
+    assert answer.exit_code == 2 and "net.onnx': not a directory" in answer.stderr
+
+
 def test_wrong_usage_and_missing_files(tmp_path: Path) -> None:
     assert run("a.onnx", "--unknown").exit_code == 2
     assert run(tmp_path / "gone.onnx").exit_code == 3

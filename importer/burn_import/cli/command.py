@@ -130,6 +130,10 @@ def import_command(
         raise click.UsageError("expected a record as output, to have a precision")
     report = Report(style or "text", str(model))
     with _Answer(report, verbose) as answer, _current_directory(options.operators):
+        if output is not None:  # before the work
+            from burn_import.output import check_directory
+
+            check_directory(output)
         if record is not None:
             from burn_import.weights import convert
 

@@ -96,6 +96,13 @@ def _as_data(changes: Changes | None) -> dict[str, object]:
     return {"diff": list(changes.lines), "changed_weights": rows}
 
 
+def _told(error: OSError) -> str:
+    """What the system says, of which file."""
+    if error.strerror is None or error.filename is None:
+        return str(error)
+    return f"cannot write to {error.filename!r}: {error.strerror}"
+
+
 @dataclass(frozen=True)
 class Report:
     """Prints in one of the styles ``text``, ``json`` and ``github``."""
@@ -144,11 +151,12 @@ class Report:
         from burn_ir import ModelError, Problem
 
         kind = "options" if isinstance(error, WrongOptions) else KINDS[code]
-        if isinstance(error, ModelError):
+        if isinstance(error, OSError):  # it is the output's: no fault of the model
+            kind, found = "output", [Problem(_told(error))]
+        elif isinstance(error, ModelError):
             found = list(error.problems)
         else:
-            refused = code == 2 and not isinstance(error, OSError)
-            hint = HINTS[2] if refused and "expected" not in str(error) else ""
+            hint = HINTS[2] if code == 2 and "expected" not in str(error) else ""
             found = [Problem(str(error), hint=hint)]
         if self.style == "json":
             self._json(code, kind, found)
@@ -183,6 +191,8 @@ class Report:
 
     def _text(self, problem: Problem, kind: str) -> list[str]:
         lines = [f"error[{kind}]: {clean(problem.message)}"]
+        if kind == "output":
+            return lines
         place = [clean(self.model)]
         if problem.node:
             place.append(f"node {clean(repr(problem.node))}")
