@@ -215,3 +215,20 @@ def test_a_turned_array_does_not_take_the_key(tmp_path: Path) -> None:
     module = imported(tmp_path, proto, drawn(6, 6, seed=5))
     assert len(keys(module)) == 1
     assert "h.c.weight" not in keys(module)
+
+
+def test_norms_without_weights_have_no_keys_of_any(tmp_path: Path) -> None:
+    ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
+    statistics = "bn.running_mean bn.running_var"
+    nodes = [
+        node("InstanceNormalization", "x new.weight new.bias", "a", "new"),
+        node("InstanceNormalization", "a val_1 val_2", "b", "plain"),
+        node("BatchNormalization", f"b val_1 val_2 {statistics}", "y", "bn"),
+    ]
+    weights = {"new.weight": ones, "new.bias": zeros, "val_1": ones, "val_2": zeros}
+    weights |= {"bn.running_mean": drawn(3), "bn.running_var": drawn(3) ** 2 + 1}
+    x = drawn(2, 3, 4, 5, seed=6)
+    module = imported(tmp_path, exported(nodes, weights, [2, 3, 4, 5]), x)
+    # What is not trained yet has the same numbers, and is a weight nevertheless.
+    assert set(keys(module)) == {"new.weight", "new.bias", *statistics.split()}
+    assert "self.bn = nn.BatchNorm2d(3, affine=False)" in source(tmp_path)

@@ -45,6 +45,21 @@ def groups(draw: Draw, version: int) -> Example:
     return example(attrs, [floats(draw, (2, channels, *size))])
 
 
+@case("InstanceNorm", domain="burn")
+def instances(draw: Draw, version: int) -> Example:
+    size = extents(draw, 1, 3, least=2, most=4)
+    return example(attributes(draw, epsilon=0.03), [floats(draw, (2, 3, *size))])
+
+
+@case("BatchNorm", domain="burn")
+def statistics(draw: Draw, version: int) -> Example:
+    size = extents(draw, 0, 3, least=1, most=4)
+    (channels,) = extents(draw, 1, 1)
+    mean, var = floats(draw, (channels,)), abs(floats(draw, (channels,))) + 0.5
+    attrs = attributes(draw, epsilon=0.03, momentum=0.8)
+    return example(attrs, [floats(draw, (2, channels, *size)), mean, var])
+
+
 @case("Roll", domain="burn")
 def rolled(draw: Draw, version: int) -> Example:
     shape = extents(draw, 1, 4)

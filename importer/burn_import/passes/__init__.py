@@ -34,6 +34,7 @@ from burn_import.passes.mish import mish
 from burn_import.passes.movements import movements
 from burn_import.passes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.placement import placement
+from burn_import.passes.plain_norms import plain_norms
 from burn_import.passes.prelu import prelu
 from burn_import.passes.products import products
 from burn_import.passes.recurrent import recurrent
@@ -77,6 +78,7 @@ PASSES: tuple[Pass, ...] = (
     rms_norm,
     group_norm,
     instance_norm,
+    plain_norms,
     identities,
     clip,
     gelu,

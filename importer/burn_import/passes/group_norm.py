@@ -20,7 +20,7 @@ from burn_import.passes.pattern import (
 )
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
-from burn_ir.ops.fused import GroupNorm, LayerNorm
+from burn_ir.ops.fused import GroupNorm, InstanceNorm, LayerNorm
 from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
 
@@ -48,6 +48,8 @@ def _epsilon(node: Node, search: Search) -> float | None:
         rank = 0 if x is None or x.shape is None else len(x.shape)
         # All axes but the batch's and the channels'.
         return node.op.epsilon if rank > 2 and node.op.axis == 2 - rank else None
+    if isinstance(node.op, InstanceNorm):
+        return node.op.epsilon
     if not isinstance(node.op, InstanceNormalization):
         return None
     for name, neutral in zip(node.inputs[1:], (1, 0), strict=True):
@@ -73,6 +75,9 @@ class Reshaped(Pattern):
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
 
+
+#: What a normalisation of channels may be.
+MARKS = ("InstanceNorm", "InstanceNormalization", "LayerNorm")
 
 _PLAIN = Reshaped(Standard(Reshaped(Value("x"), "grouped")), "out")
 _SCALED = Call("Mul", _PLAIN, Stored("weight"))
@@ -140,4 +145,4 @@ def group_norm(graph: Graph) -> Graph:
     reshape back, and a weight and a bias for each channel. Without these it is
     ``GroupNorm``. Results may differ by rounding.
     """
-    return fuse(graph, RULES, "InstanceNormalization", "LayerNorm")
+    return fuse(graph, RULES, *MARKS)

@@ -191,7 +191,7 @@ def _neutral(
     def rule(node: Node, graph: Graph) -> str | None:
         for position in positions:
             stored = _constant(node, position, graph)
-            if stored is not None and _is_weight(node.inputs[position], graph):
+            if stored is not None and is_weight(node.inputs[position], graph):
                 continue
             other = node.inputs[1 - position]
             x = graph.type(other)
@@ -204,7 +204,7 @@ def _neutral(
     return rule
 
 
-def _is_weight(name: str | None, graph: Graph) -> bool:
+def is_weight(name: str | None, graph: Graph) -> bool:
     """Whether a stored array is several numbers that have a key in PyTorch.
 
     Buffers of models that need none (``final_logits_bias``) are told by their names.

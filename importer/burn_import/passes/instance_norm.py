@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burn.dtypes import is_float
-from burn_import.passes.group_norm import Standard, channel_vector
+from burn_import.passes.group_norm import MARKS, Standard, channel_vector
 from burn_import.passes.pattern import (
     Call,
     Found,
@@ -41,4 +41,4 @@ def instance_norm(graph: Graph) -> Graph:
     These are a normalisation of each channel over all space, which has no weights, a
     factor for each channel and a term for each channel. Results may differ by rounding.
     """
-    return fuse(graph, RULES, "InstanceNormalization", "LayerNorm")
+    return fuse(graph, RULES, *MARKS)

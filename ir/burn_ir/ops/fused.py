@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from burn import ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
-from burn_ir.ops.functions import Floating
+from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.matmul import check_inner
+from burn_ir.ops.norm import by_kept_statistics, check_vectors
 from burn_ir.ops.options import changed
 
 
@@ -101,6 +104,46 @@ class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
     def lower(self, x: Value) -> Value:
         options = changed(epsilon=(self.epsilon, 1e-5))
         return ops.group_norm(x, groups=self.num_groups, **options)
+
+
+@operator
+class InstanceNorm(Op, onnx="InstanceNorm", versions=(1,), domain="burn"):
+    """``InstanceNormalization`` without weights, which ONNX does not know."""
+
+    epsilon: float = 1e-5
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is not None and x.rank < 3:
+            raise InvalidOperand(f"expected spatial axes, got {x.name}")
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.instance_norm(x, **changed(epsilon=(self.epsilon, 1e-5)))
+
+
+@operator
+class BatchNorm(Op, onnx="BatchNorm", versions=(1,), domain="burn"):
+    """``BatchNormalization`` without weights: by ``mean`` and ``var`` [C] alone."""
+
+    epsilon: float = 1e-5
+    momentum: float = 0.9
+
+    def infer(self, x: Type, mean: Type, var: Type) -> Type:
+        if x.shape is not None:
+            check_vectors(x, (mean, var), (*x.shape, 1)[1])
+        return expect_float(x).forget()
+
+    def lower(self, x: Value, mean: Value, var: Value) -> Value:
+        return ops.batch_norm(x, mean, var, **changed(epsilon=(self.epsilon, 1e-5)))
+
+    def layer(self, x: Type, mean: Type, var: Type) -> Layer | None:
+        found = by_kept_statistics(self.epsilon, self.momentum, x, (mean, var))
+        weights = {"running_mean": 1, "running_var": 2}
+        if found is None:
+            return None
+        return replace(
+            found, options={**found.options, "affine": False}, weights=weights
+        )
 
 
 @operator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +40,21 @@ def stored(*types: Type | None) -> list[Array] | None:
     given = [t.known for t in types if t is not None]
     arrays = [a for a in given if a is not None]
     return arrays if len(arrays) == len(given) else None
+
+
+def by_kept_statistics(
+    epsilon: float, momentum: float, x: Type, operands: Sequence[Type]
+) -> Layer | None:
+    """The layer, its weights still to be told; None if an operand is not stored."""
+    arrays = stored(*operands)
+    if arrays is None or arrays[0].ndim != 1:
+        return None
+    if x.shape is None or not 2 <= x.rank <= 5:
+        return None
+    # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
+    name = f"BatchNorm{max(x.rank - 2, 1)}d"
+    options = changed(eps=(epsilon, 1e-5), momentum=(shortest(1.0 - momentum), 0.1))
+    return Layer(name, (len(arrays[0]),), options, {})
 
 
 @operator
@@ -97,18 +113,12 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
     def layer(
         self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
     ) -> Layer | None:
-        arrays = stored(scale, bias, mean, var)
-        if arrays is None or self.training_mode or arrays[0].ndim != 1:
-            return None
-        if x.shape is None or not 2 <= x.rank <= 5:
-            return None
-        # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
-        name = f"BatchNorm{max(x.rank - 2, 1)}d"
+        operands = (mean, var, scale, bias)
+        found = by_kept_statistics(self.epsilon, self.momentum, x, operands)
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        options = changed(
-            eps=(self.epsilon, 1e-5), momentum=(shortest(1.0 - self.momentum), 0.1)
-        )
-        return Layer(name, (len(arrays[0]),), options, weights)
+        if found is None or self.training_mode:
+            return None
+        return replace(found, weights=weights)
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
