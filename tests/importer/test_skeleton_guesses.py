@@ -3,12 +3,46 @@
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from burn import nn
+from tests.importer.pytorch_files import Name, New, tensor, zip_file
 from tests.importer.test_skeleton import check_weights, run, saved, source, state_of
 from tests.modules import Array
+
+
+def checkpoint(tmp_path: Path, state: Any) -> Path:
+    """Return a file of ``torch.save``."""
+    path = tmp_path / "net.pt"
+    path.write_bytes(zip_file(state))
+    return path
+
+
+def test_what_is_no_tensor_is_told(tmp_path: Path) -> None:
+    odd = New(Name("argparse", "Namespace"), (), {"lr": 1})
+    weight = tensor("0", np.ones((2, 3), np.float32))
+    path = checkpoint(tmp_path, {"fc.weight": weight, "how": odd})
+    told = "Left out of what the file holds: 'how' is an object of argparse.Namespace"
+    assert told in " ".join(source(path).split())
+    assert told in " ".join(run(path, "-o", tmp_path / "told.py").stderr.split())
+    path = checkpoint(tmp_path, {f"a{n}": odd for n in range(5)})
+    answer = run(path, "-o", tmp_path / "none.py")
+    assert answer.exit_code == 4
+    assert "no tensors that can be read: 'a0' is an object of" in answer.stderr
+    assert "and 2 more. Export the model" in answer.stderr
+
+
+def test_the_state_of_an_optimiser_is_no_model(tmp_path: Path) -> None:
+    moment = {"step": 3, "exp_avg": tensor("0", np.ones(3, np.float32))}
+    groups = [{"lr": 0.1, "params": [0]}]
+    path = checkpoint(tmp_path, {"state": {0: moment}, "param_groups": groups})
+    answer = run(path, "-o", tmp_path / "net.py")
+    assert answer.exit_code == 4
+    assert "expected the weights of a model, got the state of an opt" in answer.stderr
+    record = run(path, "-o", tmp_path / "net.safetensors")
+    assert record.exit_code == 0 and "state.0.exp_avg" in record.stdout
 
 
 def test_a_recurrent_layer_tells_the_table_in_front_of_it(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ def saved(save: Any, *arrays: Any) -> bytes:
 
 
 LEGACY = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+#: Weights that are packed for a backend, as modules that PyTorch quantised have them.
+PACKED = pickle.dumps("__torch__.torch.classes.quantized.LinearPackedParamsBase", 2)
 SCRIPT = pickle.dumps("__torch__.Net", 2)
 ONNX = b"\x08\x0a\x12\x07pytorch\x1a\x032.9:\x02\x12\x00"
 ARRAY = np.arange(24).reshape(2, 3, 4)
@@ -51,6 +53,10 @@ FILES = {
     "ONNX model (protobuf)": (ONNX, "burn-import"),
     "PyTorch checkpoint (zip)": (
         zipped(("net/data.pkl", b"\x80\x02}."), ("net/data/0", b"1234")),
+        "safetensors.torch.save_file",
+    ),
+    "PyTorch checkpoint (zip) ": (
+        zipped(("net/data.pkl", PACKED), ("net/data/0", b"1234")),
         "safetensors.torch.save_file",
     ),
     "TorchScript archive (zip)": (

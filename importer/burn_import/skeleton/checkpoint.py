@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What a training loop keeps beside the weights.
 _TRAINING = re.compile(r"(optim|(lr_)?sched|scaler|ema_|amp|rng|callback)\w*")
+#: Where an optimiser has its rates, and how many names a message lists.
+_GROUPS, _MOST = "param_groups.", 3
 
 
 def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
@@ -60,7 +62,17 @@ def _notes(checkpoint: Checkpoint, hints: Hints) -> list[str]:
         notes.append(f"No architecture is known that fits them and is called {kind}.")
     if steps_of(checkpoint):
         notes.append("--activation NAME makes an nn.Sequential of it, to be called.")
+    left = _left_out(checkpoint)
+    if left:
+        notes.append(f"Left out of what the file holds: {left}.")
     return notes
+
+
+def _left_out(checkpoint: Checkpoint) -> str:
+    """What else the file holds, with the reason why it is no weight."""
+    listed = [f"{shown(name)} is {what}" for name, what in checkpoint.skipped.items()]
+    more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
+    return ", ".join(listed[:_MOST]) + more
 
 
 def _check(options: Options) -> None:
@@ -85,11 +97,18 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
     """Return if the file holds the weights of one model."""
     if not checkpoint:
         kind = kind_of(checkpoint.path) or "file of weights"
+        left = _left_out(checkpoint)
         raise UnsupportedModel(
-            f"{checkpoint.path.name}: this is a {kind} that holds no tensors. "
-            f"{EXPORT}"
+            f"{checkpoint.path.name}: this is a {kind} that holds no tensors"
+            f"{f' that can be read: {left}' if left else ''}. {EXPORT}"
         )
     tops = dict.fromkeys(key.partition(".")[0] for key in checkpoint)
+    rates = any(name.startswith(_GROUPS) for name in checkpoint.scalars)
+    if set(tops) <= {"state"} and rates:
+        raise UnsupportedModel(
+            f"{checkpoint.path.name}: expected the weights of a model, "
+            "got the state of an optimiser"
+        )
     training = [top for top in tops if _TRAINING.fullmatch(top)]
     others = [top for top in tops if top not in training]
     if training and others:

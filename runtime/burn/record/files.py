@@ -128,7 +128,9 @@ def _zip(head: bytes) -> Foreign | None:
     if b"/data/weights/" in first or b"archive_format" in head:
         return EXPORTED
     # torch.jit.save writes the tensors first, torch.save the pickle.
-    if b"__torch__" in head or re.search(rb"/data/[0-9]+$", first):
+    # Weights that a module packed for its backend are of a class below __torch__ too.
+    script = re.search(rb"__torch__(?!\.torch\.classes\.)", head)
+    if script or re.search(rb"/data/[0-9]+$", first):
         return TORCHSCRIPT
     if first.endswith((b"/data.pkl", b"/version", b"/byteorder")):
         return TORCH
