@@ -65,6 +65,27 @@ return torch.sub(a, b, alpha=0.5)
     )
 
 
+def test_weights_that_freezing_made_constants_are_those_of_layers(
+    tmp_path: Path,
+) -> None:
+    forward = """
+_0 = torch.relu(torch.linear(x, CONSTANTS.c0, CONSTANTS.c1))
+return torch.add(torch.matmul(_0, CONSTANTS.c2), CONSTANTS.c3)
+"""
+    arrays = [drawn(5, 4), drawn(5), drawn(5, 3), drawn(3)]
+    constants = tuple(tensor(str(n), array) for n, array in enumerate(arrays))
+    script = net(forward, example("Float", 2, 4), constants=constants)
+    path = script.saved(tmp_path)
+    text = import_model(path, Options(class_name="Net")).text
+    assert "self.linear = nn.Linear(4, 5)" in text
+    assert "self.linear_2 = nn.Linear(5, 3)" in text
+    model: Any = load(path)
+    x, (w, b, v, c) = drawn(6, 4), arrays
+    expected = np.maximum(x @ w.T + b, 0) @ v + c
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
     forward = "_0 = torch.frobnicate(x)\nreturn torch.knurl(torch.relu(x), _0)"
     path = net(forward, example("Float", 2, 3)).saved(tmp_path)

@@ -154,9 +154,10 @@ class Expressions(Operators):
         raise InvalidModel(f"{where} has no attribute {shown(name)}")
 
     def literal(self, name: str) -> Thing:
-        """A constant of the archive."""
+        """A constant of the archive, which has no key: its name says just that."""
         if name not in self.constants:
-            made = self.modules.thing(self.archive.constant(name), (), name)
+            stored = self.archive.constant(name)
+            made = self.modules.thing(stored, (), name.replace("c", "constant_"))
             self.constants[name] = made
         return self.constants[name]
 
