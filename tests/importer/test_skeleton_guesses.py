@@ -34,6 +34,19 @@ def test_what_is_no_tensor_is_told(tmp_path: Path) -> None:
     assert "and 2 more. Export the model" in answer.stderr
 
 
+def test_a_checkpoint_in_shards_has_to_be_joined(tmp_path: Path) -> None:
+    folder = tmp_path / "step_100"
+    folder.mkdir()
+    (folder / ".metadata").write_bytes(b"\x80\x02}.")
+    shard = folder / "__0_0.distcp"
+    shard.write_bytes(zip_file({}) + zip_file({}))
+    for path in (folder, shard):
+        for output in ("net.py", "net.safetensors"):
+            answer = run(path, "-o", tmp_path / output)
+            assert answer.exit_code == 3
+            assert "dcp_to_torch FOLDER NAME.pt" in answer.stderr
+
+
 def test_the_state_of_an_optimiser_is_no_model(tmp_path: Path) -> None:
     moment = {"step": 3, "exp_avg": tensor("0", np.ones(3, np.float32))}
     groups = [{"lr": 0.1, "params": [0]}]

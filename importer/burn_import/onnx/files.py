@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 from burn.record.shards import lies_in
+from burn_import.foreign import SHARDED
 from burn_ir import UnreadableFile
 
 
@@ -20,6 +21,8 @@ def map_file(path: Path) -> memoryview:
     Raises:
         UnreadableFile: there is no such file, or it is none that can be mapped.
     """
+    if path.suffix == ".distcp" or (path / ".metadata").is_file():
+        raise UnreadableFile(SHARDED)
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)  # a pipe would block without O_NONBLOCK
