@@ -8,8 +8,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
+from burn.backend.onednn.engine import no_gain
 from burn.plan.nested import is_named, mapped
-from burn.plan.passes import fused
+from burn.plan.passes import LOWERINGS, fused
 from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, NotFiniteError
@@ -34,7 +35,9 @@ RECORDINGS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def compile(function: Callable[P, R]) -> "Compiled[P, R]":
+def compile(
+    function: Callable[P, R], *, precision: str = "float32"
+) -> "Compiled[P, R]":
     """``function``, or a module, as a plan that is replayed without Python's detours.
 
     The first call for each combination of shapes, dtypes and plain arguments runs the
@@ -47,15 +50,27 @@ def compile(function: Callable[P, R]) -> "Compiled[P, R]":
     are set when everything else is done. A function whose result has a history, or
     that reads large tensors on the host, has no plan and runs as it is;
     :attr:`Compiled.notes` say why.
+
+    With ``precision="bf16"`` convolutions and products of matrices on the CPU are of
+    bfloat16 (8 bits of precision, summed in float32), and so are activations, pooling
+    and norms between them; all else, and what is returned, is as without it. It takes
+    a processor with AMX or AVX512_BF16 to gain by this. A function that sets boxes is
+    computed in float32.
+
+    Raises:
+        ValueError: there is no such ``precision``.
     """
-    return Compiled(function)
+    if precision not in LOWERINGS:
+        known = ", ".join(map(repr, LOWERINGS))
+        raise ValueError(f"expected a precision of {known}: {precision!r}")
+    return Compiled(function, precision)
 
 
 class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
-    def __init__(self, device: ArrayBackend) -> None:
-        self.device = device
+    def __init__(self, device: ArrayBackend, precision: str) -> None:
+        self.device, self.precision = device, precision
         self.root = Segment()
         self.bound: Bound | None = None
         self.quick: Program | None = None
@@ -104,16 +119,19 @@ class _Plan:
             grow(self.root, recorder.events, slots, recorder.writes)
             self.places = max(self.places, recorder.count)
             if self.device is Cpu():
-                self.quick = Program(fused(self.root, forms))
+                lowering = () if recorder.writes else LOWERINGS[self.precision]
+                self.quick = Program(fused(self.root, forms, lowering))
             self.bound = Bound(self.root, self.device)
+        if self.precision != "float32" and not recorder.writes:
+            return self.run(inputs)  # the first result is like all others
         return mapped(_plain, result)
 
 
 class Compiled(Generic[P, R]):
     """A function with its plans. Threads may call it at the same time."""
 
-    def __init__(self, function: Callable[P, R]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[P, R], precision: str = "float32") -> None:
+        self.function, self.precision = function, precision
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -121,8 +139,11 @@ class Compiled(Generic[P, R]):
 
     @property
     def notes(self) -> list[str]:
-        """Why some kinds of arguments have no plan."""
-        return [plan.refused for plan in list(self._plans.values()) if plan.refused]
+        """Why some kinds of arguments have no plan, or gain nothing by precision."""
+        plans = list(self._plans.values())
+        found = [plan.refused for plan in plans if plan.refused]
+        idle = no_gain(self.precision) if plans else None
+        return found if idle is None else [*found, idle]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
@@ -167,7 +188,7 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[where] = _Plan(device)
+                plan = self._plans[where] = _Plan(device, self.precision)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

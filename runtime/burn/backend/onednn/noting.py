@@ -105,6 +105,13 @@ def empty_like(x: Array, *read: Array) -> Array:
     return np.empty_like(x) if notes is None else notes.like(x, read)
 
 
+def empty_as(x: Array, dtype: np.dtype) -> Array:
+    """Memory for as many elements as those of ``x``, in the same order of axes."""
+    notes = noting()
+    found = np.empty_like(x, dtype)
+    return found if notes is None else notes.shaped_as(found)
+
+
 def may_overwrite(array: Array | None, *read: Array | None) -> bool:
     """Whether nobody needs ``array`` any more, which is in no memory of ``read``."""
     notes = noting() if array is not None else None

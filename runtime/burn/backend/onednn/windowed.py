@@ -40,7 +40,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import empty
-from burn.backend.onednn.operands import FLOAT32, Arranged
+from burn.backend.onednn.operands import Arranged
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
@@ -50,6 +50,8 @@ from burn.backend.onednn.prepared import (
 from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
 
+_BYTE = np.dtype(np.uint8)
+
 
 @dataclass(frozen=True)
 class Grouped:
@@ -57,15 +59,17 @@ class Grouped:
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    dtype: np.dtype[Any]
 
     @classmethod
     def of_conv(cls, weight: Array, groups: int) -> "Grouped":
         """Weights [O, I/G, *K]."""
-        shape, strides = weight.shape, weight.strides
+        shape, strides, dtype = weight.shape, weight.strides, weight.dtype
         if groups == 1:
-            return cls(shape, strides)
+            return cls(shape, strides, dtype)
         outputs = shape[0] // groups
-        return cls((groups, outputs, *shape[1:]), (outputs * strides[0], *strides))
+        steps = (outputs * strides[0], *strides)
+        return cls((groups, outputs, *shape[1:]), steps, dtype)
 
     @classmethod
     def of_transpose(cls, weight: Array, groups: int) -> "Grouped":
@@ -74,12 +78,11 @@ class Grouped:
             weight.shape,
             weight.strides,
         )
-        within = inputs // groups
+        within, dtype = inputs // groups, weight.dtype
         if groups == 1:
-            return cls((outputs, inputs, *kernel), (second, first, *rest))
-        return cls(
-            (groups, outputs, within, *kernel), (within * first, second, first, *rest)
-        )
+            return cls((outputs, inputs, *kernel), (second, first, *rest), dtype)
+        extents = (groups, outputs, within, *kernel)
+        return cls(extents, (within * first, second, first, *rest), dtype)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,9 @@ class Windowed:
         x = self._arranged(x)
         if residual is not None and self._residual is not None:
             residual = self._residual(residual)
-        out = residual if self._in_place else empty_channels_last(self._shape)
+        out = residual
+        if not self._in_place:
+            out = empty_channels_last(self._shape, x.dtype)
         places = [address(x), self._weights.place(weight), address(out)]
         if bias is not None:
             places.append(address(bias))
@@ -161,8 +166,8 @@ def _only(
     return (*extents[:first], *(extents[first + axis] for axis in kept))
 
 
-def _image(api: Api, shape: tuple[int, ...]) -> Handle:
-    return strided(api, shape, channels_last(shape))
+def _image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
+    return strided(api, shape, channels_last(shape), dtype)
 
 
 def _geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
@@ -189,15 +194,21 @@ def forward(
     if bias is not None and (bias.shape != (shape[1],) or not is_dense(bias)):
         return None
     rank, weight = len(wins.size), slots.weight
-    source, target = (_image(api, _only(s, rank, kept)) for s in (x.shape, shape))
-    view = Grouped(*(_only(s, rank, kept) for s in (weight.shape, weight.strides)))
-    shift = None if bias is None else of_array(api, bias.shape, bias.strides)
+    source, target = (
+        _image(api, _only(extents, rank, kept), x.dtype) for extents in (x.shape, shape)
+    )
+    parts = (_only(s, rank, kept) for s in (weight.shape, weight.strides))
+    view = Grouped(*parts, weight.dtype)
+    shift = None if bias is None else of_array(api, bias)
+    other = target
+    if slots.residual is not None:
+        other = _image(api, _only(shape, rank, kept), slots.residual.dtype)
     name = "convolution" if kind == CONVOLUTION else "deconvolution"
     found = described(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
-        *(source, any_layout(api, view.shape)),
+        *(source, any_layout(api, view.shape, view.dtype)),
         *(shift, target, *geometry),
-        post=post_ops(api, slots.after, None if slots.in_place else target),
+        post=post_ops(api, slots.after, None if slots.in_place else other),
     )
     if found is None:
         return None
@@ -211,7 +222,7 @@ def forward(
     residual = None
     if slots.residual is not None:
         if not slots.in_place:
-            operands.append((added(slots.after), target))
+            operands.append((added(slots.after), other))
         residual = Arranged(primitives, slots.residual, channels_last(shape))
     arranged = Arranged(primitives, x, channels_last(x.shape))
     prepared = primitives.prepared(found, operands)
@@ -221,7 +232,7 @@ def forward(
 def _weights(
     session: Session, primitives: Primitives, view: Grouped, found: Description
 ) -> Weights | None:
-    given = of_array(primitives.api, view.shape, view.strides)
+    given = of_array(primitives.api, view)
     form = (view.shape, view.strides)
     return Weights(primitives, session.packed, given, form, found, WEIGHTS_MD)
 
@@ -253,7 +264,7 @@ class WeightGrad:
         if self._reorder is None:
             self._prepared.run(address(x), address(grad), address(out))
             return out
-        memory = empty((-(-self._size // FLOAT32.itemsize),))
+        memory = empty((self._size,), _BYTE)
         self._prepared.run(address(x), address(grad), address(memory))
         self._reorder.run(address(memory), address(out))
         return out
@@ -270,8 +281,8 @@ def weight_grad(
     shape = (grad.shape[1], x.shape[1] // groups, *wins.kernel)
     out: Array = np.empty(shape, np.float32)
     view = Grouped.of_conv(out, groups)
-    source, outer = _image(api, x.shape), _image(api, grad.shape)
-    chosen = any_layout(api, view.shape)
+    source, outer = (_image(api, array.shape, array.dtype) for array in (x, grad))
+    chosen = any_layout(api, view.shape, view.dtype)
     hint = described(
         *(api, "convolution_forward", api.engine, TRAINING, CONVOLUTION),
         *(source, chosen, None, outer, *geometry),
@@ -290,7 +301,7 @@ def weight_grad(
         primitives.prepared(found, operands),
         shape,
     )
-    plain = of_array(api, view.shape, view.strides)
+    plain = of_array(api, view)
     if not api.same(plain, wanted):
         made.unpack(primitives.reorder(wanted, plain), api.size_of(wanted))
     return made

@@ -15,6 +15,7 @@ from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
+from burn.plan.passes.narrow import narrowed
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
@@ -39,11 +40,16 @@ PASSES: tuple[Pass, ...] = (
     without_dead,
 )
 
+#: What lowers the precision of a plan after that, by its name.
+LOWERINGS: dict[str, tuple[Pass, ...]] = {"float32": (), "bf16": (narrowed,)}
 
-def fused(root: Segment, inputs: Inputs = ()) -> Segment:
-    """A copy of a plan after all passes."""
+
+def fused(
+    root: Segment, inputs: Inputs = (), lowering: tuple[Pass, ...] = ()
+) -> Segment:
+    """A copy of a plan after all passes, and after those that lower its precision."""
     found = with_own_places(root)
-    for each in PASSES:
+    for each in (*PASSES, *lowering):
         found = _passed(each, found, inputs)
     find_drops(found)
     return found
