@@ -2,15 +2,19 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import no_gain
+from burn.plan.calibration import Accuracy, arguments_of, compared
 from burn.plan.nested import is_named, mapped
-from burn.plan.passes import LOWERINGS, fused
+from burn.plan.passes import LOWERINGS, Pass, fused
+from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
+from burn.plan.passes.graph import Inputs
+from burn.plan.passes.places import last_place
 from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, NotFiniteError
@@ -36,7 +40,10 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def compile(
-    function: Callable[P, R], *, precision: str = "float32"
+    function: Callable[P, R],
+    *,
+    precision: str = "float32",
+    calibration: Iterable[Any] = (),
 ) -> "Compiled[P, R]":
     """``function``, or a module, as a plan that is replayed without Python's detours.
 
@@ -54,23 +61,58 @@ def compile(
     With ``precision="bf16"`` convolutions and products of matrices on the CPU are of
     bfloat16 (8 bits of precision, summed in float32), and so are activations, pooling
     and norms between them; all else, and what is returned, is as without it. It takes
-    a processor with AMX or AVX512_BF16 to gain by this. A function that sets boxes is
-    computed in float32.
+    a processor with AMX or AVX512_BF16 to gain by this.
+
+    With ``precision="int8"`` convolutions and linear layers are of integers of 8 bits.
+    What a model quantizes itself has scales of its own. The rest is quantized by
+    ``calibration``, which are examples of what the function is called with (tuples of
+    arguments, or single tensors): the scale of an operand goes by the largest number
+    that it has in them, that of weights by the largest weight of each output.
+    :attr:`Compiled.accuracy` says what this costs on the examples. It takes a processor
+    with AMX or VNNI to gain by this.
+
+    A function that sets boxes, or whose arguments are not on the CPU, is computed as
+    with ``"float32"``.
 
     Raises:
-        ValueError: there is no such ``precision``.
+        ValueError: there is no such ``precision``, or no plan to calibrate.
+        TypeError: an example is neither a tuple nor a tensor.
     """
     if precision not in LOWERINGS:
         known = ", ".join(map(repr, LOWERINGS))
         raise ValueError(f"expected a precision of {known}: {precision!r}")
-    return Compiled(function, precision)
+    samples = [arguments_of(sample) for sample in calibration]
+    if not samples:
+        return Compiled(function, precision)
+    if precision != "int8":
+        raise ValueError(f"expected no calibration with precision {precision!r}")
+    return _calibrated(function, samples)
+
+
+def _calibrated(
+    function: Callable[P, R], samples: list[tuple[Any, ...]]
+) -> "Compiled[P, R]":
+    """A function with integers by the ranges that are seen in ``samples``."""
+    ranges = Ranges()
+    watched = Compiled(function, "int8", (Observing(ranges),), watched=True)
+    for sample in samples:
+        watched(*sample)
+    if watched.notes or not len(ranges):
+        why = watched.notes or ["it has no layer with weights of its own"]
+        raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
+    lowering = (Calibrated(ranges), *LOWERINGS["int8"])
+    made = Compiled(function, "int8", lowering)
+    made.accuracy = compared(made, Compiled(function), samples)
+    return made
 
 
 class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
-    def __init__(self, device: ArrayBackend, precision: str) -> None:
-        self.device, self.precision = device, precision
+    def __init__(
+        self, device: ArrayBackend, lowering: tuple[Pass, ...], watched: bool
+    ) -> None:
+        self.device, self.lowering, self.watched = device, lowering, watched
         self.root = Segment()
         self.bound: Bound | None = None
         self.quick: Program | None = None
@@ -117,21 +159,40 @@ class _Plan:
         with self.lock:
             self.recordings += 1
             grow(self.root, recorder.events, slots, recorder.writes)
-            self.places = max(self.places, recorder.count)
-            if self.device is Cpu():
-                lowering = () if recorder.writes else LOWERINGS[self.precision]
-                self.quick = Program(fused(self.root, forms, lowering))
-            self.bound = Bound(self.root, self.device)
-        if self.precision != "float32" and not recorder.writes:
+            lowered = () if recorder.writes else self.lowering
+            self._bind(forms, lowered)
+        if lowered:
             return self.run(inputs)  # the first result is like all others
         return mapped(_plain, result)
+
+    def _bind(self, forms: Inputs, lowering: tuple[Pass, ...]) -> None:
+        """Make the plan ready to run."""
+        root = self.root
+        if self.device is Cpu():
+            root = fused(self.root, forms, lowering)
+            self.quick = None if self.watched else Program(root)
+        if not self.watched:
+            root = self.root
+        self.places = last_place(root) + 1
+        self.bound = Bound(root, self.device)
 
 
 class Compiled(Generic[P, R]):
     """A function with its plans. Threads may call it at the same time."""
 
-    def __init__(self, function: Callable[P, R], precision: str = "float32") -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        precision: str = "float32",
+        lowering: tuple[Pass, ...] | None = None,
+        *,
+        watched: bool = False,
+    ) -> None:
         self.function, self.precision = function, precision
+        #: How close each result is to float32, where there was a calibration.
+        self.accuracy: tuple[Accuracy, ...] = ()
+        self._lowering = LOWERINGS[precision] if lowering is None else lowering
+        self._watched = watched
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -142,7 +203,7 @@ class Compiled(Generic[P, R]):
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
-        idle = no_gain(self.precision) if plans else None
+        idle = None if self._watched or not plans else no_gain(self.precision)
         return found if idle is None else [*found, idle]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -188,7 +249,7 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[where] = _Plan(device, self.precision)
+                plan = self._plans[where] = _Plan(device, self._lowering, self._watched)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

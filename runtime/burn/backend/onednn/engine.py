@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from burn.backend.onednn.api import AVX512_BF16, Api
+from burn.backend.onednn.api import AVX512_BF16, VNNI, Api
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.library import find_library, keep_memory
 from burn.backend.onednn.memory import addresses_are_read
@@ -54,7 +54,7 @@ class Limits:
 
 
 #: What a processor has to have for a precision to be quick.
-_QUICK = {"bf16": AVX512_BF16}
+_QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
 
 _WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
 

@@ -13,6 +13,7 @@ from burn.plan.passes.contractions import as_products
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
+from burn.plan.passes.integers import of_integers, quantized_early, to_the_end
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
 from burn.plan.passes.narrow import narrowed
@@ -41,7 +42,11 @@ PASSES: tuple[Pass, ...] = (
 )
 
 #: What lowers the precision of a plan after that, by its name.
-LOWERINGS: dict[str, tuple[Pass, ...]] = {"float32": (), "bf16": (narrowed,)}
+LOWERINGS: dict[str, tuple[Pass, ...]] = {
+    "float32": (),
+    "bf16": (narrowed,),
+    "int8": (of_integers, quantized_early, quantized_early, to_the_end, without_dead),
+}
 
 
 def fused(

@@ -1,0 +1,156 @@
+"""Layers between a dequantization and a quantization are layers of integers."""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.dtypes import int8, uint8
+from burn.ops.conv import conv
+from burn.ops.fused import conv_then, linear_then
+from burn.ops.integers import conv_of_integers, linear_of_integers, to_integers
+from burn.ops.matmul import linear
+from burn.ops.pool import max_pool
+from burn.ops.quantize import dequantize, quantize
+from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.tree import Slot, Step
+
+#: Layers by what computes them with integers.
+LAYERS: dict[Any, Any] = {
+    conv: conv_of_integers,
+    conv_then: conv_of_integers,
+    linear: linear_of_integers,
+    linear_then: linear_of_integers,
+}
+#: What gives the same, quantized before it or after it.
+_COMMUTING = frozenset(
+    {max_pool, flatten, permute, reshape, squeeze, transpose, unsqueeze}
+)
+
+
+def of_integers(steps: Steps, graph: Graph) -> Steps:
+    """Layers of what is dequantized as layers of integers, and quick quantizations."""
+    return replaced(steps, graph, _layer)
+
+
+def quantized_early(steps: Steps, graph: Graph) -> Steps:
+    """What only moves numbers, or chooses among them, after their quantization."""
+    return joined(steps, graph, _earlier)
+
+
+def to_the_end(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with the quantization of their results."""
+    return joined(steps, graph, _ended)
+
+
+def _layer(step: Step, graph: Graph) -> list[Step] | None:
+    if step.primitive is quantize and _is_quantization(step, graph):
+        static = {"dtype": step.dtypes[0]}
+        return [replace(step, primitive=to_integers, static=static)]
+    made = LAYERS.get(step.primitive)
+    if made is None or step.dtypes != (FLOAT32,):
+        return None
+    x = _integers(step.args[0], graph)
+    weight, before = _weight(step.args[1], graph)
+    if x is None or weight is None or graph.known(weight[0])[1] != int8:
+        return None
+    bias, residual = (*step.args[2:], None, None)[:2]
+    args = (x, weight, bias, residual)
+    return [*before, replace(step, primitive=made, args=args)]
+
+
+def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
+    """The operand of integers that ``value`` is dequantized from, or None.
+
+    They have one scale, or else one for each index of ``axis``.
+    """
+    step = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(step, Step) or step.primitive is not dequantize:
+        return None
+    numbers, scale, zero_point = (*step.args, None)[:3]
+    if not _is_scaling(step, scale, zero_point, graph, axis):
+        return None
+    if graph.known(numbers)[1] not in (int8, uint8):
+        return None
+    return (numbers, scale, zero_point)
+
+
+def _is_scaling(
+    step: Step, scale: Any, zero_point: Any, graph: Graph, axis: int | None = None
+) -> bool:
+    """Whether ``step`` scales by constants: one, or one for each index of ``axis``."""
+    shape, dtype = graph.known(scale)
+    if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
+        return False
+    if not graph.is_constant(scale) or not graph.is_constant(zero_point):
+        return False
+    if shape in ((), (1,)):
+        return True
+    given = step.static.get("axis", 1) % len(graph.known(step.args[0])[0] or (1,))
+    return axis is not None and given == axis and len(shape) == 1
+
+
+def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
+    """The weights of a layer as integers, scaled by outputs, and steps before it."""
+    found = _integers(value, graph, 0)
+    if found is not None:
+        return found, []
+    step = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(step, Step) or step.primitive is not transpose:
+        return None, []
+    source = _integers(step.args[0], graph, 1)
+    if source is None or len(step.shapes[0]) != 2:
+        return None, []
+    dtype = graph.known(source[0])[1]
+    turned = graph.made(transpose, (source[0], *step.args[1:]), step.shapes[0])
+    turned = replace(turned, static=step.static, dtypes=(dtype,))
+    graph.maker[turned.outputs[0]] = turned
+    return (Slot(turned.outputs[0]), *source[1:]), [turned]
+
+
+def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """What moves numbers before a quantization, and both in the other order."""
+    if not _is_quantization(step, graph):
+        return None
+    before = graph.only_use(step.args[0])
+    if before is None or before.primitive not in _COMMUTING:
+        return None
+    shape, dtype = graph.known(before.args[0])
+    if shape is None or dtype != FLOAT32:
+        return None
+    place = graph.fresh()
+    args = (before.args[0], *step.args[1:])
+    first = replace(step, args=args, outputs=(place,), shapes=(shape,))
+    then = replace(
+        before,
+        args=(Slot(place), *before.args[1:]),
+        outputs=step.outputs,
+        dtypes=step.dtypes,
+    )
+    return before, [first, then]
+
+
+def _is_quantization(step: Step, graph: Graph) -> bool:
+    """Whether ``step`` makes integers of 8 bits by one scale that is constant."""
+    if step.primitive not in (quantize, to_integers):
+        return False
+    if step.dtypes[0] not in (int8, uint8) or graph.known(step.args[0])[1] != FLOAT32:
+        return False
+    if step.static.get("precision", FLOAT32) != FLOAT32:
+        return False
+    scale, zero_point = (*step.args, None)[1:3]
+    return _is_scaling(step, scale, zero_point, graph)
+
+
+def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a quantization, and what stands for both."""
+    if not _is_quantization(step, graph):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive not in LAYERS.values() or len(layer.args) > 4:
+        return None
+    scaling = (*step.args, None)[1:3]
+    *others, residual = layer.args
+    added = _integers(residual, graph)
+    args = (*others, residual if added is None else added, scaling)
+    static = {**layer.static, "dtype": step.dtypes[0]}
+    return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
