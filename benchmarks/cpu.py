@@ -7,12 +7,15 @@ The models are ResNet-50, MobileNetV2 and BERT-base with random weights, and eve
 ``.onnx`` file below the folders that has a ``NAME.golden.npz`` beside it. Each engine
 computes in a process of its own, because the threads of two libraries are in each
 other's way; they take turns, so that all see the same disturbances. A round is one
-turn of each. The ratio is the other engine's median by ours, of each round: above 1 we are
-faster. The table has the median over the rounds, their quartiles, and the ratio of the
-quickest calls of all, which says more while other programs run. Start is the time from
-Python's start to the first result, memory what the process had at most. The last row
-is the geometric mean. On a machine that others use as well, the processor's time of one
-thread (``--threads 1 --processor``) is what can be trusted.
+turn of each. The ratio is the other engine's median by ours, of each round: above 1 we
+are faster. The table has the median over the rounds, their quartiles, and the ratio of
+the quickest calls of all, which says more while other programs run. Start is the time
+from Python's start to the first result, memory what the process had at most. The last
+row is the geometric mean. On a machine that others use as well, the processor's time of
+one thread (``--threads 1 --processor``) is what can be trusted.
+
+``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what its
+own static quantization makes of the file, by the same inputs.
 """
 
 from __future__ import annotations
@@ -35,11 +38,12 @@ import numpy as np
 
 from benchmarks.cases import ROOT, SOURCES, Feeds, print_table
 from benchmarks.networks import NETWORKS
+from benchmarks.quantized import quantized
 from burn_import.pipeline import import_model, module_stem, write_model
 
 COLUMNS = 10
 #: Of the largest result, how far those of two engines may be from each other.
-CLOSE = {"bf16": 5e-2, "openvino": 5e-2}
+CLOSE = {"bf16": 5e-2, "openvino": 5e-2, "int8": 0.2, "onnxruntime-int8": 0.2}
 # Threads of a library wait for work a while after a call, on the other's cores.
 PAUSE = 0.05
 TURN = 0.3
@@ -114,9 +118,9 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", help="folders with more .onnx files")
     parser.add_argument("--only", default="", help="part of the names of models")
     parser.add_argument("--rounds", type=int, default=9)
-    own = ("ours", "compiled", "numpy", "bf16")
+    own = ("ours", "compiled", "numpy", "bf16", "int8")
     parser.add_argument("--ours", choices=own, default="ours")
-    others = ("onnxruntime", "openvino")
+    others = ("onnxruntime", "openvino", "onnxruntime-int8")
     parser.add_argument("--against", choices=others, default=others[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--processor", action="store_true", help="processor time")
@@ -187,10 +191,13 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
         np.savez(file, *model.feeds.values())
     ours = options.ours
     # A model that the other engine refuses is not measured.
-    theirs = Worker(options.against, model.path, "", inputs, options)
+    path = model.path
+    if options.against == "onnxruntime-int8":
+        path = quantized(path, model.feeds, place)
+    theirs = Worker(options.against, path, "", inputs, options)
     workers = [Worker(ours, module, compiled.class_name, inputs, options), theirs]
     close = max(CLOSE.get(name, 1e-4) for name in (ours, options.against))
-    _compare(model, *(worker.results for worker in workers), close)
+    _compare(model, [worker.results for worker in workers], close)
     for _ in range(options.rounds):
         for worker in workers:
             sleep(PAUSE)
@@ -209,9 +216,9 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
     ], middle
 
 
-def _compare(model: Model, ours: list[Any], theirs: list[Any], close: float) -> None:
+def _compare(model: Model, results: list[list[Any]], close: float) -> None:
     """Raise unless both compute the same: a wrong result may not be quick."""
-    for found, expected in zip(ours, theirs, strict=True):
+    for found, expected in zip(*results, strict=True):
         scale = float(np.abs(expected).max(initial=1e-3))
         np.testing.assert_allclose(
             found, expected, rtol=1e-3, atol=close * scale, err_msg=model.name

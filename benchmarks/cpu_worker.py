@@ -93,18 +93,22 @@ def compiled(
     import burn
 
     # Its inputs are arguments: what is constant would be computed once.
-    model = burn.compile(generated(path, name), precision=precision)
     tensors = [burn.from_numpy(array) for array in inputs]
+    given = [tuple(tensors)] if precision == "int8" else []
+    module = generated(path, name)
+    model = burn.compile(module, precision=precision, calibration=given)
     model(*tensors)
     return lambda: model(*tensors)
 
 
-ENGINES = {
+ENGINES: dict[str, Callable[..., Callable[[], Any]]] = {
     "ours": ours,
     "compiled": compiled,
     "bf16": partial(compiled, precision="bf16"),
+    "int8": partial(compiled, precision="int8"),
     "numpy": ours,
     "onnxruntime": onnxruntime,
+    "onnxruntime-int8": onnxruntime,
     "openvino": openvino,
 }
 

@@ -44,9 +44,7 @@ def test_convolution(bias: Any, groups: int) -> None:
 def test_convolution_with_an_ending(residual: Any) -> None:
     x, weight = half(2, 8, 9, 11), half(12, 8, 3, 3, seed=1)
     after = (("add",), ("relu",))
-    compare(
-        *(fused.conv_then, x, weight, normal(12), residual), padding=1, after=after
-    )
+    compare(*(fused.conv_then, x, weight, normal(12), residual), padding=1, after=after)
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (1, 0, 2)])

@@ -1,4 +1,4 @@
-"""Layers whose operands are integers of 8 bits, as plans put them in the place of others.
+"""Layers whose operands are integers of 8 bits, which plans put in place of others.
 
 An operand of integers is a tuple ``(numbers, scale, zero_point)``, as
 :func:`burn.ops.dequantize` has them; ``zero_point`` may be None. What is computed is
@@ -35,7 +35,7 @@ def conv_of_integers(
     dtype: DType = float32,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.conv` with weights [O, C/groups, *K] that are scaled by outputs."""
+    """:func:`burn.ops.conv` of weights [O, C/groups, *K] that are scaled by outputs."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
     out = conv_then.kernel(*operands, after=after, **static)
     return _narrow(out, result, dtype)
@@ -52,7 +52,7 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = float32,
 ) -> Array:
-    """:func:`burn.ops.linear` with weights [out, in] that are scaled by outputs."""
+    """:func:`burn.ops.linear` of weights [out, in] that are scaled by outputs."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
     return _narrow(linear_then.kernel(*operands, after=after), result, dtype)
 
@@ -66,13 +66,22 @@ def to_integers(
 
 
 @primitive
+def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
+    """:func:`burn.ops.dequantize` by one scale."""
+    return dequantize.kernel(x, scale, zero_point)
+
+
+@primitive
 def scale_of_weights(weight: Array) -> Array:
     """The scales [outputs] with which ``weight`` [outputs, ...] fills -127 to 127."""
     largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)
     return np.where(largest > 0, largest / 127, 1).astype(weight.dtype)
 
 
-for _made in (conv_of_integers, linear_of_integers, to_integers, scale_of_weights):
+for _made in (
+    *(conv_of_integers, linear_of_integers, to_integers, from_integers),
+    scale_of_weights,
+):
     _made.no_gradient("plans without gradients alone are made of it")
 
 

@@ -1,18 +1,17 @@
-"""``burn.compile``: a function that is recorded once for each kind of arguments."""
+"""A function that is recorded once for each kind of its arguments."""
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import no_gain
-from burn.plan.calibration import Accuracy, arguments_of, compared
+from burn.plan.calibration import Accuracy
 from burn.plan.nested import is_named, mapped
-from burn.plan.passes import LOWERINGS, Pass, fused
-from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
+from burn.plan.passes import LOWERINGS, Pass, fused, is_lowered
 from burn.plan.passes.graph import Inputs
 from burn.plan.passes.places import last_place
 from burn.plan.program import Program
@@ -39,73 +38,6 @@ RECORDINGS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def compile(
-    function: Callable[P, R],
-    *,
-    precision: str = "float32",
-    calibration: Iterable[Any] = (),
-) -> "Compiled[P, R]":
-    """``function``, or a module, as a plan that is replayed without Python's detours.
-
-    The first call for each combination of shapes, dtypes and plain arguments runs the
-    function and records its primitives; later ones replay them. Parameters are read
-    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
-    of the plan; everything else that it reads (attributes, globals) is read at the
-    recording. Results are those of ``function``.
-
-    Boxes may be set: a training step with its gradients and updates is one plan. They
-    are set when everything else is done. A function whose result has a history, or
-    that reads large tensors on the host, has no plan and runs as it is;
-    :attr:`Compiled.notes` say why.
-
-    With ``precision="bf16"`` convolutions and products of matrices on the CPU are of
-    bfloat16 (8 bits of precision, summed in float32), and so are activations, pooling
-    and norms between them; all else, and what is returned, is as without it. It takes
-    a processor with AMX or AVX512_BF16 to gain by this.
-
-    With ``precision="int8"`` convolutions and linear layers are of integers of 8 bits.
-    What a model quantizes itself has scales of its own. The rest is quantized by
-    ``calibration``, which are examples of what the function is called with (tuples of
-    arguments, or single tensors): the scale of an operand goes by the largest number
-    that it has in them, that of weights by the largest weight of each output.
-    :attr:`Compiled.accuracy` says what this costs on the examples. It takes a processor
-    with AMX or VNNI to gain by this.
-
-    A function that sets boxes, or whose arguments are not on the CPU, is computed as
-    with ``"float32"``.
-
-    Raises:
-        ValueError: there is no such ``precision``, or no plan to calibrate.
-        TypeError: an example is neither a tuple nor a tensor.
-    """
-    if precision not in LOWERINGS:
-        known = ", ".join(map(repr, LOWERINGS))
-        raise ValueError(f"expected a precision of {known}: {precision!r}")
-    samples = [arguments_of(sample) for sample in calibration]
-    if not samples:
-        return Compiled(function, precision)
-    if precision != "int8":
-        raise ValueError(f"expected no calibration with precision {precision!r}")
-    return _calibrated(function, samples)
-
-
-def _calibrated(
-    function: Callable[P, R], samples: list[tuple[Any, ...]]
-) -> "Compiled[P, R]":
-    """A function with integers by the ranges that are seen in ``samples``."""
-    ranges = Ranges()
-    watched = Compiled(function, "int8", (Observing(ranges),), watched=True)
-    for sample in samples:
-        watched(*sample)
-    if watched.notes or not len(ranges):
-        why = watched.notes or ["it has no layer with weights of its own"]
-        raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
-    lowering = (Calibrated(ranges), *LOWERINGS["int8"])
-    made = Compiled(function, "int8", lowering)
-    made.accuracy = compared(made, Compiled(function), samples)
-    return made
-
-
 class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
@@ -120,6 +52,8 @@ class _Plan:
         self.recordings = 0
         self.lock = threading.Lock()
         self.refused: str | None = None
+        #: Why it is of float32 although less was asked for.
+        self.full: str | None = None
 
     def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
@@ -159,26 +93,44 @@ class _Plan:
         with self.lock:
             self.recordings += 1
             grow(self.root, recorder.events, slots, recorder.writes)
-            lowered = () if recorder.writes else self.lowering
-            self._bind(forms, lowered)
-        if lowered:
+            if recorder.writes:
+                self.lowering, self.full = (), "it sets boxes"
+            elif self.lowering and self.device is not Cpu():
+                self.lowering, self.full = (), f"it is on {self.device}"
+            self._bind(forms)
+        if self.lowering:
             return self.run(inputs)  # the first result is like all others
         return mapped(_plain, result)
 
-    def _bind(self, forms: Inputs, lowering: tuple[Pass, ...]) -> None:
+    def _bind(self, forms: Inputs) -> None:
         """Make the plan ready to run."""
         root = self.root
         if self.device is Cpu():
-            root = fused(self.root, forms, lowering)
-            self.quick = None if self.watched else Program(root)
-        if not self.watched:
-            root = self.root
+            lowered = fused(self.root, forms, self.lowering)
+            if self.watched:
+                root = lowered
+            else:
+                self.quick = Program(lowered)
+                if self.lowering and not is_lowered(lowered):
+                    self.full = "no layer of it has scales: see calibration"
         self.places = last_place(root) + 1
         self.bound = Bound(root, self.device)
 
 
 class Compiled(Generic[P, R]):
-    """A function with its plans. Threads may call it at the same time."""
+    """A function with its plans. Threads may call it at the same time.
+
+    The first call for each combination of shapes, dtypes and plain arguments runs the
+    function and records its primitives; later ones replay them. Parameters are read
+    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
+    of the plan; everything else that it reads (attributes, globals) is read at the
+    recording.
+
+    Boxes may be set: a training step with its gradients and updates is one plan. They
+    are set when everything else is done. A function whose result has a history, or
+    that reads large tensors on the host, has no plan and runs as it is;
+    :attr:`notes` say why.
+    """
 
     def __init__(
         self,
@@ -203,6 +155,9 @@ class Compiled(Generic[P, R]):
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
+        if self.precision != "float32" and not self._watched:
+            full = {plan.full for plan in plans if plan.full}
+            found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
         idle = None if self._watched or not plans else no_gain(self.precision)
         return found if idle is None else [*found, idle]
 

@@ -29,6 +29,8 @@ WORKSPACE, SCRATCHPAD = 64, 80
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
+# What is added to an argument for its scales and its zero points.
+SCALES, ZERO_POINTS = 4096, 8192
 
 # Kinds of propagation, and of algorithms.
 INFERENCE, TRAINING = 96, 64
@@ -83,6 +85,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "primitive_attr_create": (_OUT,),
     "primitive_attr_set_scratchpad_mode": (_H, c_int),
     "primitive_attr_set_post_ops": (_H, _H),
+    "primitive_attr_set_scales_mask": (_H, c_int, c_int),
+    "primitive_attr_set_zero_points_mask": (_H, c_int, c_int),
     "primitive_attr_destroy": (_H,),
     "post_ops_create": (_OUT,),
     "post_ops_append_eltwise": (_H, c_int, c_float, c_float),

@@ -9,4 +9,6 @@ from burn.backend.onednn import (
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
+    quantized_layers as quantized_layers,
+    rounding as rounding,
 )

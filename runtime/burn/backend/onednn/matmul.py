@@ -221,7 +221,10 @@ def _repeated(residual: Array, batch: int) -> Array:
 def _is_whole(residual: Array, x: Array, y: Array) -> bool:
     """Whether ``residual`` has a number for each of a product's results."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return bool(residual.dtype == x.dtype and residual.shape == (*batch, x.shape[-2], y.shape[-1]))
+    return bool(
+        residual.dtype == x.dtype
+        and residual.shape == (*batch, x.shape[-2], y.shape[-1])
+    )
 
 
 def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
@@ -365,7 +368,4 @@ def _readable(array: Array) -> bool:
     ):
         return False
     steps, extents, size = array.strides[-2:], array.shape[-2:], array.dtype.itemsize
-    return any(
-        steps[i] == size and steps[1 - i] >= extents[i] * size
-        for i in (0, 1)
-    )
+    return any(steps[i] == size and steps[1 - i] >= extents[i] * size for i in (0, 1))

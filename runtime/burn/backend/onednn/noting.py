@@ -56,7 +56,7 @@ class Notes(Protocol):
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
 
-    def keep(self, block: Block) -> None:
+    def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
 
 

@@ -61,6 +61,12 @@ class Grouped:
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    def along(self, wins: Windows) -> "Grouped":
+        """The same without those axes of space that are one element."""
+        rank, kept = len(wins.size), long_axes(wins)
+        extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
+        return Grouped(extents, steps, self.dtype)
+
     @classmethod
     def of_conv(cls, weight: Array, groups: int) -> "Grouped":
         """Weights [O, I/G, *K]."""
@@ -145,7 +151,7 @@ class Windowed:
         return out
 
 
-def _long_axes(wins: Windows) -> tuple[int, ...]:
+def long_axes(wins: Windows) -> tuple[int, ...]:
     """The spatial axes that are more than one element, one at least.
 
     Without the others it is the same convolution, for which there is quicker code.
@@ -158,19 +164,17 @@ def _long_axes(wins: Windows) -> tuple[int, ...]:
     return tuple(kept) or (0,)
 
 
-def _only(
-    extents: tuple[int, ...], rank: int, kept: tuple[int, ...]
-) -> tuple[int, ...]:
+def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
     """``extents`` (or strides) whose last ``rank`` axes are in space, with the kept."""
     first = len(extents) - rank
     return (*extents[:first], *(extents[first + axis] for axis in kept))
 
 
-def _image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
+def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
     return strided(api, shape, channels_last(shape), dtype)
 
 
-def _geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
+def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
     """Strides, dilations and padding as oneDNN wants them; it cannot crop."""
     if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
         return None
@@ -187,27 +191,26 @@ def forward(
 ) -> Windowed | None:
     """A convolution or, by its ``kind``, a transposed one; None if there is none."""
     api, x, bias, shape = primitives.api, slots.x, slots.bias, slots.shape
-    kept = _long_axes(wins)
-    geometry = _geometry(wins, kept)
-    if geometry is None or not is_dense(slots.weight):
+    kept = long_axes(wins)
+    where = geometry(wins, kept)
+    if where is None or not is_dense(slots.weight):
         return None
     if bias is not None and (bias.shape != (shape[1],) or not is_dense(bias)):
         return None
     rank, weight = len(wins.size), slots.weight
     source, target = (
-        _image(api, _only(extents, rank, kept), x.dtype) for extents in (x.shape, shape)
+        image(api, only(extents, rank, kept), x.dtype) for extents in (x.shape, shape)
     )
-    parts = (_only(s, rank, kept) for s in (weight.shape, weight.strides))
-    view = Grouped(*parts, weight.dtype)
+    view = weight.along(wins)
     shift = None if bias is None else of_array(api, bias)
     other = target
     if slots.residual is not None:
-        other = _image(api, _only(shape, rank, kept), slots.residual.dtype)
+        other = image(api, only(shape, rank, kept), slots.residual.dtype)
     name = "convolution" if kind == CONVOLUTION else "deconvolution"
     found = described(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
         *(source, any_layout(api, view.shape, view.dtype)),
-        *(shift, target, *geometry),
+        *(shift, target, *where),
         post=post_ops(api, slots.after, None if slots.in_place else other),
     )
     if found is None:
@@ -275,21 +278,21 @@ def weight_grad(
 ) -> WeightGrad | None:
     """The gradient of the weights of a convolution; None if there is none."""
     api, kept = primitives.api, tuple(range(len(wins.size)))
-    geometry = _geometry(wins, kept)
-    if geometry is None:
+    where = geometry(wins, kept)
+    if where is None:
         return None
     shape = (grad.shape[1], x.shape[1] // groups, *wins.kernel)
     out: Array = np.empty(shape, np.float32)
     view = Grouped.of_conv(out, groups)
-    source, outer = (_image(api, array.shape, array.dtype) for array in (x, grad))
+    source, outer = (image(api, array.shape, array.dtype) for array in (x, grad))
     chosen = any_layout(api, view.shape, view.dtype)
     hint = described(
         *(api, "convolution_forward", api.engine, TRAINING, CONVOLUTION),
-        *(source, chosen, None, outer, *geometry),
+        *(source, chosen, None, outer, *where),
     )
     found = hint and described(
         *(api, "convolution_backward_weights", api.engine, CONVOLUTION),
-        *(source, chosen, None, outer, *geometry, hint.handle),
+        *(source, chosen, None, outer, *where, hint.handle),
     )
     if found is None:
         return None

@@ -13,15 +13,21 @@ from burn.plan.passes.contractions import as_products
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
-from burn.plan.passes.integers import of_integers, quantized_early, to_the_end
+from burn.plan.passes.integers import (
+    LAYERS,
+    of_integers,
+    quantized_early,
+    to_the_end,
+    with_floats,
+)
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
-from burn.plan.passes.narrow import narrowed
+from burn.plan.passes.narrow import BFLOAT16, narrowed
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
-from burn.plan.tree import Segment, find_drops
+from burn.plan.tree import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -45,7 +51,10 @@ PASSES: tuple[Pass, ...] = (
 LOWERINGS: dict[str, tuple[Pass, ...]] = {
     "float32": (),
     "bf16": (narrowed,),
-    "int8": (of_integers, quantized_early, quantized_early, to_the_end, without_dead),
+    "int8": (
+        *(of_integers, quantized_early, quantized_early, to_the_end, with_floats),
+        without_dead,
+    ),
 }
 
 
@@ -58,6 +67,14 @@ def fused(
         found = _passed(each, found, inputs)
     find_drops(found)
     return found
+
+
+def is_lowered(segment: Segment) -> bool:
+    """Whether something in a plan is of less than float32."""
+    steps = (step for step in segment.steps if isinstance(step, Step))
+    return any(
+        BFLOAT16 in step.dtypes or step.primitive in LAYERS.values() for step in steps
+    ) or any(map(is_lowered, segment.children.values()))
 
 
 def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:

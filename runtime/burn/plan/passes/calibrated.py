@@ -14,7 +14,7 @@ from burn.ops.quantize import dequantize, quantize
 from burn.ops.support import Array
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.integers import LAYERS
-from burn.plan.tree import Read, Slot, Step
+from burn.plan.tree import Read, Slot, Step, slots_in
 from burn.primitive import primitive
 from burn.tensor import Tensor
 
@@ -136,7 +136,8 @@ def _source(value: Any, graph: Graph) -> Box | None:
     maker = graph.maker.get(value.place)
     if isinstance(maker, Read):
         return maker.box
-    sources = (_source(arg, graph) for arg in maker.args) if maker else ()
+    given = slots_in(maker.args) if maker else ()
+    sources = (_source(Slot(place), graph) for place in given)
     return next((box for box in sources if box is not None), None)
 
 

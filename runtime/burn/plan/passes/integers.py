@@ -6,7 +6,12 @@ from typing import Any
 from burn.dtypes import int8, uint8
 from burn.ops.conv import conv
 from burn.ops.fused import conv_then, linear_then
-from burn.ops.integers import conv_of_integers, linear_of_integers, to_integers
+from burn.ops.integers import (
+    conv_of_integers,
+    from_integers,
+    linear_of_integers,
+    to_integers,
+)
 from burn.ops.matmul import linear
 from burn.ops.pool import max_pool
 from burn.ops.quantize import dequantize, quantize
@@ -40,6 +45,11 @@ def quantized_early(steps: Steps, graph: Graph) -> Steps:
 def to_the_end(steps: Steps, graph: Graph) -> Steps:
     """Layers of integers with the quantization of their results."""
     return joined(steps, graph, _ended)
+
+
+def with_floats(steps: Steps, graph: Graph) -> Steps:
+    """Floats that there were before a quantization, and quick dequantizations."""
+    return replaced(steps, graph, _of_floats)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -154,3 +164,16 @@ def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     args = (*others, residual if added is None else added, scaling)
     static = {**layer.static, "dtype": step.dtypes[0]}
     return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
+
+
+def _of_floats(step: Step, graph: Graph) -> list[Step] | None:
+    if step.primitive is dequantize and _integers(Slot(step.outputs[0]), graph):
+        return [replace(step, primitive=from_integers, static={})]
+    if step.primitive not in LAYERS.values() or len(step.args) > 4:
+        return None
+    *others, residual = step.args
+    source = _integers(residual, graph)
+    maker = graph.maker.get(source[0].place) if source is not None else None
+    if not isinstance(maker, Step) or maker.primitive is not to_integers:
+        return None
+    return [replace(step, args=(*others, maker.args[0]))]

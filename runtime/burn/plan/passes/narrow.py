@@ -59,8 +59,8 @@ class _Narrowing:
     def of(self, steps: Steps) -> Steps:
         """``steps`` with casts, and with steps of bfloat16 between them."""
         for step in steps:
-            narrow = None if isinstance(step, Read) else self._computed(step)
-            if narrow is None:
+            narrow = self._computed(step) if isinstance(step, Step) else None
+            if narrow is None or isinstance(step, Read):
                 self._found.append(step)
             else:
                 self._found.append(narrow)
