@@ -14,8 +14,8 @@ from Python's start to the first result, memory what the process had at most. Th
 row is the geometric mean. On a machine that others use as well, the processor's time of
 one thread (``--threads 1 --processor``) is what can be trusted.
 
-``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what its
-own static quantization makes of the file, by the same inputs.
+``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what
+its own static quantization makes of the file, by the same inputs.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Layer:
     """A layer of integers that is ready to run."""
 
     __slots__ = (
-        *("_arranged", "_form", "_in_place", "_prepared", "_residual", "weights_of"),
+        *("_arranged", "_form", "_in_place", "_prepared", "_residual", "_weights"),
     )
 
     def __init__(
