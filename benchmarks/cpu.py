@@ -2,6 +2,7 @@
 
     python -m benchmarks.cpu [FOLDER ...] [--only NAME] [--rounds 9] [--ours compiled]
                              [--against openvino] [--threads 2] [--processor]
+                             [--busy 1]
 
 The models are ResNet-50, MobileNetV2 and BERT-base with random weights, and every
 ``.onnx`` file below the folders that has a ``NAME.golden.npz`` beside it. Each engine
@@ -15,7 +16,8 @@ row is the geometric mean. On a machine that others use as well, the processor's
 one thread (``--threads 1 --processor``) is what can be trusted.
 
 ``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what
-its own static quantization makes of the file, by the same inputs.
+its own static quantization makes of the file, by the same inputs. With ``--busy`` so
+many processes that never rest compete for the processors.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
@@ -124,9 +127,23 @@ def main() -> None:
     parser.add_argument("--against", choices=others, default=others[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--processor", action="store_true", help="processor time")
+    parser.add_argument("--busy", type=int, default=0, help="processes that compete")
     options = parser.parse_args()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, _competing(options.busy):
         print_table(_head(options.against), _rows(Path(folder), options))
+
+
+@contextmanager
+def _competing(count: int) -> Iterator[None]:
+    """Have ``count`` processes count meanwhile."""
+    command = [sys.executable, "-c", "while True: pass"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def _head(other: str) -> tuple[str, ...]:
