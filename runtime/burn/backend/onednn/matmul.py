@@ -40,6 +40,8 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
+# A row meets each weight once: it is read for one multiplication, not for many.
+_VECTOR_WORK = 8
 
 
 @matmul_op.on(Cpu)
@@ -198,6 +200,8 @@ def _product(
         order,
         in_place,
     )
+    if x.shape[-2] == 1:
+        work *= _VECTOR_WORK
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
 
