@@ -41,7 +41,7 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
 # A row meets each weight once: it is read for one multiplication, not for many.
-_VECTOR_WORK = 8
+_VECTOR_WORK = 16
 
 
 @matmul_op.on(Cpu)
