@@ -251,4 +251,72 @@ def test_without_examples_and_scales_nothing_is_of_integers() -> None:
     model, x = Net(), images()
     function = burn.compile(model, precision="int8")
     np.testing.assert_allclose(function(x).numpy(), model(x).numpy(), rtol=1e-4)
-    assert any("calibration" in note for note in function.notes)
+    assert "int8 is not used: it has no layer for it, or none with scales" in (
+        function.notes
+    )
+
+
+def split(x: Any) -> Any:
+    first, second = ops.split(x, (12, 20), 2)
+    return ops.concat([second, first], 2)
+
+
+#: What may stand between products, of [2, 5, 32] that is one.
+BETWEEN: dict[str, Any] = {
+    "gelu": ops.gelu,
+    "sigmoid": ops.sigmoid,
+    "silu": ops.silu,
+    "tanh": ops.tanh,
+    "relu": ops.relu,
+    "softmax": ops.softmax,
+    "softmax-1": lambda x: ops.softmax(x, axis=1),
+    "norm": nn.LayerNorm(32),
+    "spread": lambda x: x + ops.mean(x, -1, keepdims=True),
+    "parts": split,
+    "joined": lambda x: ops.concat([x, ops.tanh(x)], 2)[:, :, 7:39],
+    "steps": lambda x: ops.concat([x[..., ::2], x[..., 1::2]], -1),
+    "turned": lambda x: x.transpose(1, 2).reshape((2, 5, 32)),
+    "permuted": lambda x: ops.permute(x, (2, 0, 1)).flatten(1).reshape((2, 5, 32)),
+    "squeezed": lambda x: x.unsqueeze(1).squeeze(1),
+    "pooled": lambda x: ops.avg_pool(x, kernel_size=3, padding=1),
+    "largest": lambda x: ops.max_pool(x, kernel_size=3, padding=1),
+    "scores": lambda x: ops.softmax(x @ x.transpose(1, 2) * 0.2) @ x,
+    "heads": lambda x: (
+        (y := x.reshape((2, 5, 4, 8)).permute((0, 2, 1, 3))) @ y.transpose(2, 3) @ y
+    )
+    .permute((0, 2, 1, 3))
+    .reshape((2, 5, 32)),
+    "integers": lambda x: x
+    * ops.cast(ops.argmax(x, -1, keepdims=True) >= 0, dtype=x.dtype),
+}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("name", BETWEEN)
+def test_what_is_between_products(name: str, precision: str) -> None:
+    layers = [nn.Linear(12, 32), nn.Linear(32, 7, bias=False)]
+
+    def function(x: Any) -> Any:
+        y = BETWEEN[name](layers[0](x))
+        return layers[1](y), y
+
+    x = burn.from_numpy(normal(2, 5, 12))
+    made = compiled(function, precision, x)
+    made(x)
+    for found, expected in zip(made(x), function(x), strict=True):
+        assert noise(found, expected) < 0.05
+
+
+def test_a_result_that_is_used_in_both_precisions() -> None:
+    layers = [nn.Linear(12, 32), nn.Linear(32, 32)]
+
+    def function(x: Any) -> Any:
+        y = layers[0](x)
+        return layers[1](y), y, ops.exp(y)
+
+    x = burn.from_numpy(normal(2, 5, 12))
+    for precision in PRECISIONS:
+        made = compiled(function, precision, x)
+        made(x)
+        for found, expected in zip(made(x), function(x), strict=True):
+            assert 0 < noise(found, expected) < 0.05

@@ -112,7 +112,7 @@ class _Plan:
             else:
                 self.quick = Program(lowered)
                 if self.lowering and not is_lowered(lowered):
-                    self.full = "no layer of it has scales: see calibration"
+                    self.full = "it has no layer for it, or none with scales"
         self.places = last_place(root) + 1
         self.bound = Bound(root, self.device)
 
@@ -155,7 +155,7 @@ class Compiled(Generic[P, R]):
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
-        if self.precision != "float32" and not self._watched:
+        if self.precision != "float32":
             full = {plan.full for plan in plans if plan.full}
             found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
         idle = None if self._watched or not plans else no_gain(self.precision)
