@@ -125,6 +125,19 @@ def test_convolution_with_what_is_added(added: str, result: str) -> None:
     compare(conv_of_integers, *args, after=after, dtype=dtype, padding=1)
 
 
+def test_convolution_that_is_limited_before_a_sum() -> None:
+    weight = (integers(int8, 12, 8, 3, 3, seed=1), WEIGHT_SCALES, None)
+    limits = (scale(0.1), zero(np.uint8, 100), uint8)
+    after = (("limits",), ("add",), ("relu",))
+    free = conv_of_integers.kernel(X["shifted"], weight, padding=1)
+    assert np.mean(free > 0.1 * 155) > 0.1
+    assert np.mean(free < -0.1 * 100) > 0.1
+    args = (X["shifted"], weight, None, ADDED["signed"], (scale(0.8), None), limits)
+    compare(conv_of_integers, *args, after=after, dtype=uint8, padding=1)
+    floats = (X["shifted"], weight, None, ADDED["floats"], None, limits)
+    compare(conv_of_integers, *floats, after=after, padding=1)
+
+
 @pytest.mark.parametrize("result", RESULTS)
 @pytest.mark.parametrize("dtype", [int8, uint8])
 @pytest.mark.parametrize("bias", [None, normal(12, seed=2) * 50])

@@ -201,6 +201,52 @@ def test_scales_of_the_model() -> None:
     assert np.mean(difference > 1e-6) < 0.02
 
 
+class Quantized(nn.Module):
+    """A residual block as tools for quantization write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        weights = [np.rint(normal(6, 6, 3, 3, seed=i) * 40) for i in range(2)]
+        self.weights = [
+            burn.Buffer(burn.from_numpy(np.clip(w, -127, 127).astype(np.int8)))
+            for w in weights
+        ]
+        scales = np.linspace(0.004, 0.008, 6).astype(np.float32)
+        self.by = burn.Buffer(burn.from_numpy(scales))
+        steps = (0.03, 0.031, 0.04, 0.05)
+        self.scales = [burn.tensor(np.array(step, np.float32)) for step in steps]
+
+    def rounded(self, x: Any, number: int, zero_point: Any = None) -> Any:
+        scale = self.scales[number]
+        return ops.dequantize(ops.quantize(x, scale, zero_point), scale, zero_point)
+
+    def conv(self, x: Any, number: int) -> Any:
+        weight = ops.dequantize(self.weights[number], self.by, axis=0)
+        return ops.conv(x, weight, padding=1)
+
+    def __call__(self, x: Any) -> Any:
+        x = self.rounded(x, 0, 120)
+        x = self.rounded(ops.max_pool(x, kernel_size=3, padding=1), 0, 120)
+        y = self.rounded(ops.relu(self.conv(x, 0)), 1)
+        y = self.rounded(self.conv(y, 1), 2, 131)
+        return self.rounded(ops.relu(y + x), 3)
+
+
+def test_a_block_that_is_quantized() -> None:
+    model, x = Quantized(), burn.from_numpy(normal(2, 6, 9, 7) * 2)
+    made = burn.compile(model, precision="int8")
+    made(x)
+    names = [name for name, _ in steps(made, x) if name != "reshape"]
+    layers = ["to_integers", "max_pool", "conv_of_integers", "conv_of_integers"]
+    assert names == [*layers, "from_integers"]
+    found, expected = made(x).numpy(), model(x).numpy()
+    difference = np.abs(found - expected)
+    assert difference.max() < 0.051
+    assert np.mean(difference > 1e-6) < 0.25
+    assert len(np.unique(expected)) > 40
+    assert (model.conv(burn.from_numpy(expected), 1).numpy() > 0.04 * 124).any()
+
+
 def test_products_with_weights_that_are_quantized_by_columns() -> None:
     weight = np.clip(np.rint(normal(12, 6) * 40), -127, 127).astype(np.int8)
     held = burn.Buffer(burn.from_numpy(weight))

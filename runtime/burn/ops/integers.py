@@ -3,15 +3,16 @@
 An operand of integers is a tuple ``(numbers, scale, zero_point)``, as
 :func:`burn.ops.dequantize` has them; ``zero_point`` may be None. What is computed is
 the layer of the dequantized operands, with what is ``after`` it; with ``result``, which
-is ``(scale, zero_point)``, it is quantized to ``dtype`` again. An engine adds products
-of integers, so that it rounds less.
+is ``(scale, zero_point)``, it is quantized to ``dtype`` again. Where ``after`` has
+``("limits",)`` it is kept in the range of ``limits``. An engine adds products of
+integers, so that it rounds less.
 """
 
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.dtypes import DType, float32
+from burn.dtypes import DType, float32, integer_limits
 from burn.ops.fused import After, conv_then, linear_then
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.support import Array
@@ -21,6 +22,8 @@ from burn.primitive import primitive
 Integers: TypeAlias = tuple[Array, Array, Array | None]
 #: A scale and a zero point.
 Scaling: TypeAlias = tuple[Array, Array | None]
+#: The same, and a dtype: numbers are kept in the range that its integers stand for.
+Limits: TypeAlias = tuple[Array, Array | None, DType]
 
 
 @primitive
@@ -30,6 +33,7 @@ def conv_of_integers(
     bias: Array | None = None,
     residual: Array | Integers | None = None,
     result: Scaling | None = None,
+    limits: Limits | None = None,
     *,
     after: After = (),
     dtype: DType = float32,
@@ -37,6 +41,7 @@ def conv_of_integers(
 ) -> Array:
     """:func:`burn.ops.conv` of weights [O, C/groups, *K] that are scaled by outputs."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
+    after = limited(after, limits)
     out = conv_then.kernel(*operands, after=after, **static)
     return _narrow(out, result, dtype)
 
@@ -48,13 +53,15 @@ def linear_of_integers(
     bias: Array | None = None,
     residual: Array | Integers | None = None,
     result: Scaling | None = None,
+    limits: Limits | None = None,
     *,
     after: After = (),
     dtype: DType = float32,
 ) -> Array:
     """:func:`burn.ops.linear` of weights [out, in] that are scaled by outputs."""
     operands = (_wide(x), _wide(weight), bias, _wide(residual))
-    return _narrow(linear_then.kernel(*operands, after=after), result, dtype)
+    out = linear_then.kernel(*operands, after=limited(after, limits))
+    return _narrow(out, result, dtype)
 
 
 @primitive
@@ -83,6 +90,19 @@ for _made in (
     scale_of_weights,
 ):
     _made.no_gradient("plans without gradients alone are made of it")
+
+
+def limited(after: After, limits: Limits | None) -> After:
+    """``after`` with numbers for ``limits``."""
+    if limits is None:
+        return after
+    scale, shift, dtype = limits
+    ends, zero = integer_limits(dtype), (
+        0 if shift is None else int(np.reshape(shift, ()))
+    )
+    factor = float(np.reshape(scale, ()))
+    clip = ("clip", (ends.min - zero) * factor, (ends.max - zero) * factor)
+    return tuple(clip if each == ("limits",) else each for each in after)
 
 
 def _wide(operand: Any) -> Any:

@@ -34,8 +34,10 @@ from burn.backend.onednn.windowed import Grouped, geometry, image, long_axes, on
 from burn.dtypes import DType
 from burn.ops.integers import (
     Integers,
+    Limits,
     Scaling,
     conv_of_integers as conv_of_integers_op,
+    limited,
     linear_of_integers as linear_of_integers_op,
 )
 from burn.ops.window import Windows, windows
@@ -50,13 +52,15 @@ def conv_of_integers(
     bias: Array | None = None,
     residual: Any = None,
     result: Scaling | None = None,
+    limits: Limits | None = None,
     *,
     after: After = (),
     dtype: DType = FLOAT32,
     **static: Any,
 ) -> Array:
     """:func:`burn.ops.integers.conv_of_integers` by oneDNN where it can."""
-    given = Given(x, weight, bias, residual, result, dtype, after)
+    done = limited(after, limits)
+    given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
     if session is not None and x[0].ndim in _RANKS and x[0].size:
         in_place = may_be_in_place(given)
@@ -70,7 +74,7 @@ def conv_of_integers(
         if found is not None:
             return found.run(given)
     return conv_of_integers_op.kernel(
-        *(x, weight, bias, residual, result), after=after, dtype=dtype, **static
+        *(x, weight, bias, residual, result, limits), after=after, dtype=dtype, **static
     )
 
 
@@ -81,12 +85,14 @@ def linear_of_integers(
     bias: Array | None = None,
     residual: Any = None,
     result: Scaling | None = None,
+    limits: Limits | None = None,
     *,
     after: After = (),
     dtype: DType = FLOAT32,
 ) -> Array:
     """:func:`burn.ops.integers.linear_of_integers` by oneDNN where it can."""
-    given = Given(x, weight, bias, residual, result, dtype, after)
+    done = limited(after, limits)
+    given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
     if session is not None and x[0].ndim and x[0].size:
         given = given._replace(x=(compact(x[0]), *x[1:]))
@@ -101,7 +107,7 @@ def linear_of_integers(
         if found is not None:
             return found.run(given)
     return linear_of_integers_op.kernel(
-        *(x, weight, bias, residual, result), after=after, dtype=dtype
+        *(x, weight, bias, residual, result, limits), after=after, dtype=dtype
     )
 
 

@@ -18,7 +18,9 @@ from burn.plan.passes.integers import (
     of_integers,
     quantized_early,
     to_the_end,
+    with_activations,
     with_floats,
+    with_sums,
 )
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
@@ -52,8 +54,9 @@ LOWERINGS: dict[str, tuple[Pass, ...]] = {
     "float32": (),
     "bf16": (narrowed,),
     "int8": (
-        *(of_integers, quantized_early, quantized_early, to_the_end, with_floats),
-        without_dead,
+        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
+        of_integers,
+        *(to_the_end, with_floats, without_dead),
     ),
 }
 

@@ -3,8 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from burn.backend.cpu import Cpu
 from burn.dtypes import int8, uint8
 from burn.ops.conv import conv
+from burn.ops.elementwise import add
 from burn.ops.fused import conv_then, linear_then
 from burn.ops.integers import (
     conv_of_integers,
@@ -16,8 +20,10 @@ from burn.ops.matmul import linear
 from burn.ops.pool import max_pool
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
+from burn.plan.passes.endings import after_of, is_ending
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
 from burn.plan.tree import Slot, Step
+from burn.tensor import Tensor
 
 #: Layers by what computes them with integers.
 LAYERS: dict[Any, Any] = {
@@ -42,6 +48,19 @@ def quantized_early(steps: Steps, graph: Graph) -> Steps:
     return joined(steps, graph, _earlier)
 
 
+def with_sums(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with what is added to them, where they were rounded before.
+
+    They are kept in the range of the integers that they were, and not rounded to them.
+    """
+    return joined(steps, graph, _summed)
+
+
+def with_activations(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with the activations after sums."""
+    return joined(steps, graph, _activated)
+
+
 def to_the_end(steps: Steps, graph: Graph) -> Steps:
     """Layers of integers with the quantization of their results."""
     return joined(steps, graph, _ended)
@@ -53,9 +72,8 @@ def with_floats(steps: Steps, graph: Graph) -> Steps:
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
-    if step.primitive is quantize and _is_quantization(step, graph):
-        static = {"dtype": step.dtypes[0]}
-        return [replace(step, primitive=to_integers, static=static)]
+    if _is_quantization(step, graph):
+        return _quick(step, graph)
     made = LAYERS.get(step.primitive)
     if made is None or step.dtypes != (FLOAT32,):
         return None
@@ -66,6 +84,28 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
     bias, residual = (*step.args[2:], None, None)[:2]
     args = (x, weight, bias, residual)
     return [*before, replace(step, primitive=made, args=args)]
+
+
+def _quick(step: Step, graph: Graph) -> list[Step]:
+    """A quantization by one scale; nothing, if it takes back a dequantization."""
+    x, dtype = step.args[0], step.dtypes[0]
+    source = graph.maker.get(x.place) if type(x) is Slot else None
+    if isinstance(source, Step) and source.primitive is dequantize:
+        numbers = source.args[0]
+        if _are_inverse(step, source) and graph.known(numbers)[1] == dtype:
+            back = (numbers, step.shapes[0])
+            return [replace(step, primitive=reshape, args=back, static={})]
+    static = {"dtype": dtype}
+    return [replace(step, primitive=to_integers, static=static)]
+
+
+def _are_inverse(quantization: Step, dequantization: Step) -> bool:
+    """Whether two steps have one scale and one zero point."""
+    pairs = zip(
+        *((*step.args, None)[1:3] for step in (quantization, dequantization)),
+        strict=True,
+    )
+    return all(a is b or (type(a) in (Slot, int) and a == b) for a, b in pairs)
 
 
 def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
@@ -81,7 +121,14 @@ def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
         return None
     if graph.known(numbers)[1] not in (int8, uint8):
         return None
-    return (numbers, scale, zero_point)
+    return (numbers, scale, _zero(zero_point, graph.known(numbers)[1]))
+
+
+def _zero(zero_point: Any, dtype: Any) -> Any:
+    """A zero point as an operand, None for 0."""
+    if type(zero_point) is not int:
+        return zero_point
+    return Tensor(np.array(zero_point, dtype), Cpu()) if zero_point else None
 
 
 def _is_scaling(
@@ -91,7 +138,9 @@ def _is_scaling(
     shape, dtype = graph.known(scale)
     if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
         return False
-    if not graph.is_constant(scale) or not graph.is_constant(zero_point):
+    if not graph.is_constant(scale):
+        return False
+    if type(zero_point) is not int and not graph.is_constant(zero_point):
         return False
     if shape in ((), (1,)):
         return True
@@ -151,29 +200,82 @@ def _is_quantization(step: Step, graph: Graph) -> bool:
     return _is_scaling(step, scale, zero_point, graph)
 
 
+def _is_ended(layer: Step) -> bool:
+    """Whether the result of a layer of integers is integers as well."""
+    return len(layer.args) > 4 and layer.args[4] is not None
+
+
+def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer that is rounded before a sum, and what stands for both."""
+    if step.primitive is not add or len(step.args) != 2:
+        return None
+    for value, other in (step.args, step.args[::-1]):
+        wide = graph.only_use(value)
+        narrow = None if wide is None else graph.only_use(wide.args[0])
+        if wide is None or narrow is None or wide.primitive is not dequantize:
+            continue
+        layer = graph.only_use(narrow.args[0])
+        if layer is None or layer.primitive not in LAYERS.values():
+            continue
+        if not _is_quantization(narrow, graph) or len(layer.args) > 4:
+            continue
+        known = _integers(value, graph)
+        shape = (step.shapes[0], FLOAT32)
+        if known is None or graph.known(other) != shape or layer.args[3] is not None:
+            continue
+        if not _are_inverse(narrow, wide) or layer.shapes != step.shapes:
+            continue
+        limits = (*known[1:], narrow.dtypes[0])
+        args = (*layer.args[:3], other, None, limits)
+        after = (*layer.static.get("after", ()), ("limits",), ("add",))
+        static = {**layer.static, "after": after}
+        made = replace(step, primitive=layer.primitive, args=args, static=static)
+        return layer, [made]
+    return None
+
+
+def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before an activation, and what stands for both."""
+    if not is_ending(step):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
+        return None
+    after = (*layer.static.get("after", ()), after_of(step, 0))
+    static = {**layer.static, "after": after}
+    made = replace(step, primitive=layer.primitive, args=layer.args, static=static)
+    return layer, [made]
+
+
 def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """The layer before a quantization, and what stands for both."""
     if not _is_quantization(step, graph):
         return None
     layer = graph.only_use(step.args[0])
-    if layer is None or layer.primitive not in LAYERS.values() or len(layer.args) > 4:
+    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
         return None
-    scaling = (*step.args, None)[1:3]
-    *others, residual = layer.args
+    scale, zero_point = (*step.args, None)[1:3]
+    scaling = (scale, _zero(zero_point, step.dtypes[0]))
+    *others, residual, _, limits = (*layer.args, None, None)[:6]
     added = _integers(residual, graph)
-    args = (*others, residual if added is None else added, scaling)
+    args = (*others, residual if added is None else added, scaling, limits)
     static = {**layer.static, "dtype": step.dtypes[0]}
     return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
 
 
 def _of_floats(step: Step, graph: Graph) -> list[Step] | None:
     if step.primitive is dequantize and _integers(Slot(step.outputs[0]), graph):
-        return [replace(step, primitive=from_integers, static={})]
-    if step.primitive not in LAYERS.values() or len(step.args) > 4:
+        args = _integers(Slot(step.outputs[0]), graph)
+        return [replace(step, primitive=from_integers, args=args, static={})]
+    if step.primitive is to_integers:
+        *operands, zero_point = (*step.args, None)[:3]
+        zero_point = _zero(zero_point, step.dtypes[0])
+        return [replace(step, args=(*operands, zero_point))]
+    if step.primitive not in LAYERS.values() or _is_ended(step):
         return None
-    *others, residual = step.args
+    *others, residual = step.args[:4]
     source = _integers(residual, graph)
     maker = graph.maker.get(source[0].place) if source is not None else None
     if not isinstance(maker, Step) or maker.primitive is not to_integers:
         return None
-    return [replace(step, args=(*others, maker.args[0]))]
+    return [replace(step, args=(*others, maker.args[0], *step.args[4:]))]
