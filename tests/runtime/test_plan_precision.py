@@ -12,7 +12,7 @@ from burn.dtypes import bfloat16, int8, uint8
 from burn.plan.compiled import Compiled
 from burn.plan.passes import fused
 from burn.plan.tree import Step
-from tests.runtime.onednn import normal
+from tests.runtime.onednn import needs_onednn, normal
 
 PRECISIONS = ["bf16", "int8"]
 
@@ -300,6 +300,17 @@ def test_without_examples_and_scales_nothing_is_of_integers() -> None:
     assert "int8 is not used: it has no layer for it, or none with scales" in (
         function.notes
     )
+
+
+@needs_onednn
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_images_are_cast_and_turned_in_one_pass(precision: str) -> None:
+    layer, x = nn.Conv2d(3, 8, 3), images()
+    made = compiled(layer, precision, x)
+    assert 0 < noise(made(x), layer(x)) < 0.05
+    (plan,) = made._plans.values()
+    calls = plan.quick._node.sequence
+    assert len(calls) == {"bf16": 3, "int8": 2}[precision]
 
 
 def split(x: Any) -> Any:
