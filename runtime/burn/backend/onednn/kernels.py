@@ -1,6 +1,7 @@
 """The kernels of oneDNN, registered on their primitives by being imported."""
 
 from burn.backend.onednn import (
+    casting as casting,
     convolution as convolution,
     matmul as matmul,
     normalization as normalization,
@@ -8,4 +9,6 @@ from burn.backend.onednn import (
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
+    quantized_layers as quantized_layers,
+    rounding as rounding,
 )

@@ -56,7 +56,7 @@ class Notes(Protocol):
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
 
-    def keep(self, block: Block) -> None:
+    def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
 
 
@@ -103,6 +103,25 @@ def empty_like(x: Array, *read: Array) -> Array:
     """
     notes = noting()
     return np.empty_like(x) if notes is None else notes.like(x, read)
+
+
+def empty_as(x: Array, dtype: np.dtype) -> Array:
+    """Memory for as many elements as those of ``x``, in the same order of axes."""
+    notes = noting()
+    found = np.empty_like(x, dtype)
+    return found if notes is None else notes.shaped_as(found)
+
+
+def order_for(x: Array) -> tuple[int, ...] | None:
+    """The axes of a result as large as ``x`` in the order of memory that suits best.
+
+    None if it does not matter, or is that of ``x``.
+    """
+    notes = noting()
+    order = None if notes is None else notes.order_of(x.shape)
+    if order is None or x.transpose(order).flags.c_contiguous:
+        return None
+    return order
 
 
 def may_overwrite(array: Array | None, *read: Array | None) -> bool:
