@@ -138,3 +138,29 @@ def test_an_input_of_a_multiple_of_a_symbol(tmp_path: Path) -> None:
         array = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
         found = model(burn.tensor(array)).numpy()
         np.testing.assert_array_equal(found, array.reshape(-1, 6))
+
+
+def test_ranges_are_told(tmp_path: Path) -> None:
+    content = program(
+        {"x": meta("float32", ["s1", "s2", "s3", "s4"])},
+        {},
+        [call("aten.relu.default", "y", self=ref("x"))],
+        {"y": meta("float32", ["s1", "s2", "s3", "s4"])},
+        ["y"],
+    )
+    endless = 2**63 - 2
+    content["range_constraints"] = {
+        "s1": {"min_val": 2, "max_val": 64},
+        "s2": {"min_val": 2, "max_val": endless},
+        "s3": {"min_val": 4, "max_val": None},
+        "s4": {"min_val": "2", "max_val": [7]},
+        "s9": {"min_val": 2, "max_val": 3},
+    }
+    path = saved(tmp_path, content, {})
+    told = "Exported for batch 2 to 64, height 4 or more."
+    assert told in import_model(path, Options(class_name="Net")).text
+    odd: Any
+    for odd in (None, [], {"s1": 3}, {"s1": {}}):
+        content["range_constraints"] = odd
+        path = saved(tmp_path, content, {})
+        assert "Exported for" not in import_model(path, Options(class_name="N")).text

@@ -8,6 +8,7 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.exported.checked import PROGRAM, check
+from burn_import.exported.extents import told_ranges
 from burn_import.exported.schema import MAJOR
 from burn_import.exported.signature import Program
 from burn_import.exported.weights import Stored, json_in
@@ -63,8 +64,10 @@ def _read(data: memoryview, limits: Limits) -> RawModel:
             "version of PyTorch from 2.9 on"
         )
     check(content, PROGRAM)
-    graph = Program(content, Stored(archive, folder)).graph()
-    return RawModel(graph, _opsets(), _producer(content))
+    program = Program(content, Stored(archive, folder))
+    graph = program.graph()
+    notes = told_ranges(program.symbols, content.get("range_constraints"))
+    return RawModel(graph, _opsets(), _producer(content), notes)
 
 
 def _opsets() -> dict[str, int]:
