@@ -1,6 +1,6 @@
 """Archives as ``torch.jit.save`` writes them, made by hand: modules, code, inputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class Script:
     """
 
     root: Any
-    code: Mapping[str, str]
+    code: dict[str, str]
     inputs: Sequence[Any] | None = None
     constants: Any = ()
     more: Sequence[Entry] = field(default_factory=tuple)

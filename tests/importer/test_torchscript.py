@@ -13,7 +13,7 @@ from burn_import.pipeline import import_model
 from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor
-from tests.importer.script_files import example, mlp, net
+from tests.importer.script_files import LINEAR, example, mlp, module, net, weight
 from tests.modules import Array
 
 
@@ -84,6 +84,34 @@ return torch.add(torch.matmul(_0, CONSTANTS.c2), CONSTANTS.c3)
     expected = np.maximum(x @ w.T + b, 0) @ v + c
     found = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_modules_of_the_same_tensors_are_called_where_they_were(
+    tmp_path: Path,
+) -> None:
+    (array, w), (bias, b) = weight("0", 4, 4), weight("1", 4, seed=1)
+    linear = "torch.nn.modules.linear.Linear"
+    names = ("head", "tail", "last")
+    parts: dict[str, Any] = {n: module(linear, weight=w, bias=b) for n in names}
+    calls = "tail = self.tail\nh = (tail).forward(x, )\nh0 = (tail).forward1(h, )\n"
+    script = net(
+        f"{calls}h1 = (tail).forward2(torch.relu(h0), )\n"
+        "return torch.add((tail).forward3(h1, ), 1)",
+        example("Float", 2, 4),
+        **parts,
+    )
+    again = LINEAR[LINEAR.index("  def forward") :]
+    more = "".join(again.replace("forward(", f"forward{n}(") for n in (1, 2, 3))
+    script.code["__torch__/torch/nn/modules/linear.py"] = LINEAR + more
+    model: Any = load(script.saved(tmp_path))
+    keys = {f"{n}.{leaf}" for n in parts for leaf in ("weight", "bias")}
+    assert set(model.state_dict()) == keys
+    assert model.head.weight is model.tail.weight is model.last.weight
+    x = drawn(6, 4)
+    y = np.maximum((x @ array.T + bias) @ array.T + bias, 0)
+    y = (y @ array.T + bias) @ array.T + bias + 1
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:

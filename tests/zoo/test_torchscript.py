@@ -26,8 +26,6 @@ DIFFERING = {
     # Counts of batches, which nothing reads.
     "cnn_bn": {"-b1.num_batches_tracked", "-b2.num_batches_tracked"},
     "digits_cnn": {"-b1.num_batches_tracked", "-b2.num_batches_tracked"},
-    # The second name of a layer that the trace knows by its first.
-    "tied_weights": {"-blk2.bias", "-blk2.weight"},
 }
 
 
@@ -86,12 +84,6 @@ def compare_keys(model: Any, path: Path) -> None:
     assert found == DIFFERING.get(path.name.partition(".")[0], set())
 
 
-#: What is not one tree with the program of ``torch.export``, and why.
-OTHERWISE = {
-    "tied_weights": "the trace knows a layer that has two names by the first alone",
-}
-
-
 def test_the_tree_is_that_of_the_exported_program(
     entry: Any, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -101,5 +93,5 @@ def test_the_tree_is_that_of_the_exported_program(
     name = name_of(entry)
     script = module(path, tmp_path / "a")
     program = module(path.with_name(f"{name}.pt2"), tmp_path / "b")
-    assert (tree(script) == tree(program)) is (name not in OTHERWISE)
-    assert (keys(script) == keys(program)) is (name not in OTHERWISE)
+    assert tree(script) == tree(program)
+    assert keys(script) == keys(program)

@@ -223,7 +223,7 @@ class Expressions(Operators):
         """What is called: a method, or what has a name."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Module):
-            return Method(owner, node.attr)
+            return self.modules.method(owner, node.attr)
         return self.attribute(node, frame, "")
 
     def follow(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from burn_import.pytorch.tensors import Tensor
 from burn_import.pytorch.values import Instance, Value, named
 from burn_import.torchscript.code import plain_name
-from burn_import.torchscript.values import Held, Module, Thing
+from burn_import.torchscript.values import Held, Method, Module, Thing
 from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
     from burn_import.torchscript.operators import Operators
 
 _DEEPEST = 100
+#: Of the number of a call.
+_DIGITS = 6
 _PLAIN = (type(None), bool, int, float, str)
 
 
@@ -30,11 +33,13 @@ class Modules:
         self.names: dict[tuple[Any, ...], str] = {}
         #: How many modules there are.
         self.count = 0
-        for name, found in _found(root):
-            if isinstance(found, Tensor):
-                self.names.setdefault(_identity(found), name)
+        found = list(_found(root))
+        for name, one in found:
+            if isinstance(one, Tensor):
+                self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
+        self.alike = _Alike(found)
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
         self.containers: dict[int, Thing] = {}
@@ -55,6 +60,18 @@ class Modules:
             classes = (*module.classes, kind)
             return Module(found, (*module.path, name), classes)
         return self.thing(found, module.path, name)
+
+    def method(self, module: Module, name: str) -> Method:
+        """A method of a module, in the module that it is called for.
+
+        A trace knows modules of the same tensors as one, by the first, and numbers its
+        calls (``forward1``): the others get theirs back.
+        """
+        number = name.removeprefix("forward")
+        if not number.isdecimal() or len(number) > _DIGITS:
+            return Method(module, name)
+        path = self.alike.other(".".join(module.path), int(number))
+        return Method(replace(module, path=path) if path else module, name)
 
     def set(self, module: Module, name: str, thing: Thing) -> None:
         """Give a module another attribute, as the code does.
@@ -120,6 +137,44 @@ def _identity(tensor: Tensor) -> tuple[Any, ...]:
     storage = tensor.storage
     place = (id(storage.block), storage.start, tensor.offset)
     return (*place, tensor.shape, tensor.strides, tensor.element.name)
+
+
+class _Alike:
+    """The modules that hold the same tensors, by the same names.
+
+    ``found`` has everything in the order of the file: modules before what is in them.
+    """
+
+    def __init__(self, found: list[tuple[str, Tensor | Instance]]) -> None:
+        self.numbers: dict[tuple[Any, ...], int] = {}
+        self.number: dict[int, int] = {}
+        #: The paths of those that are alike, and where each path stands among them.
+        self.paths: dict[int, list[str]] = {}
+        self.places: dict[str, tuple[list[str], int]] = {}
+        modules = [(n, one) for n, one in found if isinstance(one, Instance)]
+        for _, module in reversed(modules):
+            inside = self._inside(module)
+            if inside:
+                number = self.numbers.setdefault(inside, len(self.numbers))
+                self.number[id(module)] = number
+        for name, module in modules:
+            if id(module) in self.number:
+                paths = self.paths.setdefault(self.number[id(module)], [])
+                self.places[name] = paths, len(paths)
+                paths.append(name)
+
+    def other(self, path: str, number: int) -> tuple[str, ...]:
+        """The path of the module with that number among the others; () if none is."""
+        paths, place = self.places.get(path, ([], 0))
+        place = number if number > place else number - 1
+        return tuple(paths[place].split(".")) if 0 <= place < len(paths) else ()
+
+    def _inside(self, module: Instance) -> tuple[Any, ...]:
+        """What a module holds; modules in it are the numbers that they got."""
+        state = module.state if isinstance(module.state, dict) else {}
+        tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
+        numbers = [(n, self.number.get(id(m))) for n, m in state.items()]
+        return (*tensors, *((n, m) for n, m in numbers if m is not None))
 
 
 def _found(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:
