@@ -114,6 +114,19 @@ def test_modules_of_the_same_tensors_are_called_where_they_were(
     np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-5)
 
 
+def test_complex_numbers_are_refused(tmp_path: Path) -> None:
+    told = "tensors of complex64 are not supported in TorchScript"
+    constant = tensor("0", np.array([1 + 2j, 3], np.complex64))
+    for forward, given, constants in (
+        ("return torch.add(x, CONSTANTS.c0)", example("Float", 3, 2), (constant,)),
+        ("return torch.t(x)", example("ComplexFloat", 3, 2), ()),
+        ("return torch.to(x, 9)", example("Float", 3, 2), ()),
+    ):
+        path = net(forward, given, constants=constants).saved(tmp_path)
+        with pytest.raises(UnsupportedModel, match=told):
+            read(path)
+
+
 def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
     forward = "_0 = torch.frobnicate(x)\nreturn torch.knurl(torch.relu(x), _0)"
     path = net(forward, example("Float", 2, 3)).saved(tmp_path)

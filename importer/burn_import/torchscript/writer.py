@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from burn.dtypes import DType
 from burn_import.exported.builder import OPSETS, Builder, Nodes, Value
 from burn_import.exported.program import called
 from burn_import.exported.table import Entry
 from burn_import.torchscript.budget import Budget, Pool
-from burn_ir import InvalidModel, RawGraph, Type
+from burn_ir import InvalidModel, RawGraph, Type, UnsupportedModel
 from burn_ir.build import Growing
 from burn_ir.types import Array
 
@@ -40,12 +41,14 @@ class Writer:
 
     def input(self, name: str, known: Type) -> Value:
         """A value that no node makes."""
+        check_real(known.dtype)
         unique = self.nodes.fresh(name)
         self.growing.declare(unique, known)
         return Value(unique, known.dtype, known.shape)
 
     def stored(self, name: str, array: Array) -> Value:
         """A tensor of the model's state."""
+        check_real(array.dtype)
         unique = self.nodes.fresh(name)
         self.nodes.constants[unique] = array
         self.growing.store(unique, array)
@@ -100,6 +103,7 @@ class Writer:
         known = self.growing.type(value.name)
         if not isinstance(known, Type):
             raise InvalidModel("expected a tensor")
+        check_real(known.dtype)
         return Value(value.name, known.dtype, known.shape, value.is_number)
 
     def same(self, value: Value, name: str) -> str:
@@ -128,3 +132,19 @@ class Writer:
         """The graph of what was written here."""
         nodes = tuple(self.nodes.nodes)
         return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})
+
+
+def check_real(dtype: DType) -> None:
+    """Return if a tensor is of real numbers, as the rules have it.
+
+    In exported programs those of complex ones are pairs of tensors, which types tell;
+    here a rule of real ones would be wrong without a word (of a conjugate).
+
+    Raises:
+        UnsupportedModel: it is not.
+    """
+    if dtype.kind == "c":
+        raise UnsupportedModel(
+            f"tensors of {dtype.name} are not supported in TorchScript; they are in a "
+            "program that torch.export.save writes"
+        )

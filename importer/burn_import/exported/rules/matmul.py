@@ -228,11 +228,18 @@ def linalg_det(g: Builder, A: Value) -> tuple[Value, None, None]:  # noqa: N803
     return g.op("Det", A), None, None
 
 
-@rule("aten.linalg_slogdet.default", "aten._linalg_slogdet.default")
-def slogdet(g: Builder, A: Value) -> tuple[Value, Value, None, None]:  # noqa: N803
+@rule("aten.linalg_slogdet.default")
+def slogdet(g: Builder, A: Value) -> tuple[Value, Value]:  # noqa: N803
     volume = g.op("Det", A)
     size = g.op("Log", g.op("Abs", volume))
-    return g.op("Sign", volume), size, None, None
+    return g.op("Sign", volume), size
+
+
+@rule("aten._linalg_slogdet.default")
+def slogdet_and_factors(
+    g: Builder, A: Value  # noqa: N803
+) -> tuple[Value, Value, None, None]:
+    return *slogdet(g, A), None, None
 
 
 @rule("aten._linalg_solve_ex.default", "aten.linalg_solve_ex.default")
