@@ -1,5 +1,6 @@
 """Plans of fewer bits: close to float32, and as they were asked for."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -311,6 +312,22 @@ def test_images_are_cast_and_turned_in_one_pass(precision: str) -> None:
     (plan,) = made._plans.values()
     calls = plan.quick._node.sequence
     assert len(calls) == {"bf16": 3, "int8": 2}[precision]
+
+
+@needs_onednn
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_weights_of_float32_are_not_kept_packed(precision: str) -> None:
+    session = engine.current()
+    assert session is not None
+    model, x = Net(), images()
+    gc.collect()
+    before = session.packed.size()
+    made = compiled(model, precision, x)
+    for _ in range(3):
+        made(x)
+    gc.collect()
+    assert session.packed.size() <= before
+    assert noise(model(x), burn.compile(model)(x)) < 1e-5
 
 
 def split(x: Any) -> Any:
