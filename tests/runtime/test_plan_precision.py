@@ -335,6 +335,7 @@ def split(x: Any) -> Any:
     return ops.concat([second, first], 2)
 
 
+CONSTANT = burn.from_numpy(normal(2, 5, 5))
 #: What may stand between products, of [2, 5, 32] that is one.
 BETWEEN: dict[str, Any] = {
     "gelu": ops.gelu,
@@ -354,6 +355,7 @@ BETWEEN: dict[str, Any] = {
     "squeezed": lambda x: x.unsqueeze(1).squeeze(1),
     "pooled": lambda x: ops.avg_pool(x, kernel_size=3, padding=1),
     "largest": lambda x: ops.max_pool(x, kernel_size=3, padding=1),
+    "constant": lambda x: ops.concat([CONSTANT[..., :2], x[..., 2:]], -1),
     "scores": lambda x: ops.softmax(x @ x.transpose(1, 2) * 0.2) @ x,
     "heads": lambda x: (
         (y := x.reshape((2, 5, 4, 8)).permute((0, 2, 1, 3))) @ y.transpose(2, 3) @ y
