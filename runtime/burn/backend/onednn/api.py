@@ -29,9 +29,10 @@ WORKSPACE, SCRATCHPAD = 64, 80
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
+DIFF_SCALE, DIFF_SHIFT = 255, 256
 
 # Kinds of propagation, and of algorithms.
-INFERENCE, TRAINING = 96, 64
+INFERENCE, TRAINING, BACKWARD, BACKWARD_DATA = 96, 64, 128, 160
 CONVOLUTION, DECONVOLUTION = 1, 10
 POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
@@ -123,6 +124,15 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
     "batch_normalization_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, _H, _H, c_float, c_uint, _H),
+    ),
+    "layer_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "batch_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "softmax_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_int, _H, _H),
     ),
     "eltwise_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, _H, _H, c_float, c_float, _H),

@@ -4,6 +4,7 @@ from burn.backend.onednn import (
     convolution as convolution,
     matmul as matmul,
     normalization as normalization,
+    normalization_grad as normalization_grad,
     pointwise as pointwise,
     pointwise_grad as pointwise_grad,
     pooling as pooling,
