@@ -19,6 +19,7 @@ from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
+from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
@@ -45,6 +46,7 @@ def fused(root: Segment, inputs: Inputs = ()) -> Segment:
     found = with_own_places(root)
     for each in PASSES:
         found = _passed(each, found, inputs)
+    found = with_updates_last(found)
     find_drops(found)
     return found
 
