@@ -19,6 +19,17 @@ from burn.primitive import primitive
 
 After: TypeAlias = tuple[tuple[Any, ...], ...]
 
+#: Names of operations, with the places of their other operands.
+Chain: TypeAlias = tuple[tuple[str, int | None], ...]
+
+_LINKS: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "div": np.divide,
+    "mul": np.multiply,
+    "relu": lambda x, out: np.maximum(x, x.dtype.type(0), out=out),
+    "sqrt": np.sqrt,
+    "sub": np.subtract,
+}
 _KERNELS: dict[str, Callable[..., Array]] = {
     "clip": activation.clip.kernel,
     "gelu": activation.gelu.kernel,
@@ -74,6 +85,21 @@ def matmul_then(
     ``residual`` may have extents of 1 on axes along which it is repeated.
     """
     return _then(matmul.kernel(x, y), residual, after)
+
+
+@primitive
+def chained(x: Array, *operands: Array, chain: Chain) -> Array:
+    """``x`` after a chain of operations on its elements, in one pass over memory.
+
+    A link is the name of an operation, and the place of its other operand in
+    ``operands``: of the shape of ``x``, or one number.
+    """
+    out = x
+    for name, place in chain:
+        function = _LINKS[name]
+        more = () if place is None else (operands[place],)
+        out = function(out, *more, out=None if out is x else out)
+    return out
 
 
 @primitive
@@ -138,7 +164,7 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 
 for _made in (
     *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
-    *(scaled_columns, shifted_by_columns),
+    *(scaled_columns, shifted_by_columns, chained),
 ):
     _made.no_gradient("plans without gradients alone are made of it")
 

@@ -125,7 +125,7 @@ class Builder:
                 owner is not None
                 and self._counts(drops).get(owner, 0) + 1 == owner.users
             ):
-                self._free.append(owner)  # the one that stays is the box's own
+                self._free = [owner]  # the user that stays is the box
             self._bind(step)
             self._end(drops)
         writes = [

@@ -69,21 +69,23 @@ def written_over(
     memory: Memory, kept: dict[Box, Kept], writes: list[tuple[Box, Array]]
 ) -> list[tuple[Box, Array | Kept]]:
     """Boxes with where their next values are, which are copied there if need be."""
-    ours = [(box, value) for box, value in writes if box in kept]
-    moves = [
-        (kept[box].target, value)
-        for box, value in ours
-        if not _are_same(kept[box].target, value)
+    moved = [
+        kept[box].target
+        for box, value in writes
+        if box in kept and not _are_same(kept[box].target, value)
     ]
-    for position, (target, value) in enumerate(moves):
-        # Values of boxes that are written over before are put aside, as in a swap.
-        if any(np.may_share_memory(value, kept[box].target) for box, _ in ours):
+    found: list[tuple[Box, Array | Kept]] = []
+    for position, (box, value) in enumerate(writes):
+        # Values of boxes that are written over are put aside first, as in a swap.
+        if any(np.may_share_memory(value, target) for target in moved):
             aside = memory.shaped_as(value)
             memory.assign(aside, value)
-            moves[position] = (target, aside)
-    for target, value in moves:
-        memory.assign(target, value)
-    return [(box, kept.get(box, value)) for box, value in writes]
+            writes[position] = (box, aside)
+    for box, value in writes:
+        if box in kept and not _are_same(kept[box].target, value):
+            memory.assign(kept[box].target, value)
+        found.append((box, kept.get(box, value)))
+    return found
 
 
 def _are_same(a: Array, b: Array) -> bool:

@@ -1,6 +1,7 @@
 """The kernels of oneDNN, registered on their primitives by being imported."""
 
 from burn.backend.onednn import (
+    chains as chains,
     convolution as convolution,
     matmul as matmul,
     normalization as normalization,

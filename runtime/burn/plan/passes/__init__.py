@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from burn.plan.passes.chains import in_chains
 from burn.plan.passes.channels import in_memory_order
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.contractions import as_products
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     with_norms_ahead,
     merged,
     with_endings,
+    in_chains,
     in_memory_order,
     without_dead,
 )

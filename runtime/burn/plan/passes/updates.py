@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from burn.ops.fused import chained
 from burn.plan.tree import Segment, Step, slots_in
 
-# Whose results have a number for each of their operands', whatever these are.
-_MODULES = frozenset({"burn.ops.elementwise", "burn.ops.fused_elementwise"})
+# Has a result for floats of the recorded shapes, whatever they are.
+_MODULE = "burn.ops.elementwise"
 
 
 def with_updates_last(root: Segment) -> Segment:
@@ -31,4 +32,5 @@ def with_updates_last(root: Segment) -> Segment:
 
 def _cannot_fail(step: Step) -> bool:
     floats = all(np.dtype(dtype).kind == "f" for dtype in step.dtypes)
-    return floats and step.primitive.__module__ in _MODULES
+    known = step.primitive is chained or step.primitive.__module__ == _MODULE
+    return floats and known
