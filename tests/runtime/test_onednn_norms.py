@@ -11,6 +11,8 @@ from burn import Autodiff, Cpu, ops
 from burn.backend.onednn import engine
 from burn.ops.layer_norm import layer_norm_grad
 from burn.ops.norm import batch_norm_grad
+from burn.ops.softmax import softmax_grad
+from tests.runtime.gradcheck import check_gradient
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
 
 pytestmark = needs_onednn
@@ -102,6 +104,29 @@ def test_layer_norm_grad_over_other_axes_is_numpys(axis: Any) -> None:
     with engine.numpy_only():
         (expected,) = layer_norm_grad(*given, axis=axis)
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@settings(max_examples=30)
+@given(shape=st.lists(st.integers(1, 17), min_size=1, max_size=4))
+def test_softmax_grad(shape: list[int]) -> None:
+    x = np.exp(normal(*shape, seed=1))
+    out = x / x.sum(-1, keepdims=True)
+    found, expected = both(softmax_grad, normal(*shape), out)
+    scale = float(np.abs(normal(*shape)).max())
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("axis", [-1, 1, (0, 2)])
+def test_softmax_has_second_derivatives(axis: Any) -> None:
+    x, weight = normal(3, 4, 5), burn.from_numpy(normal(3, 4, 5, seed=1))
+
+    def slope(x: Any) -> Any:
+        (found,) = ops.gradient(
+            lambda x: (ops.softmax(x, axis=axis) * weight) ** 2.0, [x]
+        )
+        return found
+
+    check_gradient(slope, x)
 
 
 def test_a_norm_of_nan_is_nan_as_numpys() -> None:

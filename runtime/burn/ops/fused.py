@@ -13,6 +13,7 @@ import numpy as np
 
 from burn.ops import activation
 from burn.ops.conv import conv
+from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array
 from burn.primitive import primitive
@@ -103,6 +104,20 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
 
 
 @primitive
+def rows_added(x: Array, rows: Array, indices: Array) -> Array:
+    """``x`` to whose rows ``indices`` [...] the rows [..., *x.shape[1:]] are added."""
+    out = x.copy()
+    add_rows_at(out, rows, indices)
+    return out
+
+
+def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
+    """:func:`rows_added` in place."""
+    index = indices.ravel() % max(len(x), 1)
+    add_rows(x, index, rows.reshape(index.size, *x.shape[1:]))
+
+
+@primitive
 def scaled_weight(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -164,7 +179,7 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 
 for _made in (
     *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
-    *(scaled_columns, shifted_by_columns, chained),
+    *(scaled_columns, shifted_by_columns, chained, rows_added),
 ):
     _made.no_gradient("plans without gradients alone are made of it")
 

@@ -19,8 +19,10 @@ from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
+from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer
+from burn.plan.calls import call_kernel, check, several
 from burn.plan.kept import Kept, written_over
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
@@ -29,6 +31,7 @@ from burn.plan.replay import (
     arguments,
     constant,
     expect_numbers,
+    has_bounds,
     has_slots,
     is_finite,
     refuse_nan,
@@ -36,10 +39,8 @@ from burn.plan.replay import (
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced, unheard
-from burn.plan.tree import Read, Segment, Slot, Step, UnforeseenError, slots_in
+from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 from burn.record.mapped import forget
-
-_NOWHERE: Array = np.empty(0)
 
 
 class Builder:
@@ -113,25 +114,34 @@ class Builder:
         What a box holds is written over where nobody reads it any more.
         """
         self._sequence, self._order = Sequence(), ()
-        targets = {
-            slot.place: self._kept[box].target
+        kept = {
+            slot.place: self._kept[box]
             for box, slot in segment.writes.items()
             if box in self._kept
         }
         for step, drops in segment.late_ones():
             self._free = self._last(drops)
-            owner = self.arena.owner(targets.get(step.outputs[0], _NOWHERE))
-            if (
-                owner is not None
-                and self._counts(drops).get(owner, 0) + 1 == owner.users
-            ):
-                self._free = [owner]  # the user that stays is the box
+            mine = kept.get(step.outputs[0])
+            owner = mine and self.arena.owner(mine.target)
+            # The one user that stays is the box.
+            if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
+                self._free = [owner]
             self._bind(step)
+            if mine is not None:
+                self._watch(step, mine)
             self._end(drops)
         writes = [
             (box, self.values[slot.place]) for box, slot in segment.writes.items()
         ]
         return self._sequence, written_over(self, self._kept, writes)
+
+    def _watch(self, step: Step, kept: Kept) -> None:
+        """Look at no more of a table than at the rows that a step has changed."""
+        if step.primitive is rows_added and kept.has(self.values[step.outputs[0]]):
+            indices = arguments(constant(step.args[2], Cpu()), self.values)
+            call = partial(kept.look_at, indices)
+            call()
+            self.note(call)
 
     # What kernels and traced arrays ask for.
 
@@ -236,12 +246,14 @@ class Builder:
             refuse_nan(arg)
             self._know(arg)  # for as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
-            found = _several(step, kernel(*args, **step.static))
+            found = several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
                 refuse_nan(array)
                 self._hold(place, Cpu().as_data(array))
             return
-        results = self._noted(step, kernel, args)
+        results = None
+        if not any(map(has_bounds, template)):
+            results = self._noted(step, kernel, args)
         if results is None and is_traceable(step.primitive):
             results = self._traced(step, template)
         if results is None:
@@ -250,13 +262,13 @@ class Builder:
             self._set(place, array)
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
-        """The results of a kernel that leaves everything to oneDNN, or None."""
+        """The results of a kernel that says all that it does, or None."""
         if self._session is None or kernel is step.primitive.kernel:
             return None
         mark, free = self._sequence.mark(), list(self._free)
         with noted_by(self):
-            results = _several(step, kernel(*args, **step.static))
-        if self._sequence.engines_since(mark) and self._are_ours(step, results):
+            results = several(step, kernel(*args, **step.static))
+        if self._sequence.mark() > mark and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         self._free = free
@@ -268,7 +280,7 @@ class Builder:
         try:
             operands = [self._traced_arguments(arg) for arg in template]
             found = step.primitive.kernel(*operands, **step.static)
-            results = [plain(array) for array in _several(step, found)]
+            results = [plain(array) for array in several(step, found)]
         except UntraceableError:
             results = []
         if results and not unheard(operands) and self._are_ours(step, results):
@@ -295,18 +307,18 @@ class Builder:
         self, step: Step, kernel: Any, template: list[Any], args: list[Any]
     ) -> list[Array]:
         """The results of a kernel that is called whenever the plan runs."""
-        found = _several(step, kernel(*args, **step.static))
-        _check(step, found)
+        found = several(step, kernel(*args, **step.static))
+        check(step, found)
         targets = [self.shaped_as(Cpu().as_data(array)) for array in found]
         for target, array in zip(targets, found, strict=True):
             np.copyto(target, array)
         values = {place: self.values[place] for place in slots_in(step.args)}
-        self.note(partial(_call, kernel, template, values, step, targets))
+        self.note(partial(call_kernel, kernel, template, values, step, targets))
         return targets
 
     def _are_ours(self, step: Step, results: list[Array]) -> bool:
         """Whether results lie in memory of the plan, and are such as were recorded."""
-        _check(step, results)
+        check(step, results)
         return all(
             isinstance(array, np.ndarray) and self.arena.owner(array) is not None
             for array in results
@@ -373,24 +385,3 @@ class Builder:
         for buffer in {id(buffer): buffer for buffer in touched}.values():
             if not buffer.users:
                 self.arena.release(buffer)
-
-
-def _several(step: Step, found: Any) -> list[Any]:
-    return list(found) if step.primitive.outputs != 1 else [found]
-
-
-def _check(step: Step, results: list[Any]) -> None:
-    for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
-        if np.shape(array) != shape or array.dtype != dtype:
-            raise UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
-
-
-def _call(
-    kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
-) -> None:
-    """Call a kernel, and copy its results to where they are expected."""
-    args = [arguments(arg, values) for arg in template]
-    found = _several(step, kernel(*args, **step.static))
-    _check(step, found)
-    for target, array in zip(targets, found, strict=True):
-        np.copyto(target, array)

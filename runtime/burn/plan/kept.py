@@ -29,7 +29,15 @@ class Kept:
     def __init__(self, read: Read, target: Array, version: int) -> None:
         self.target = target
         self._read, self._version = read, version
-        self._is_finite = True
+        self._is_finite, self._will_be_finite = True, False
+
+    def has(self, array: Array) -> bool:
+        """Whether ``array`` is what is kept."""
+        return _are_same(self.target, array)
+
+    def look_at(self, rows: Array) -> None:
+        """Know whether all is finite, of which some rows alone have changed."""
+        self._will_be_finite = is_finite(self.target[rows])
 
     def refresh(self) -> None:
         """Copy what the box holds if somebody else has set it.
@@ -51,7 +59,7 @@ class Kept:
 
     def commit(self) -> None:
         """Let the box hold what is in the memory now."""
-        self._is_finite = False
+        self._is_finite, self._will_be_finite = self._will_be_finite, False
         self._version = self._read.box.lend(partial(_copied, self.target))
 
 
@@ -72,7 +80,7 @@ def written_over(
     moved = [
         kept[box].target
         for box, value in writes
-        if box in kept and not _are_same(kept[box].target, value)
+        if box in kept and not kept[box].has(value)
     ]
     found: list[tuple[Box, Array | Kept]] = []
     for position, (box, value) in enumerate(writes):
@@ -82,7 +90,7 @@ def written_over(
             memory.assign(aside, value)
             writes[position] = (box, aside)
     for box, value in writes:
-        if box in kept and not _are_same(kept[box].target, value):
+        if box in kept and not kept[box].has(value):
             memory.assign(kept[box].target, value)
         found.append((box, kept.get(box, value)))
     return found

@@ -151,6 +151,13 @@ def has_slots(arg: Any) -> bool:
     return type(arg) is Slot
 
 
+def has_bounds(arg: Any) -> bool:
+    """Whether there is a slice in ``arg`` with a bound that is computed."""
+    if type(arg) is list or type(arg) is tuple:
+        return any(map(has_bounds, arg))
+    return type(arg) is slice and has_slots(arg)
+
+
 def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
     """``arg`` with the arrays in its slots; a slice has numbers."""
     kind = type(arg)

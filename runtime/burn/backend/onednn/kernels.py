@@ -10,4 +10,5 @@ from burn.backend.onednn import (
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
+    rows as rows,
 )

@@ -1,4 +1,4 @@
-"""Norms of channels and features in training, and their gradients, by oneDNN."""
+"""Norms in training, and the gradients of norms and of softmax, by oneDNN."""
 
 from typing import Any
 
@@ -14,6 +14,7 @@ from burn.backend.onednn.api import (
     MEAN,
     SCALE,
     SHIFT,
+    SOFTMAX,
     SRC,
     TRAINING,
     USE_SCALE,
@@ -41,6 +42,7 @@ from burn.ops.norm import (
     batch_norm_grad as batch_norm_grad_op,
     batch_norm_train as batch_norm_train_op,
 )
+from burn.ops.softmax import softmax_grad as softmax_grad_op
 
 _EACH = 16
 
@@ -124,6 +126,24 @@ def layer_norm_grad(
     return layer_norm_grad_op.kernel(grad, x, weight, axis=axis, epsilon=epsilon)
 
 
+@softmax_grad_op.on(Cpu)
+def softmax_grad(grad: Array, out: Array, *, axis: Any = -1) -> Array:
+    """:func:`burn.ops.softmax_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    session = session_for(out, grad) if grad.shape == out.shape else None
+    if session is not None and is_last(axis, out.ndim):
+        grad, out = compact(grad), compact(out)
+        rows = (out.size // out.shape[-1], out.shape[-1])
+
+        def make(primitives: Primitives) -> "_SoftmaxGrad | None":
+            return _softmax_grad(primitives, rows)
+
+        key = ("softmax_grad", rows)
+        found = session.primitives.get(key, make, out.size * _EACH)
+        if found is not None:
+            return found.run(grad, out)
+    return softmax_grad_op.kernel(grad, out, axis=axis)
+
+
 def _with_space(x: Array) -> Array:
     """``x``, with an axis of space after the channels if it has none."""
     return x[..., None] if x.ndim == 2 else x
@@ -167,6 +187,18 @@ class _NormGrad(_Ready):
         slope, shift = empty(x.shape[1:2]), empty(x.shape[1:2])
         self._prepared.run(*map(address, (grad, x, *parts, out, slope, shift)))
         return out, slope, shift
+
+
+class _SoftmaxGrad(_Ready):
+    """The gradient of a softmax of rows."""
+
+    __slots__ = ()
+
+    def run(self, grad: Array, out: Array) -> Array:
+        """The gradient of what ``out`` is the softmax of."""
+        found = empty_like(grad, out)
+        self._prepared.run(*map(address, (grad, out, found)))
+        return found
 
 
 class _RowsGrad:
@@ -267,3 +299,19 @@ def _layer_norm_grad(
         primitives.prepared(found, back),
         rows,
     )
+
+
+def _softmax_grad(primitives: Primitives, rows: tuple[int, int]) -> _SoftmaxGrad | None:
+    api = primitives.api
+    matrix = strided(api, rows, row_major(rows))
+    hint = described(
+        *(api, "softmax_forward", api.engine, TRAINING, SOFTMAX, matrix, matrix, 1)
+    )
+    found = hint and described(
+        *(api, "softmax_backward", api.engine, SOFTMAX, matrix, matrix, matrix, 1),
+        hint.handle,
+    )
+    if found is None:
+        return None
+    operands: Operands = [(DIFF_DST, matrix), (DST, matrix), (DIFF_SRC, matrix)]
+    return _SoftmaxGrad(primitives.prepared(found, operands))

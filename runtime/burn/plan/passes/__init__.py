@@ -20,6 +20,7 @@ from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
+from burn.plan.passes.rows import in_rows
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, find_drops
 
@@ -38,6 +39,7 @@ PASSES: tuple[Pass, ...] = (
     merged,
     with_endings,
     in_chains,
+    in_rows,
     in_memory_order,
     without_dead,
 )

@@ -15,7 +15,7 @@ from burn.tensor import Tensor
 
 #: The most links of a chain, and the least elements that pay one of a single link.
 LINKS = 16
-LEAST = 32_768
+LEAST = 8_192
 _BINARY: dict[Any, str] = {add: "add", sub: "sub", mul: "mul", div: "div"}
 _UNARY: dict[Any, str] = {relu: "relu", sqrt: "sqrt"}
 
