@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from burn.ops import activation
-from burn.ops.conv import conv
+from burn.ops.conv import conv, conv_weight_grad
 from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
+from burn.ops.pool import max_pool, window_argmax
 from burn.ops.support import Array
 from burn.primitive import primitive
 
@@ -103,6 +104,20 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     return out
 
 
+@primitive(outputs=2)
+def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
+    """:func:`conv_weight_grad`, and the gradient of a convolution's bias."""
+    axes = (0, *range(2, grad.ndim))
+    return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
+
+
+@primitive(outputs=2)
+def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
+    """:func:`max_pool`, and the :func:`window_argmax` of its result."""
+    out = max_pool.kernel(x, **static)
+    return out, window_argmax.kernel(x, out, **static)
+
+
 @primitive
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
     """``x`` to whose rows ``indices`` [...] the rows [..., *x.shape[1:]] are added."""
@@ -180,6 +195,7 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 for _made in (
     *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
     *(scaled_columns, shifted_by_columns, chained, rows_added),
+    *(conv_grads, max_pool_with_places),
 ):
     _made.no_gradient("plans without gradients alone are made of it")
 

@@ -29,7 +29,7 @@ WORKSPACE, SCRATCHPAD = 64, 80
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
-DIFF_SCALE, DIFF_SHIFT = 255, 256
+DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
 
 # Kinds of propagation, and of algorithms.
 INFERENCE, TRAINING, BACKWARD, BACKWARD_DATA = 96, 64, 128, 160

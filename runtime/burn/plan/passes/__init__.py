@@ -18,6 +18,7 @@ from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
+from burn.plan.passes.pairs import paired
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
@@ -41,6 +42,7 @@ PASSES: tuple[Pass, ...] = (
     in_chains,
     in_rows,
     in_memory_order,
+    paired,
     without_dead,
 )
 
