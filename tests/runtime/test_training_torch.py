@@ -9,7 +9,6 @@ import burn
 from benchmarks import training_ours
 from burn import Autodiff, Cpu, ops
 
-pytestmark = pytest.mark.torch
 #: Batches, smaller than those that are measured.
 SHAPES = {
     "resnet18": (3, 3, 64, 96),
@@ -79,6 +78,7 @@ def test_compiled_steps_are_eager_ones(name: str) -> None:
     assert not other.notes
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", SHAPES)
 def test_gradients_are_torchs(name: str) -> None:
     torch = pytest.importorskip("torch")
