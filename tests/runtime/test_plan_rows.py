@@ -13,7 +13,7 @@ from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 
 
-def table(rows: int = 11) -> Any:
+def table(rows: int = 400) -> Any:
     box = burn.Parameter(burn.from_numpy(normal(rows, 3, seed=1)))
     box.to(Autodiff(Cpu()))
     return box

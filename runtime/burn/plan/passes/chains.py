@@ -13,9 +13,11 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
 from burn.plan.tree import Slot, Step
 from burn.tensor import Tensor
 
-#: The most links of a chain, and the least elements that pay one of a single link.
+#: The most links of a chain, and the least elements that pay one: a call of the engine
+#: takes as long as several of NumPy's on few.
 LINKS = 16
-LEAST = 8_192
+LEAST = 1_024
+LEAST_OF_ONE = 8_192
 _BINARY: dict[Any, str] = {add: "add", sub: "sub", mul: "mul", div: "div"}
 _UNARY: dict[Any, str] = {relu: "relu", sqrt: "sqrt"}
 
@@ -40,7 +42,7 @@ def in_chains(steps: Steps, graph: Graph) -> Steps:
 
 
 def _with_one_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    for links in _ways(step, graph):
+    for links in _ways(step, graph) if _size(step) >= LEAST else ():
         before = graph.only_use(links.x)
         if before is None or before.shapes != step.shapes:
             continue
@@ -52,12 +54,16 @@ def _with_one_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None
 
 
 def _large(step: Step, graph: Graph) -> list[Step] | None:
-    if step.primitive is chained or prod(step.shapes[0] if step.shapes else ()) < LEAST:
+    if step.primitive is chained or _size(step) < LEAST_OF_ONE:
         return None
     for links in _ways(step, graph):
         if links.chain[0][1] is not None:
             return [_made(step, links)]
     return None
+
+
+def _size(step: Step) -> int:
+    return prod(step.shapes[0]) if len(step.shapes) == 1 else 0
 
 
 def _made(step: Step, links: _Links) -> Step:
