@@ -18,6 +18,7 @@ from time import perf_counter, process_time
 STARTED = perf_counter()
 
 from collections.abc import Callable  # noqa: E402
+from functools import partial  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -69,24 +70,46 @@ def arrays(results: Any) -> list[Any]:
     return [np.asarray(result) for result in results]
 
 
-def compiled(
+def openvino(
     path: str, name: str, inputs: list[Any], threads: int
+) -> Callable[[], Any]:
+    """A call of OpenVINO, with the precision that it chooses itself."""
+    import openvino as ov
+
+    options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    request = ov.compile_model(path, "CPU", options).create_infer_request()
+    return lambda: list(request.infer(inputs).values())
+
+
+def compiled(
+    path: str,
+    name: str,
+    inputs: list[Any],
+    threads: int,
+    *,
+    precision: str = "float32",
 ) -> Callable[[], Any]:
     """A call of a generated module that is compiled."""
     import burn
 
     # Its inputs are arguments: what is constant would be computed once.
-    model = burn.compile(generated(path, name))
     tensors = [burn.from_numpy(array) for array in inputs]
+    given = [tuple(tensors)] if precision == "int8" else []
+    module = generated(path, name)
+    model = burn.compile(module, precision=precision, calibration=given)
     model(*tensors)
     return lambda: model(*tensors)
 
 
-ENGINES = {
+ENGINES: dict[str, Callable[..., Callable[[], Any]]] = {
     "ours": ours,
     "compiled": compiled,
+    "bf16": partial(compiled, precision="bf16"),
+    "int8": partial(compiled, precision="int8"),
     "numpy": ours,
     "onnxruntime": onnxruntime,
+    "onnxruntime-int8": onnxruntime,
+    "openvino": openvino,
 }
 
 

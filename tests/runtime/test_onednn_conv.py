@@ -132,7 +132,7 @@ def test_weights_with_gaps_and_repetitions_are_numpys() -> None:
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float16, burn.bfloat16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
 def test_other_dtypes_are_numpys(dtype: Any) -> None:
     x, weight = (burn.from_numpy(normal(1, 4, 8, 8).astype(dtype)) for _ in range(2))
     session = engine.current()

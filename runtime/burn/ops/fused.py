@@ -2,7 +2,8 @@
 
 ``after`` names what follows the first of them, in order: activations (with their
 numbers), ``("scale", factor)``, or ``("add",)`` of ``residual``, which is of the shape
-of the result. An engine may give a number where NaN is due.
+of the result, and of its dtype or float32. An engine may give a number where NaN is
+due.
 """
 
 from collections.abc import Callable
@@ -201,6 +202,7 @@ for _made in (
 
 
 def _then(out: Array, residual: Array | None, after: After) -> Array:
+    dtype = out.dtype
     for name, *numbers in after:
         out = out + residual if name == "add" else _KERNELS[name](out, *numbers)
-    return out
+    return out.astype(dtype, copy=False)

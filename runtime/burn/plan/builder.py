@@ -207,9 +207,9 @@ class Builder:
         """Whether ``array`` is the same whenever the plan runs."""
         return id(array) in self._fixed
 
-    def keep(self, block: Block) -> None:
+    def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
-        self._sequence.owned.append(block)
+        self._sequence.owned.append(memory)
 
     def note(self, call: Callable[[], Any]) -> None:
         """Make this call whenever the plan runs; it was made already."""

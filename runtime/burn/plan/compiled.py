@@ -1,4 +1,4 @@
-"""``burn.compile``: a function that is recorded once for each kind of arguments."""
+"""A function that is recorded once for each kind of its arguments."""
 
 import threading
 from collections import OrderedDict
@@ -8,8 +8,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
+from burn.backend.onednn.engine import no_gain
+from burn.plan.calibration import Accuracy
 from burn.plan.nested import is_named, mapped
-from burn.plan.passes import fused
+from burn.plan.passes import LOWERINGS, Pass, fused, is_lowered
+from burn.plan.passes.graph import Inputs
+from burn.plan.passes.places import last_place
 from burn.plan.program import Program
 from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.replay import Bound, NotFiniteError
@@ -34,28 +38,13 @@ RECORDINGS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def compile(function: Callable[P, R]) -> "Compiled[P, R]":
-    """``function``, or a module, as a plan that is replayed without Python's detours.
-
-    The first call for each combination of shapes, dtypes and plain arguments runs the
-    function and records its primitives; later ones replay them. Parameters are read
-    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
-    of the plan; everything else that it reads (attributes, globals) is read at the
-    recording. Results are those of ``function``.
-
-    Boxes may be set: a training step with its gradients and updates is one plan. They
-    are set when everything else is done. A function whose result has a history, or
-    that reads large tensors on the host, has no plan and runs as it is;
-    :attr:`Compiled.notes` say why.
-    """
-    return Compiled(function)
-
-
 class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
-    def __init__(self, device: ArrayBackend) -> None:
-        self.device = device
+    def __init__(
+        self, device: ArrayBackend, lowering: tuple[Pass, ...], watched: bool
+    ) -> None:
+        self.device, self.lowering, self.watched = device, lowering, watched
         self.root = Segment()
         self.bound: Bound | None = None
         self.quick: Program | None = None
@@ -63,6 +52,8 @@ class _Plan:
         self.recordings = 0
         self.lock = threading.Lock()
         self.refused: str | None = None
+        #: Why it is of float32 although less was asked for.
+        self.full: str | None = None
 
     def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
@@ -102,18 +93,58 @@ class _Plan:
         with self.lock:
             self.recordings += 1
             grow(self.root, recorder.events, slots, recorder.writes)
-            self.places = max(self.places, recorder.count)
-            if self.device is Cpu():
-                self.quick = Program(fused(self.root, forms))
-            self.bound = Bound(self.root, self.device)
+            if recorder.writes:
+                self.lowering, self.full = (), "it sets boxes"
+            elif self.lowering and self.device is not Cpu():
+                self.lowering, self.full = (), f"it is on {self.device}"
+            self._bind(forms)
+        if self.lowering:
+            return self.run(inputs)  # the first result is like all others
         return mapped(_plain, result)
+
+    def _bind(self, forms: Inputs) -> None:
+        """Make the plan ready to run."""
+        root = self.root
+        if self.device is Cpu():
+            lowered = fused(self.root, forms, self.lowering)
+            if self.watched:
+                root = lowered
+            else:
+                self.quick = Program(lowered)
+                if self.lowering and not is_lowered(lowered):
+                    self.full = "it has no layer for it, or none with scales"
+        self.places = last_place(root) + 1
+        self.bound = Bound(root, self.device)
 
 
 class Compiled(Generic[P, R]):
-    """A function with its plans. Threads may call it at the same time."""
+    """A function with its plans. Threads may call it at the same time.
 
-    def __init__(self, function: Callable[P, R]) -> None:
-        self.function = function
+    The first call for each combination of shapes, dtypes and plain arguments runs the
+    function and records its primitives; later ones replay them. Parameters are read
+    anew in every call. What Python reads of tensors (``if``, ``item``) makes branches
+    of the plan; everything else that it reads (attributes, globals) is read at the
+    recording.
+
+    Boxes may be set: a training step with its gradients and updates is one plan. They
+    are set when everything else is done. A function whose result has a history, or
+    that reads large tensors on the host, has no plan and runs as it is;
+    :attr:`notes` say why.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        precision: str = "float32",
+        lowering: tuple[Pass, ...] | None = None,
+        *,
+        watched: bool = False,
+    ) -> None:
+        self.function, self.precision = function, precision
+        #: How close each result is to float32, where there was a calibration.
+        self.accuracy: tuple[Accuracy, ...] = ()
+        self._lowering = LOWERINGS[precision] if lowering is None else lowering
+        self._watched = watched
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -121,8 +152,14 @@ class Compiled(Generic[P, R]):
 
     @property
     def notes(self) -> list[str]:
-        """Why some kinds of arguments have no plan."""
-        return [plan.refused for plan in list(self._plans.values()) if plan.refused]
+        """Why some kinds of arguments have no plan, or gain nothing by precision."""
+        plans = list(self._plans.values())
+        found = [plan.refused for plan in plans if plan.refused]
+        if self.precision != "float32":
+            full = {plan.full for plan in plans if plan.full}
+            found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
+        idle = None if self._watched or not plans else no_gain(self.precision)
+        return found if idle is None else [*found, idle]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
@@ -167,7 +204,7 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[where] = _Plan(device)
+                plan = self._plans[where] = _Plan(device, self._lowering, self._watched)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

@@ -37,10 +37,16 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def post_ops(api: Api, after: After, residual: Handle | None) -> PostOps | None:
+def post_ops(
+    api: Api,
+    after: After,
+    residual: Handle | None,
+    integers: tuple[float, int, int] | None = None,
+) -> PostOps | None:
     """The operations, None if there are none.
 
-    What is added lies as ``residual``, or without it where the result is written.
+    What is added lies as ``residual``, or without it where the result is written; then
+    it may be ``integers`` of a scale, a zero point and a kind.
     """
     if not after:
         return None
@@ -48,7 +54,7 @@ def post_ops(api: Api, after: After, residual: Handle | None) -> PostOps | None:
     for name, *numbers in after:
         if name == "add":
             if residual is None:
-                made.sum()
+                made.sum(*(integers or ()))
             else:
                 made.binary(BINARY_ADD, residual)
         else:

@@ -30,6 +30,8 @@ WORKSPACE, SCRATCHPAD = 64, 80
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
+# What is added to an argument for its scales and its zero points.
+SCALES, ZERO_POINTS = 4096, 8192
 
 # Kinds of propagation, and of algorithms.
 INFERENCE, TRAINING, BACKWARD, BACKWARD_DATA = 96, 64, 128, 160
@@ -47,10 +49,12 @@ USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
 IMPLEMENTATION = 8
 WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
 
-UNDEFINED, FLOAT32, UNSIGNED_BYTE = 0, 3, 6
+UNDEFINED, BFLOAT16, FLOAT32, INT32, INT8, UINT8 = 0, 2, 3, 4, 5, 6
 ANY_LAYOUT = 1
 USER_SCRATCHPAD = 1
 CPU_ENGINE, IN_ORDER = 1, 1
+# Bits of the set of instructions: products of bytes, and of bfloat16.
+VNNI, AVX512_BF16 = 0x40 | 0x8, 0x80
 
 STATUS = {
     1: "out of memory",
@@ -82,6 +86,8 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "primitive_attr_create": (_OUT,),
     "primitive_attr_set_scratchpad_mode": (_H, c_int),
     "primitive_attr_set_post_ops": (_H, _H),
+    "primitive_attr_set_scales_mask": (_H, c_int, c_int),
+    "primitive_attr_set_zero_points_mask": (_H, c_int, c_int),
     "primitive_attr_destroy": (_H,),
     "post_ops_create": (_OUT,),
     "post_ops_append_eltwise": (_H, c_int, c_float, c_float),
@@ -213,6 +219,12 @@ class Api:
         self.call(function, ctypes.byref(handle), *args)
         assert handle.value is not None
         return handle.value
+
+    def instructions(self) -> int:
+        """The bits of the set of instructions that the library uses."""
+        calls = self.library.calls
+        calls.dnnl_get_effective_cpu_isa.argtypes = ()
+        return int(calls.dnnl_get_effective_cpu_isa())
 
     def name_of(self, descriptor: Any) -> str:
         """The name of the implementation that a primitive's descriptor stands for."""

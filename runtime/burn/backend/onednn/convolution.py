@@ -9,7 +9,7 @@ from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
 from burn.backend.onednn.noting import empty, may_overwrite
-from burn.backend.onednn.operands import are_float32, form
+from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
     Slots,
@@ -81,10 +81,13 @@ def conv_then(
     groups: int = 1,
 ) -> Array:
     """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
-    session = _session(x, weight, bias) if are_float32(residual) else None
+    session = None
+    if are_multiplied(x, weight, residual):
+        session = _session(x, weight, bias)
     if session is not None:
         steps = (stride, padding, dilation)
-        in_place = may_overwrite(residual, x, weight, bias)
+        in_place = residual is not None and residual.dtype == x.dtype
+        in_place = in_place and may_overwrite(residual, x, weight, bias)
 
         def make(primitives: Primitives) -> "Windowed | None":
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
@@ -179,7 +182,7 @@ def _weight_grad(
     groups: int = 1,
 ) -> "WeightGrad | None":
     """What computes the gradients of weights, None where NumPy should do it."""
-    session = _session(x, grad, None)
+    session = _session(x, grad, None) if are_float32(x) else None
     if session is None:
         return None
     steps = (stride, padding, dilation)
@@ -200,7 +203,7 @@ def _weight_grad(
 def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
     """The session if operands are such that it can and should compute."""
     rank = x.ndim
-    if rank not in _RANKS or other.ndim != rank or not are_float32(x, other, bias):
+    if rank not in _RANKS or other.ndim != rank or not are_multiplied(x, other, bias):
         return None
     return current() if x.size and other.size else None
 

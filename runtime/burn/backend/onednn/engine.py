@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from burn.backend.onednn.api import Api
+from burn.backend.onednn.api import AVX512_BF16, VNNI, Api
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.library import find_library, keep_memory
 from burn.backend.onednn.memory import addresses_are_read
@@ -52,6 +52,9 @@ class Limits:
     costly: int = 4_000
     cheap: int = 50_000
 
+
+#: What a processor has to have for a precision to be quick.
+_QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
 
 _WHATEVER = Limits(**dict.fromkeys(vars(Limits()), 0))
 
@@ -106,6 +109,19 @@ def engine() -> Engine:
     answer = _STATE.answer
     assert answer is not None
     return _numpy("switched off here") if _STATE.paused else answer
+
+
+def no_gain(precision: str) -> str | None:
+    """Why a ``precision`` is no quicker than float32 here; None if it is quicker."""
+    bits = _QUICK.get(precision)
+    if bits is None:
+        return None
+    session = current()
+    if session is None:
+        return f"{precision} gains nothing: NumPy computes"
+    if session.api.instructions() & bits:
+        return None
+    return f"{precision} gains nothing: the processor has no instructions for it"
 
 
 @contextmanager

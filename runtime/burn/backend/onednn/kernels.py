@@ -1,6 +1,7 @@
 """The kernels of oneDNN, registered on their primitives by being imported."""
 
 from burn.backend.onednn import (
+    casting as casting,
     chains as chains,
     convolution as convolution,
     matmul as matmul,
@@ -10,5 +11,7 @@ from burn.backend.onednn import (
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
+    quantized_layers as quantized_layers,
+    rounding as rounding,
     rows as rows,
 )

@@ -26,7 +26,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import compact, empty, may_overwrite, noting, reshaped
-from burn.backend.onednn.operands import FLOAT32, are_float32, form
+from burn.backend.onednn.operands import FLOAT32, are_multiplied, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
 from burn.ops.fused import (
@@ -40,6 +40,8 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
+# A row meets each weight once: it is read for one multiplication, not for many.
+_VECTOR_WORK = 16
 
 
 @matmul_op.on(Cpu)
@@ -60,7 +62,7 @@ def matmul_then(
 ) -> Array:
     """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
     out = None
-    if are_float32(residual):
+    if residual is None or residual.dtype in (x.dtype, FLOAT32):
         out = _product_of(x, y, _Ending(after, residual))
     if out is None:
         return matmul_then_op.kernel(x, y, bias, residual, after=after)
@@ -69,7 +71,7 @@ def matmul_then(
 
 def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
     """The product of matrices; None where NumPy should compute it."""
-    if not (getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_float32(x, y)):
+    if not (getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_multiplied(x, y)):
         return None
     rows = x.size // x.shape[-1] if x.size else 0
     work = max(rows, prod(y.shape[:-2]) * x.shape[-2]) * x.shape[-1] * y.shape[-1]
@@ -97,7 +99,7 @@ def linear_then(
 ) -> Array:
     """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
     out = None
-    if are_float32(residual):
+    if residual is None or residual.dtype in (x.dtype, FLOAT32):
         rows = None if residual is None else _rows(residual)
         out = _linear(x, weight, bias, _Ending(after, rows))
     if out is None:
@@ -116,7 +118,9 @@ def _linear(
     x: Array, weight: Array, bias: Array | None, ending: _Ending
 ) -> Array | None:
     """The linear layer; None where NumPy should compute it."""
-    if not (are_float32(x, weight, bias) and x.size and x.ndim and weight.ndim == 2):
+    if not (x.size and x.ndim and weight.ndim == 2):
+        return None
+    if not are_multiplied(x, weight, bias):
         return None
     width = x.shape[-1]
     count = x.size // width
@@ -196,6 +200,8 @@ def _product(
         order,
         in_place,
     )
+    if x.shape[-2] == 1:
+        work *= _VECTOR_WORK
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
 
@@ -219,7 +225,10 @@ def _repeated(residual: Array, batch: int) -> Array:
 def _is_whole(residual: Array, x: Array, y: Array) -> bool:
     """Whether ``residual`` has a number for each of a product's results."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return bool(residual.shape == (*batch, x.shape[-2], y.shape[-1]))
+    return bool(
+        residual.dtype == x.dtype
+        and residual.shape == (*batch, x.shape[-2], y.shape[-1])
+    )
 
 
 def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
@@ -273,7 +282,7 @@ class _Product:
             place = address(y)
         else:
             place = self._weights.place(owner)
-        out: Any = residual if self._in_place else empty(self._shape)
+        out: Any = residual if self._in_place else empty(self._shape, x.dtype)
         parts = (bias, None if self._in_place else residual)
         more = [address(part) for part in parts if part is not None]
         self._prepared.run(address(x), place, address(out), *more)
@@ -321,22 +330,22 @@ def _attempt(
     order = order or tuple(range(len(shape)))
     left, right = (
         (
-            strided(api, array.shape, row_major(array.shape))
+            strided(api, array.shape, row_major(array.shape), array.dtype)
             if copied
-            else of_array(api, array.shape, array.strides)
+            else of_array(api, array)
         )
         for array, copied in ((x, copies[0]), (y, copies[1]))
     )
-    out = strided(api, shape, ordered(shape, order))
-    other = out if residual is None else of_array(api, residual.shape, residual.strides)
+    out = strided(api, shape, ordered(shape, order), x.dtype)
+    other = out if residual is None else of_array(api, residual)
     shift = None
     if bias is not None:
         wide = (*(1 for _ in shape[1:]), bias.size)
-        shift = strided(api, wide, row_major(wide))
+        shift = strided(api, wide, row_major(wide), bias.dtype)
     one = 1 in (x.shape[-2], y.shape[-1])
     found = described(
         *(api, "matmul", api.engine, left),
-        *(any_layout(api, y.shape) if pack else right, shift, out),
+        *(any_layout(api, y.shape, y.dtype) if pack else right, shift, out),
         avoid=_FOR_MATRICES if one else None,
         post=post_ops(api, after, None if in_place else other),
     )
@@ -362,8 +371,5 @@ def _readable(array: Array) -> bool:
         for step, extent in zip(array.strides, array.shape, strict=True)
     ):
         return False
-    steps, extents = array.strides[-2:], array.shape[-2:]
-    return any(
-        steps[i] == FLOAT32.itemsize and steps[1 - i] >= extents[i] * FLOAT32.itemsize
-        for i in (0, 1)
-    )
+    steps, extents, size = array.strides[-2:], array.shape[-2:], array.dtype.itemsize
+    return any(steps[i] == size and steps[1 - i] >= extents[i] * size for i in (0, 1))

@@ -5,7 +5,17 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from burn.backend.onednn.api import ANY_LAYOUT, FLOAT32, Api, dims
+from burn import dtypes
+from burn.backend.onednn.api import (
+    ANY_LAYOUT,
+    BFLOAT16,
+    FLOAT32,
+    INT8,
+    INT32,
+    UINT8,
+    Api,
+    dims,
+)
 from burn.backend.onednn.noting import SINGLE, empty
 
 #: An array of NumPy.
@@ -14,7 +24,15 @@ Array: TypeAlias = Annotated[Any, "array"]
 # Where an array object keeps the address of its elements: its first field. Asking the
 # array itself takes ten times as long as everything else that is done for an operand.
 _FIRST_FIELD = object.__basicsize__
-_BYTES = 4
+
+#: What the library calls the dtypes that it is given.
+KINDS = {
+    dtypes.float32: FLOAT32,
+    dtypes.bfloat16: BFLOAT16,
+    dtypes.int32: INT32,
+    dtypes.int8: INT8,
+    dtypes.uint8: UINT8,
+}
 
 
 class Handle:
@@ -37,21 +55,28 @@ class Handle:
 
 
 def strided(
-    api: Api, shape: tuple[int, ...], strides: tuple[int, ...], dtype: int = FLOAT32
+    api: Api,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: np.dtype[Any] = SINGLE,
 ) -> Handle:
     """The descriptor of an array of ``shape`` with ``strides`` in elements."""
-    where = (len(shape), dims(shape), dtype, dims(strides))
+    where = (len(shape), dims(shape), KINDS[dtype], dims(strides))
     return Handle(api, "memory_desc", "memory_desc_create_with_strides", *where)
 
 
-def of_array(api: Api, shape: tuple[int, ...], strides: tuple[int, ...]) -> Handle:
-    """The descriptor of a float32 array of ``shape`` with NumPy's ``strides``."""
-    return strided(api, shape, tuple(step // _BYTES for step in strides))
+def of_array(api: Api, array: Any) -> Handle:
+    """The descriptor of an array, by its shape, its strides and its dtype."""
+    size = array.dtype.itemsize
+    steps = tuple(step // size for step in array.strides)
+    return strided(api, array.shape, steps, array.dtype)
 
 
-def any_layout(api: Api, shape: tuple[int, ...]) -> Handle:
-    """The descriptor of a float32 array whose layout the primitive may choose."""
-    where = (len(shape), dims(shape), FLOAT32, ANY_LAYOUT)
+def any_layout(
+    api: Api, shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE
+) -> Handle:
+    """The descriptor of an array whose layout the primitive may choose."""
+    where = (len(shape), dims(shape), KINDS[dtype], ANY_LAYOUT)
     return Handle(api, "memory_desc", "memory_desc_create_with_tag", *where)
 
 
@@ -82,8 +107,8 @@ def empty_channels_last(shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE) -
 
 
 def is_dense(array: Any) -> bool:
-    """Whether a float32 array has no gaps, no repetitions, and no axis backwards."""
-    step = _BYTES
+    """Whether an array has no gaps, no repetitions, and no axis backwards."""
+    step = array.dtype.itemsize
     places = sorted(
         (stride, extent)
         for stride, extent in zip(array.strides, array.shape, strict=True)

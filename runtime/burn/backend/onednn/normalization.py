@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
@@ -28,7 +30,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
-from burn.backend.onednn.operands import are_float32, lies_as
+from burn.backend.onednn.operands import are_float32, is_computed, lies_as
 from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import layer_norm as layer_norm_op
@@ -70,7 +72,9 @@ def layer_norm(
     epsilon: float = 1e-5,
 ) -> Array:
     """:func:`burn.ops.layer_norm` by oneDNN where that pays, by NumPy elsewhere."""
-    session = session_for(x, weight, bias)
+    session = None
+    if is_computed(x) and are_float32(weight, bias) and x.size >= limits().rows:
+        session = current() if x.size else None
     if session is not None and noting() is not None:
         x = compact(x)
     if session is not None and is_last(axis, x.ndim) and x.flags.c_contiguous:
@@ -80,9 +84,9 @@ def layer_norm(
             flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
 
             def make(primitives: Primitives) -> "_Line | None":
-                return _layer_norm(primitives, rows, epsilon, flags)
+                return _layer_norm(primitives, rows, epsilon, flags, x.dtype)
 
-            key = ("layer_norm", rows, epsilon, flags)
+            key = ("layer_norm", rows, epsilon, flags, x.dtype.char)
             found = session.primitives.get(key, make, x.size * _EACH)
             if found is not None:
                 parts = [part for part in (weight, bias) if part is not None]
@@ -135,7 +139,7 @@ def are_channels(x: Array, *parts: Array | None) -> bool:
     """
     if not 3 <= x.ndim <= 5 or not all(fills(part, x.shape[1]) for part in parts):
         return False
-    return lies_as(x.shape, x.strides, channels_last(x.shape))
+    return lies_as(x, channels_last(x.shape))
 
 
 def is_last(axis: Any, rank: int) -> bool:
@@ -147,7 +151,7 @@ def is_last(axis: Any, rank: int) -> bool:
 
 def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     """The softmax over the last axis; None where NumPy should compute it."""
-    if x.ndim == 0 or x.size < limits().rows or not are_float32(x) or not x.size:
+    if x.ndim == 0 or x.size < limits().rows or not is_computed(x) or not x.size:
         return None
     session = current()
     if session is None or not is_last(axis, x.ndim):
@@ -159,9 +163,10 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     rows = (x.size // x.shape[-1], x.shape[-1])
 
     def make(primitives: Primitives) -> "_Line | None":
-        return _softmax(primitives, rows, kind)
+        return _softmax(primitives, rows, kind, x.dtype)
 
-    found = session.primitives.get(("softmax", rows, kind), make, x.size * _EACH)
+    key = ("softmax", rows, kind, x.dtype.char)
+    found = session.primitives.get(key, make, x.size * _EACH)
     if found is None:
         return None
     out = found.run(x)
@@ -188,9 +193,11 @@ class _Line:
         return out
 
 
-def _softmax(primitives: Primitives, rows: tuple[int, int], kind: int) -> _Line | None:
+def _softmax(
+    primitives: Primitives, rows: tuple[int, int], kind: int, dtype: np.dtype[Any]
+) -> _Line | None:
     api = primitives.api
-    matrix = strided(api, rows, row_major(rows))
+    matrix = strided(api, rows, row_major(rows), dtype)
     found = described(
         *(api, "softmax_forward", api.engine, INFERENCE, kind, matrix, matrix, 1)
     )
@@ -200,10 +207,14 @@ def _softmax(primitives: Primitives, rows: tuple[int, int], kind: int) -> _Line 
 
 
 def _layer_norm(
-    primitives: Primitives, rows: tuple[int, int], epsilon: float, flags: int
+    primitives: Primitives,
+    rows: tuple[int, int],
+    epsilon: float,
+    flags: int,
+    dtype: np.dtype[Any],
 ) -> _Line | None:
     api = primitives.api
-    matrix = strided(api, rows, row_major(rows))
+    matrix = strided(api, rows, row_major(rows), dtype)
     found = described(
         *(api, "layer_normalization_forward", api.engine, INFERENCE),
         *(matrix, matrix, None, epsilon, flags),

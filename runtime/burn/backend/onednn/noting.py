@@ -59,7 +59,7 @@ class Notes(Protocol):
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
 
-    def keep(self, block: Block) -> None:
+    def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
 
 
@@ -106,6 +106,13 @@ def empty_like(x: Array, *read: Array) -> Array:
     """
     notes = noting()
     return np.empty_like(x) if notes is None else notes.like(x, read)
+
+
+def empty_as(x: Array, dtype: np.dtype) -> Array:
+    """Memory for as many elements as those of ``x``, in the same order of axes."""
+    notes = noting()
+    found = np.empty_like(x, dtype)
+    return found if notes is None else notes.shaped_as(found)
 
 
 def may_overwrite(array: Array | None, *read: Array | None) -> bool:

@@ -4,25 +4,47 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from burn import dtypes
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.memory import Array, address, is_dense, of_array, strided
 from burn.backend.onednn.noting import compact, empty
 from burn.backend.onednn.prepared import Prepared
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, BFLOAT16 = dtypes.float32, dtypes.bfloat16
 
 
 def are_float32(*operands: Array | None) -> bool:
-    """Whether all operands that are there are float32: the one dtype of the engine."""
+    """Whether all operands that are there are float32."""
     for operand in operands:
         if operand is not None and operand.dtype != FLOAT32:
             return False
     return True
 
 
+def is_computed(x: Array) -> bool:
+    """Whether the engine has activations, pooling and norms of the dtype of ``x``."""
+    return x.dtype in (FLOAT32, BFLOAT16)
+
+
+def are_multiplied(x: Array, y: Array, *others: Array | None) -> bool:
+    """Whether the engine has products of ``x`` and ``y``, float32 or bfloat16.
+
+    The ``others`` are added to them: they are of the same dtype, or float32.
+    """
+    dtype = x.dtype
+    if dtype != y.dtype or not is_computed(x):
+        return False
+    for other in others:
+        if other is not None and other.dtype not in (dtype, FLOAT32):
+            return False
+    return True
+
+
 def form(operand: Array | None) -> Hashable:
-    """What a primitive depends on of an operand, which is float32."""
-    return None if operand is None else (operand.shape, operand.strides)
+    """What a primitive depends on of an operand."""
+    if operand is None:
+        return None
+    return (operand.shape, operand.strides, operand.dtype.char)
 
 
 class Arranged:
@@ -41,14 +63,14 @@ class Arranged:
         self._order: tuple[int, ...] | None = None
         self._back: tuple[int, ...] = ()
         self._reorder: Prepared | None = None
-        if lies_as(shape, like.strides, wanted):
+        if lies_as(like, wanted):
             return
         # Slowest first; axes of one element have the strides of their neighbours.
         order = sorted(range(len(shape)), key=lambda axis: (-wanted[axis], axis))
         self._order, self._back = tuple(order), tuple(np.argsort(order).tolist())
         if is_dense(like):
-            source = of_array(primitives.api, shape, like.strides)
-            target = strided(primitives.api, shape, wanted)
+            source = of_array(primitives.api, like)
+            target = strided(primitives.api, shape, wanted, like.dtype)
             self._reorder = primitives.reorder(source, target)
 
     def __call__(self, operand: Array) -> Array:
@@ -58,7 +80,7 @@ class Arranged:
         if self._reorder is None:
             plain = compact(operand.transpose(self._order))
             return plain.transpose(self._back)
-        copy = empty(tuple(self._shape[axis] for axis in self._order))
+        copy = empty(tuple(self._shape[axis] for axis in self._order), operand.dtype)
         self._reorder.run(address(operand), address(copy))
         return copy.transpose(self._back)
 
@@ -70,11 +92,10 @@ def in_channels_last(x: Array) -> Array:
     return compact(x.transpose(axes)).transpose(back)
 
 
-def lies_as(
-    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
-) -> bool:
-    """Whether ``strides`` of NumPy are ``wanted``, but for axes of one element."""
+def lies_as(array: Array, wanted: tuple[int, ...]) -> bool:
+    """Whether the strides of ``array`` are ``wanted``, but for axes of one element."""
+    size = array.dtype.itemsize
     return all(
-        extent == 1 or step == FLOAT32.itemsize * other
-        for extent, step, other in zip(shape, strides, wanted, strict=True)
+        extent == 1 or step == size * other
+        for extent, step, other in zip(array.shape, array.strides, wanted, strict=True)
     )

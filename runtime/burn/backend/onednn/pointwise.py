@@ -25,7 +25,7 @@ from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array, address, is_dense, strided
 from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
-from burn.backend.onednn.operands import FLOAT32
+from burn.backend.onednn.operands import is_computed
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops import activation
 from burn.primitive import Primitive
@@ -95,7 +95,7 @@ def _activated(
     x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Array | None:
     """The activation of ``x`` in its memory order; None where NumPy should do it."""
-    if x.dtype != FLOAT32 or x.size < least or not x.size:
+    if not is_computed(x) or x.size < least or not x.size:
         return None
     session = current()
     if session is not None and not is_dense(x) and noting() is not None:
@@ -104,9 +104,9 @@ def _activated(
         return None
 
     def make(primitives: Primitives) -> "_Flat | None":
-        return _prepare(primitives, x.size, kind, alpha, beta)
+        return _prepare(primitives, x, kind, alpha, beta)
 
-    key = ("pointwise", x.size, kind, alpha, beta)
+    key = ("pointwise", x.size, x.dtype.char, kind, alpha, beta)
     found: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
     return None if found is None else found.run(x)
 
@@ -131,10 +131,10 @@ class _Flat:
 
 
 def _prepare(
-    primitives: Primitives, size: int, kind: int, alpha: float, beta: float
+    primitives: Primitives, x: Array, kind: int, alpha: float, beta: float
 ) -> _Flat | None:
     api = primitives.api
-    line = strided(api, (size,), (1,))
+    line = strided(api, (x.size,), (1,), x.dtype)
     found = described(
         *(api, "eltwise_forward", api.engine, INFERENCE, kind),
         *(line, line, alpha, beta),

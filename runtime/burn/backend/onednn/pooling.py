@@ -25,7 +25,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import has_nan
-from burn.backend.onednn.operands import Arranged, are_float32, form
+from burn.backend.onednn.operands import Arranged, form, is_computed
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
 from burn.ops.window import Windows, windows
@@ -70,7 +70,7 @@ def _pooled(
     ceil_mode: bool = False,
 ) -> Array | None:
     """The result channels-last in memory; None where NumPy should compute it."""
-    if x.ndim not in RANKS or not are_float32(x) or not x.size:
+    if x.ndim not in RANKS or not is_computed(x) or not x.size:
         return None
     session = current() if x.size >= limits().costly else None
     if session is None:
@@ -100,7 +100,7 @@ class _Pool:
     def run(self, x: Array) -> Array:
         """The result, channels-last in memory."""
         x = self._arranged(x)
-        out = empty_channels_last(self._shape)
+        out = empty_channels_last(self._shape, x.dtype)
         self._prepared.run(address(x), address(out))
         return out
 
@@ -112,8 +112,8 @@ def _prepare(
     if not covers_elements(wins):
         return None
     pads = wins.exact
-    source = strided(api, x.shape, channels_last(x.shape))
-    target = strided(api, shape, channels_last(shape))
+    source = strided(api, x.shape, channels_last(x.shape), x.dtype)
+    target = strided(api, shape, channels_last(shape), x.dtype)
     found = described(
         *(api, "pooling_forward", api.engine, INFERENCE, kind, source, target),
         *(dims(wins.stride), dims(wins.kernel), dims(d - 1 for d in wins.dilation)),

@@ -16,7 +16,6 @@ from burn.backend.onednn.api import (
     POOL_MAX,
     SRC,
     TRAINING,
-    UNSIGNED_BYTE,
     WORKSPACE,
     WORKSPACE_MD,
     dims,
@@ -168,5 +167,5 @@ def _largest(
 def _are_bytes(forward: Description, result: tuple[int, ...]) -> bool:
     """Whether places are bytes, in the order of the result."""
     api = forward.api
-    wanted = strided(api, result, channels_last(result), UNSIGNED_BYTE)
+    wanted = strided(api, result, channels_last(result), _BYTE)
     return bool(api.same(forward.lent(WORKSPACE_MD), wanted))

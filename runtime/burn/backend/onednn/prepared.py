@@ -37,13 +37,31 @@ class PostOps:
         """Append an activation."""
         self._api.call("post_ops_append_eltwise", self.handle, kind, alpha, beta)
 
-    def sum(self) -> None:
-        """Append the sum with what the memory of the result holds before."""
-        self._api.call("post_ops_append_sum", self.handle, 1.0, 0, UNDEFINED)
+    def sum(
+        self, scale: float = 1.0, zero_point: int = 0, kind: int = UNDEFINED
+    ) -> None:
+        """Append the sum with what the memory of the result holds before.
+
+        It is of another ``kind`` than the result, maybe, and scaled.
+        """
+        self._api.call("post_ops_append_sum", self.handle, scale, zero_point, kind)
 
     def binary(self, kind: int, operand: Descriptor) -> None:
         """Append an operation with another operand."""
         self._api.call("post_ops_append_binary", self.handle, kind, operand)
+
+
+class Scalings(NamedTuple):
+    """Which arguments are integers with scales, and with a zero point.
+
+    ``scales`` has the mask of the axes along which there is a scale for each index.
+    """
+
+    scales: tuple[tuple[int, int], ...] = ()
+    zero_points: tuple[int, ...] = ()
+
+
+_NOT_SCALED = Scalings()
 
 
 class Description:
@@ -56,7 +74,12 @@ class Description:
     __slots__ = ("_attributes", "api", "handle", "implementation")
 
     def __init__(
-        self, api: Api, create: str, *args: Any, post: PostOps | None = None
+        self,
+        api: Api,
+        create: str,
+        *args: Any,
+        post: PostOps | None = None,
+        scalings: Scalings = _NOT_SCALED,
     ) -> None:
         self.api = api
         self._attributes = Handle(api, "primitive_attr", "primitive_attr_create")
@@ -64,6 +87,10 @@ class Description:
         api.call("primitive_attr_set_scratchpad_mode", attributes, USER_SCRATCHPAD)
         if post is not None:
             api.call("primitive_attr_set_post_ops", attributes, post.handle)
+        for which, mask in scalings.scales:
+            api.call("primitive_attr_set_scales_mask", attributes, which, mask)
+        for which in scalings.zero_points:
+            api.call("primitive_attr_set_zero_points_mask", attributes, which, 0)
         self.handle = Handle(
             *(api, "primitive_desc", f"{create}_primitive_desc_create"),
             *args,
@@ -94,6 +121,7 @@ def described(
     *args: Any,
     avoid: str | None = None,
     post: PostOps | None = None,
+    scalings: Scalings = _NOT_SCALED,
 ) -> Description | None:
     """A description, None if the library has no quick code for it.
 
@@ -101,7 +129,7 @@ def described(
     whose name starts with ``avoid`` is taken only if there is no other.
     """
     try:
-        found = Description(api, create, *args, post=post)
+        found = Description(api, create, *args, post=post, scalings=scalings)
         if avoid is not None and found.implementation.startswith(avoid):
             other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):

@@ -1,11 +1,15 @@
 """Operands in layouts of a primitive's own choice."""
 
+import numpy as np
+
 from burn.backend.onednn.api import ANY_LAYOUT as ANY_LAYOUT
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.memory import Array, Handle, address
 from burn.backend.onednn.noting import empty, noted_by, noting
 from burn.backend.onednn.prepared import Description
 from burn.backend.onednn.scratch import Block
+
+_BYTE = np.dtype(np.uint8)
 
 
 class Weights:
@@ -42,7 +46,7 @@ class Weights:
             return address(array)
         notes = noting()
         if notes is not None and not notes.is_constant(array):
-            memory = empty((-(-self._size // array.itemsize),))
+            memory = empty((self._size,), _BYTE)
             self._reorder.run(address(array), address(memory))
             return address(memory)
         block = self._packed.get(array, self._key, self._pack)

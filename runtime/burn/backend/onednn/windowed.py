@@ -41,7 +41,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import empty
-from burn.backend.onednn.operands import FLOAT32, Arranged
+from burn.backend.onednn.operands import Arranged
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
@@ -51,6 +51,8 @@ from burn.backend.onednn.prepared import (
 from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
 
+_BYTE = np.dtype(np.uint8)
+
 
 @dataclass(frozen=True)
 class Grouped:
@@ -58,15 +60,23 @@ class Grouped:
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def along(self, wins: Windows) -> "Grouped":
+        """The same without those axes of space that are one element."""
+        rank, kept = len(wins.size), long_axes(wins)
+        extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
+        return Grouped(extents, steps, self.dtype)
 
     @classmethod
     def of_conv(cls, weight: Array, groups: int) -> "Grouped":
         """Weights [O, I/G, *K]."""
-        shape, strides = weight.shape, weight.strides
+        shape, strides, dtype = weight.shape, weight.strides, weight.dtype
         if groups == 1:
-            return cls(shape, strides)
+            return cls(shape, strides, dtype)
         outputs = shape[0] // groups
-        return cls((groups, outputs, *shape[1:]), (outputs * strides[0], *strides))
+        steps = (outputs * strides[0], *strides)
+        return cls((groups, outputs, *shape[1:]), steps, dtype)
 
     @classmethod
     def of_transpose(cls, weight: Array, groups: int) -> "Grouped":
@@ -75,12 +85,11 @@ class Grouped:
             weight.shape,
             weight.strides,
         )
-        within = inputs // groups
+        within, dtype = inputs // groups, weight.dtype
         if groups == 1:
-            return cls((outputs, inputs, *kernel), (second, first, *rest))
-        return cls(
-            (groups, outputs, within, *kernel), (within * first, second, first, *rest)
-        )
+            return cls((outputs, inputs, *kernel), (second, first, *rest), dtype)
+        extents = (groups, outputs, within, *kernel)
+        return cls(extents, (within * first, second, first, *rest), dtype)
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,9 @@ class Windowed:
         x = self._arranged(x)
         if residual is not None and self._residual is not None:
             residual = self._residual(residual)
-        out = residual if self._in_place else empty_channels_last(self._shape)
+        out = residual
+        if not self._in_place:
+            out = empty_channels_last(self._shape, x.dtype)
         places = [address(x), self._weights.place(weight), address(out)]
         if bias is not None:
             places.append(address(bias))
@@ -141,7 +152,7 @@ class Windowed:
         return out
 
 
-def _long_axes(wins: Windows) -> tuple[int, ...]:
+def long_axes(wins: Windows) -> tuple[int, ...]:
     """The spatial axes that are more than one element, one at least.
 
     Without the others it is the same convolution, for which there is quicker code.
@@ -154,19 +165,17 @@ def _long_axes(wins: Windows) -> tuple[int, ...]:
     return tuple(kept) or (0,)
 
 
-def _only(
-    extents: tuple[int, ...], rank: int, kept: tuple[int, ...]
-) -> tuple[int, ...]:
+def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
     """``extents`` (or strides) whose last ``rank`` axes are in space, with the kept."""
     first = len(extents) - rank
     return (*extents[:first], *(extents[first + axis] for axis in kept))
 
 
-def _image(api: Api, shape: tuple[int, ...]) -> Handle:
-    return strided(api, shape, channels_last(shape))
+def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
+    return strided(api, shape, channels_last(shape), dtype)
 
 
-def _geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
+def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
     """Strides, dilations and padding as oneDNN wants them; it cannot crop."""
     if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
         return None
@@ -183,22 +192,27 @@ def forward(
 ) -> Windowed | None:
     """A convolution or, by its ``kind``, a transposed one; None if there is none."""
     api, x, bias, shape = primitives.api, slots.x, slots.bias, slots.shape
-    kept = _long_axes(wins)
-    geometry = _geometry(wins, kept)
-    if geometry is None or not is_dense(slots.weight):
+    kept = long_axes(wins)
+    where = geometry(wins, kept)
+    if where is None or not is_dense(slots.weight):
         return None
     if bias is not None and (bias.shape != (shape[1],) or not is_dense(bias)):
         return None
     rank, weight = len(wins.size), slots.weight
-    source, target = (_image(api, _only(s, rank, kept)) for s in (x.shape, shape))
-    view = Grouped(*(_only(s, rank, kept) for s in (weight.shape, weight.strides)))
-    shift = None if bias is None else of_array(api, bias.shape, bias.strides)
+    source, target = (
+        image(api, only(extents, rank, kept), x.dtype) for extents in (x.shape, shape)
+    )
+    view = weight.along(wins)
+    shift = None if bias is None else of_array(api, bias)
+    other = target
+    if slots.residual is not None:
+        other = image(api, only(shape, rank, kept), slots.residual.dtype)
     name = "convolution" if kind == CONVOLUTION else "deconvolution"
     found = described(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
-        *(source, any_layout(api, view.shape)),
-        *(shift, target, *geometry),
-        post=post_ops(api, slots.after, None if slots.in_place else target),
+        *(source, any_layout(api, view.shape, view.dtype)),
+        *(shift, target, *where),
+        post=post_ops(api, slots.after, None if slots.in_place else other),
     )
     if found is None:
         return None
@@ -212,7 +226,7 @@ def forward(
     residual = None
     if slots.residual is not None:
         if not slots.in_place:
-            operands.append((added(slots.after), target))
+            operands.append((added(slots.after), other))
         residual = Arranged(primitives, slots.residual, channels_last(shape))
     arranged = Arranged(primitives, x, channels_last(x.shape))
     prepared = primitives.prepared(found, operands)
@@ -222,7 +236,7 @@ def forward(
 def _weights(
     session: Session, primitives: Primitives, view: Grouped, found: Description
 ) -> Weights | None:
-    given = of_array(primitives.api, view.shape, view.strides)
+    given = of_array(primitives.api, view)
     form = (view.shape, view.strides)
     return Weights(primitives, session.packed, given, form, found, WEIGHTS_MD)
 
@@ -251,9 +265,7 @@ class WeightGrad:
         """The gradient, row-major; that of the bias goes to ``bias``."""
         x, grad = self._x(x), self._grad(grad)
         out = empty(self._shape)
-        memory = out
-        if self._reorder is not None:
-            memory = empty((-(-self._size // FLOAT32.itemsize),))
+        memory = out if self._reorder is None else empty((self._size,), _BYTE)
         more = () if bias is None else (address(bias),)
         self._prepared.run(address(x), address(grad), address(memory), *more)
         if self._reorder is not None:
@@ -271,22 +283,22 @@ def weight_grad(
 ) -> WeightGrad | None:
     """The gradient of weights of a convolution, and of its bias if it is ``biased``."""
     api, kept = primitives.api, tuple(range(len(wins.size)))
-    geometry = _geometry(wins, kept)
-    if geometry is None:
+    where = geometry(wins, kept)
+    if where is None:
         return None
     shape = (grad.shape[1], x.shape[1] // groups, *wins.kernel)
     out: Array = np.empty(shape, np.float32)
     view = Grouped.of_conv(out, groups)
-    source, outer = _image(api, x.shape), _image(api, grad.shape)
-    chosen = any_layout(api, view.shape)
+    source, outer = (image(api, array.shape, array.dtype) for array in (x, grad))
+    chosen = any_layout(api, view.shape, view.dtype)
     line = strided(api, (shape[0],), (1,)) if biased else None
     hint = described(
         *(api, "convolution_forward", api.engine, TRAINING, CONVOLUTION),
-        *(source, chosen, line, outer, *geometry),
+        *(source, chosen, line, outer, *where),
     )
     found = hint and described(
         *(api, "convolution_backward_weights", api.engine, CONVOLUTION),
-        *(source, chosen, line, outer, *geometry, hint.handle),
+        *(source, chosen, line, outer, *where, hint.handle),
     )
     if found is None:
         return None
@@ -300,7 +312,7 @@ def weight_grad(
         primitives.prepared(found, operands),
         shape,
     )
-    plain = of_array(api, view.shape, view.strides)
+    plain = of_array(api, view)
     if not api.same(plain, wanted):
         made.unpack(primitives.reorder(wanted, plain), api.size_of(wanted))
     return made

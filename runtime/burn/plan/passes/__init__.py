@@ -14,8 +14,18 @@ from burn.plan.passes.contractions import as_products
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.endings import with_endings
 from burn.plan.passes.graph import Graph, Inputs, Steps
+from burn.plan.passes.integers import (
+    LAYERS,
+    of_integers,
+    quantized_early,
+    to_the_end,
+    with_activations,
+    with_floats,
+    with_sums,
+)
 from burn.plan.passes.layers import as_layers, unflattened, with_biases
 from burn.plan.passes.merging import merged
+from burn.plan.passes.narrow import BFLOAT16, narrowed
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
 from burn.plan.passes.pairs import paired
@@ -23,7 +33,7 @@ from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
 from burn.plan.passes.updates import with_updates_last
-from burn.plan.tree import Segment, find_drops
+from burn.plan.tree import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -39,22 +49,42 @@ PASSES: tuple[Pass, ...] = (
     with_norms_ahead,
     merged,
     with_endings,
-    in_chains,
-    in_rows,
     in_memory_order,
-    paired,
     without_dead,
 )
+#: What comes after the lowering of precision: what is left of NumPy's, in fewer passes.
+LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
+
+#: What lowers the precision of a plan after that, by its name.
+LOWERINGS: dict[str, tuple[Pass, ...]] = {
+    "float32": (),
+    "bf16": (narrowed,),
+    "int8": (
+        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
+        of_integers,
+        *(to_the_end, with_floats, without_dead),
+    ),
+}
 
 
-def fused(root: Segment, inputs: Inputs = ()) -> Segment:
-    """A copy of a plan after all passes."""
+def fused(
+    root: Segment, inputs: Inputs = (), lowering: tuple[Pass, ...] = ()
+) -> Segment:
+    """A copy of a plan after all passes, and after those that lower its precision."""
     found = with_own_places(root)
-    for each in PASSES:
+    for each in (*PASSES, *lowering, *LAST):
         found = _passed(each, found, inputs)
     found = with_updates_last(found)
     find_drops(found)
     return found
+
+
+def is_lowered(segment: Segment) -> bool:
+    """Whether something in a plan is of less than float32."""
+    steps = (step for step in segment.steps if isinstance(step, Step))
+    return any(
+        BFLOAT16 in step.dtypes or step.primitive in LAYERS.values() for step in steps
+    ) or any(map(is_lowered, segment.children.values()))
 
 
 def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:

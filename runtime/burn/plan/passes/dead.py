@@ -5,7 +5,9 @@ from burn.plan.tree import Step, slots_in
 
 #: Families whose results have shapes that follow from those of their operands. The
 #: others stay: a function may have read how many elements there are.
-_FAMILIES = ("conv", "fused", "matmul", "norm", "pool", "shape")
+_FAMILIES = (
+    *("conv", "fused", "integers", "matmul", "norm", "pool", "quantize", "shape"),
+)
 _MODULES = frozenset(f"burn.ops.{name}" for name in _FAMILIES)
 
 

@@ -46,7 +46,7 @@ def with_endings(steps: Steps, graph: Graph) -> Steps:
 
 def is_ending(step: Step) -> bool:
     """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
-    return step.primitive not in (add, mul, div) and _after(step, 0) is not None
+    return step.primitive not in (add, mul, div) and after_of(step, 0) is not None
 
 
 def _joined(
@@ -62,7 +62,7 @@ def _joined(
             continue
         if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
             continue
-        after = _after(step, index)
+        after = after_of(step, index)
         if after is None:
             continue
         args = [*source.args, *(None for _ in range(4 - len(source.args)))]
@@ -100,7 +100,7 @@ def _done(step: Step) -> tuple[Any, ...]:
     return done
 
 
-def _after(step: Step, index: int) -> tuple[Any, ...] | None:
+def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
     """``step`` as the end of what makes its operand ``index``."""
     if step.primitive in _PLAIN:
         return (step.primitive.name,)

@@ -85,6 +85,15 @@ class Graph:
         """The only step that uses a place, if there is one."""
         return self._users.get(place) if self.uses[place] == 1 else None
 
+    def fresh(self) -> int:
+        """A place that nothing is in yet."""
+        self._next += 1
+        return self._next
+
+    def is_folded(self, step: Step) -> bool:
+        """Whether the results of ``step`` follow from boxes alone."""
+        return self.constant.issuperset(step.outputs)
+
     def made(
         self,
         primitive: Primitive[..., Any],
@@ -93,8 +102,7 @@ class Graph:
         **static: Any,
     ) -> Step:
         """A step for a float32 result of ``shape`` in a new place."""
-        self._next += 1
-        step = Step(primitive, args, static, (self._next,), (shape,), (FLOAT32,))
+        step = Step(primitive, args, static, (self.fresh(),), (shape,), (FLOAT32,))
         self.maker[self._next] = step
         self.uses.update(slots_in(args))
         if all(place in self.constant for place in slots_in(args)):

@@ -16,12 +16,12 @@ def with_own_places(root: Segment) -> Segment:
     Inputs stay where they are. What is known of a place is true in the whole plan then,
     and nobody else grows the copy.
     """
-    return _copied(root, {}, count(_most(root) + 1))
+    return _copied(root, {}, count(last_place(root) + 1))
 
 
-def _most(segment: Segment) -> int:
+def last_place(segment: Segment) -> int:
     """The largest place in ``segment`` or later."""
-    places = [0, *slots_in(segment.ends), *map(_most, segment.children.values())]
+    places = [0, *slots_in(segment.ends), *map(last_place, segment.children.values())]
     for step in segment.steps:
         places.extend(step.outputs)
         places.extend(slots_in(step.args) if isinstance(step, Step) else ())

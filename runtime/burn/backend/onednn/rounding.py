@@ -1,0 +1,109 @@
+"""From floats to integers of 8 bits and back, by one scale, by oneDNN."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.api import DST, SCALES, SRC, ZERO_POINTS
+from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.engine import current
+from burn.backend.onednn.memory import Array, address, is_dense, strided
+from burn.backend.onednn.noting import empty_as, noting
+from burn.backend.onednn.operands import FLOAT32
+from burn.backend.onednn.prepared import Operands, Prepared, Scalings, described
+from burn.dtypes import DType, int8, int32, uint8
+from burn.ops.integers import (
+    from_integers as from_integers_op,
+    to_integers as to_integers_op,
+)
+
+
+@to_integers_op.on(Cpu)
+def to_integers(
+    x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
+) -> Array:
+    """:func:`burn.ops.integers.to_integers` by oneDNN where it can."""
+    out = _scaled(x, scale, zero_point, dtype, DST)
+    if out is None:
+        return to_integers_op.kernel(x, scale, zero_point, dtype=dtype)
+    return out
+
+
+@from_integers_op.on(Cpu)
+def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
+    """:func:`burn.ops.integers.from_integers` by oneDNN where it can."""
+    out = _scaled(x, scale, zero_point, FLOAT32, SRC)
+    return from_integers_op.kernel(x, scale, zero_point) if out is None else out
+
+
+def is_shifted(zero_point: Array | None) -> bool:
+    """Whether there is a zero point that is not 0."""
+    return zero_point is not None and bool(np.any(zero_point))
+
+
+def wide(zero_point: Any) -> Array:
+    """A zero point as the library wants it, which a plan keeps."""
+    found = np.asarray(zero_point, np.int32)
+    notes = noting()
+    if notes is not None:
+        notes.keep(found)
+    return found
+
+
+def _scaled(
+    x: Array, scale: Array, zero_point: Array | None, dtype: DType, which: int
+) -> Array | None:
+    """``x`` as ``dtype`` by a scale of the side of integers; None if NumPy should."""
+    dtypes = {x.dtype, dtype}
+    if FLOAT32 not in dtypes or not dtypes & {int8, uint8} or np.size(scale) != 1:
+        return None
+    session = current()
+    if session is None or not x.size or not is_dense(x):
+        return None
+    shifted = is_shifted(zero_point)
+
+    def make(primitives: Primitives) -> "_Scaled | None":
+        return _prepare(primitives, x, dtype, which, shifted)
+
+    key = ("scaled", x.size, x.dtype.char, dtype.char, shifted)
+    found: _Scaled | None = session.primitives.get(key, make, x.size * 4)
+    return None if found is None else found.run(x, scale, zero_point)
+
+
+class _Scaled:
+    """The cast of so many elements by a scale, in whatever order they are in memory."""
+
+    __slots__ = ("_dtype", "_prepared")
+
+    def __init__(self, prepared: Prepared, dtype: DType) -> None:
+        self._prepared, self._dtype = prepared, dtype
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, x: Array, scale: Array, zero_point: Array | None) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = empty_as(x, self._dtype)
+        more = [wide(zero_point)] if is_shifted(zero_point) else []
+        self._prepared.run(*map(address, (x, out, scale, *more)))
+        return out
+
+
+def _prepare(
+    primitives: Primitives, x: Array, dtype: DType, which: int, shifted: bool
+) -> _Scaled | None:
+    api = primitives.api
+    source, target = (strided(api, (x.size,), (1,), d) for d in (x.dtype, dtype))
+    scalings = Scalings(((which, 0),), (which,) if shifted else ())
+    found = described(
+        *(api, "reorder", source, api.engine, target, api.engine), scalings=scalings
+    )
+    if found is None:
+        return None
+    operands: Operands = [(SRC, source), (DST, target)]
+    operands.append((SCALES | which, strided(api, (1,), (1,))))
+    if shifted:
+        operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
+    return _Scaled(primitives.prepared(found, operands), dtype)

@@ -1,0 +1,115 @@
+"""Layers whose operands are integers of 8 bits, which plans put in place of others.
+
+An operand of integers is a tuple ``(numbers, scale, zero_point)``, as
+:func:`burn.ops.dequantize` has them; ``zero_point`` may be None. What is computed is
+the layer of the dequantized operands, with what is ``after`` it; with ``result``, which
+is ``(scale, zero_point)``, it is quantized to ``dtype`` again. Where ``after`` has
+``("limits",)`` it is kept in the range of ``limits``. An engine adds products of
+integers, so that it rounds less.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from burn.dtypes import DType, float32, integer_limits
+from burn.ops.fused import After, conv_then, linear_then
+from burn.ops.quantize import dequantize, quantize
+from burn.ops.support import Array
+from burn.primitive import primitive
+
+#: Numbers, their scale and their zero point.
+Integers: TypeAlias = tuple[Array, Array, Array | None]
+#: A scale and a zero point.
+Scaling: TypeAlias = tuple[Array, Array | None]
+#: The same, and a dtype: numbers are kept in the range that its integers stand for.
+Limits: TypeAlias = tuple[Array, Array | None, DType]
+
+
+@primitive
+def conv_of_integers(
+    x: Integers,
+    weight: Integers,
+    bias: Array | None = None,
+    residual: Array | Integers | None = None,
+    result: Scaling | None = None,
+    limits: Limits | None = None,
+    *,
+    after: After = (),
+    dtype: DType = float32,
+    **static: Any,
+) -> Array:
+    """:func:`burn.ops.conv` of weights [O, C/groups, *K] that are scaled by outputs."""
+    operands = (_wide(x), _wide(weight), bias, _wide(residual))
+    after = limited(after, limits)
+    out = conv_then.kernel(*operands, after=after, **static)
+    return _narrow(out, result, dtype)
+
+
+@primitive
+def linear_of_integers(
+    x: Integers,
+    weight: Integers,
+    bias: Array | None = None,
+    residual: Array | Integers | None = None,
+    result: Scaling | None = None,
+    limits: Limits | None = None,
+    *,
+    after: After = (),
+    dtype: DType = float32,
+) -> Array:
+    """:func:`burn.ops.linear` of weights [out, in] that are scaled by outputs."""
+    operands = (_wide(x), _wide(weight), bias, _wide(residual))
+    out = linear_then.kernel(*operands, after=limited(after, limits))
+    return _narrow(out, result, dtype)
+
+
+@primitive
+def to_integers(
+    x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
+) -> Array:
+    """:func:`burn.ops.quantize` by one scale; an engine may multiply by its inverse."""
+    return quantize.kernel(x, scale, zero_point, dtype=dtype)
+
+
+@primitive
+def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
+    """:func:`burn.ops.dequantize` by one scale."""
+    return dequantize.kernel(x, scale, zero_point)
+
+
+@primitive
+def scale_of_weights(weight: Array) -> Array:
+    """The scales [outputs] with which ``weight`` [outputs, ...] fills -127 to 127."""
+    largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)
+    return np.where(largest > 0, largest / 127, 1).astype(weight.dtype)
+
+
+for _made in (
+    *(conv_of_integers, linear_of_integers, to_integers, from_integers),
+    scale_of_weights,
+):
+    _made.no_gradient("plans without gradients alone are made of it")
+
+
+def limited(after: After, limits: Limits | None) -> After:
+    """``after`` with numbers for ``limits``."""
+    if limits is None:
+        return after
+    scale, shift, dtype = limits
+    ends, zero = integer_limits(dtype), (
+        0 if shift is None else int(np.reshape(shift, ()))
+    )
+    factor = float(np.reshape(scale, ()))
+    clip = ("clip", (ends.min - zero) * factor, (ends.max - zero) * factor)
+    return tuple(clip if each == ("limits",) else each for each in after)
+
+
+def _wide(operand: Any) -> Any:
+    if not isinstance(operand, tuple):
+        return operand
+    return dequantize.kernel(*operand, axis=0)
+
+
+def _narrow(out: Array, result: Scaling | None, dtype: DType) -> Array:
+    return out if result is None else quantize.kernel(out, *result, dtype=dtype)

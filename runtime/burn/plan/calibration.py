@@ -1,0 +1,112 @@
+"""Plans of integers: what is seen of sample arguments, and what is lost by it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import inf, log10
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.support import Array
+from burn.plan.nested import mapped
+from burn.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How close a result is to that of float32, over all samples.
+
+    ``largest`` is the largest difference, ``scale`` the largest number of the result,
+    ``decibels`` the ratio of the result's power to that of the differences, and
+    ``agreement`` how many rows (of the last axis) have their largest number in the
+    same place, between 0 and 1.
+    """
+
+    largest: float
+    scale: float
+    decibels: float
+    agreement: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.largest:.3g} of {self.scale:.3g} at most, "
+            f"{self.decibels:.1f} dB, {100 * self.agreement:.1f} % of rows agree"
+        )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What an accuracy is computed from."""
+
+    largest: float = 0.0
+    scale: float = 0.0
+    power: float = 0.0
+    noise: float = 0.0
+    rows: int = 0
+    agreeing: int = 0
+
+    def with_arrays(self, found: Array, expected: Array) -> "_Sums":
+        found, expected = (a.astype(np.float64) for a in (found, expected))
+        difference = np.abs(found - expected)
+        rows = [a.reshape(-1, a.shape[-1] if a.ndim else 1) for a in (found, expected)]
+        same = rows[0].argmax(axis=1) == rows[1].argmax(axis=1)
+        return replace(
+            self,
+            largest=max(self.largest, float(difference.max(initial=0))),
+            scale=max(self.scale, float(np.abs(expected).max(initial=0))),
+            power=self.power + float(np.square(expected).sum()),
+            noise=self.noise + float(np.square(difference).sum()),
+            rows=self.rows + len(same),
+            agreeing=self.agreeing + int(same.sum()),
+        )
+
+    def accuracy(self) -> Accuracy:
+        decibels = inf
+        if self.noise:
+            ratio = self.power / self.noise
+            decibels = 10 * log10(ratio) if ratio else -inf
+        agreement = self.agreeing / self.rows if self.rows else 1.0
+        return Accuracy(self.largest, self.scale, decibels, agreement)
+
+
+def arguments_of(sample: Any) -> tuple[Any, ...]:
+    """The arguments that a sample stands for: a tuple of them, or the only one.
+
+    Raises:
+        TypeError: there is something else than tensors in a single one.
+    """
+    if isinstance(sample, tuple):
+        return sample
+    if isinstance(sample, Tensor):
+        return (sample,)
+    kind = type(sample).__name__
+    raise TypeError(f"expected a tensor or a tuple of arguments, got {kind}")
+
+
+def compared(
+    found: Callable[..., Any],
+    expected: Callable[..., Any],
+    samples: Iterable[tuple[Any, ...]],
+) -> tuple[Accuracy, ...]:
+    """The accuracy of each float in what two functions return, in their order."""
+    sums: list[_Sums] = []
+    for sample in samples:
+        pairs = zip(_floats(found(*sample)), _floats(expected(*sample)), strict=True)
+        for place, (one, other) in enumerate(pairs):
+            if place == len(sums):
+                sums.append(_Sums())
+            sums[place] = sums[place].with_arrays(one, other)
+    return tuple(each.accuracy() for each in sums)
+
+
+def _floats(result: Any) -> list[Array]:
+    arrays: list[Array] = []
+
+    def note(leaf: Any) -> Any:
+        if type(leaf) is Tensor and dtypes.is_float(leaf.dtype) and leaf.size:
+            arrays.append(leaf.numpy())
+        return leaf
+
+    mapped(note, result)
+    return arrays

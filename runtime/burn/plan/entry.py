@@ -1,0 +1,60 @@
+"""``burn.compile``, with the precisions that it offers."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+from burn.plan.calibration import arguments_of, compared
+from burn.plan.compiled import Compiled
+from burn.plan.passes import LOWERINGS, Pass
+from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compile(
+    function: Callable[P, R],
+    *,
+    precision: str = "float32",
+    calibration: Iterable[Any] = (),
+) -> Compiled[P, R]:
+    """``function``, or a module, as a plan that is replayed without Python's detours.
+
+    :class:`Compiled` says what a plan is. With ``precision`` float32 results are those
+    of ``function``; less is for the CPU, and for functions that set no boxes.
+
+    With ``"bf16"`` convolutions and products of matrices, and what is between them, are
+    of bfloat16. With ``"int8"`` convolutions and linear layers are of integers: by the
+    scales of a model that quantizes itself, elsewhere by ``calibration``. Those are
+    examples of arguments, each a tuple or a single tensor, whose largest numbers fill
+    the range; :attr:`Compiled.accuracy` says what this costs on them.
+
+    Raises:
+        ValueError: there is no such ``precision``, or no plan to calibrate.
+        TypeError: an example is neither a tuple nor a tensor.
+    """
+    if precision not in LOWERINGS:
+        known = ", ".join(map(repr, LOWERINGS))
+        raise ValueError(f"expected a precision of {known}: {precision!r}")
+    samples = [arguments_of(sample) for sample in calibration]
+    if samples and precision != "int8":
+        raise ValueError(f"expected no calibration with precision {precision!r}")
+    return _calibrated(function, samples) if samples else Compiled(function, precision)
+
+
+def _calibrated(
+    function: Callable[P, R], samples: list[tuple[Any, ...]]
+) -> Compiled[P, R]:
+    """A function with integers by the ranges that are seen in ``samples``."""
+    ranges = Ranges()
+    watched = Compiled(function, "int8", (Observing(ranges),), watched=True)
+    watch: Callable[..., R] = watched
+    for sample in samples:
+        watch(*sample)
+    if watched.notes or not len(ranges):
+        why = watched.notes or ["no layer with weights was seen in a plan"]
+        raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
+    lowering: tuple[Pass, ...] = (Calibrated(ranges), *LOWERINGS["int8"])
+    made = Compiled(function, "int8", lowering)
+    made.accuracy = compared(made, Compiled(function), samples)
+    return made

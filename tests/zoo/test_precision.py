@@ -1,0 +1,85 @@
+"""Models of other people with fewer bits: close to what they compute in float32."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import dtypes
+from tests.modules import Array, generate, import_file
+from tests.zoo.known import REFUSED
+from tests.zoo.recorded import Case, given, zoo_cases
+from tests.zoo.test_compiled import COUNT, leaves
+
+pytestmark = pytest.mark.models
+
+#: The size of the differences by that of the result, at most.
+MOST = {"bf16": 0.05, "int8": 0.1}
+#: Models whose results jump with what they are computed from, and why.
+JUMPING = {
+    "detector_matrix_nms": "boxes are sorted by their scores",
+    "spatial_transformer": "an image is read at computed places",
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Return nothing; one test for each file."""
+    if "case" not in metafunc.fixturenames:
+        return
+    zoo: Path = metafunc.config.getoption("--zoo")
+    if not (zoo / "manifest.json").is_file():
+        reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
+        found = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+    else:
+        found = [
+            pytest.param(case, id=case.name)
+            for case in zoo_cases(zoo)
+            if case.name.startswith("arch/") and case.name not in REFUSED
+        ]
+    metafunc.parametrize("case", found)
+
+
+@pytest.mark.parametrize("precision", MOST)
+def test_results_are_close(case: Case, precision: str, tmp_path: Path) -> None:
+    module, name = generate(case.path, tmp_path)
+    model = getattr(import_file(module), name).load()
+    inputs = [[given(value) for value in golden.read()[0]] for golden in case.goldens]
+    samples = [tuple(arguments) for arguments in inputs]
+    try:
+        made = burn.compile(
+            model,
+            precision=precision,
+            calibration=samples if precision == "int8" else (),
+        )
+    except ValueError as error:
+        assert "cannot be calibrated" in str(error)
+        assert "sets boxes" in str(error) or is_without_layers(model, samples)
+        return
+    most = MOST[precision]
+    if any(name in case.name for name in JUMPING):
+        most = 0.5
+    for arguments in inputs:
+        found, expected = leaves(made(*arguments)), leaves(model(*arguments))
+        for one, other in zip(found, expected, strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            if dtypes.is_float(other.dtype) and not case.random:
+                assert noise(one.numpy(), other.numpy()) <= most
+
+
+def is_without_layers(model: Any, samples: list[tuple[Any, ...]]) -> bool:
+    """Whether a model has nothing that could be of integers."""
+    names = burn.compile(model)
+    for sample in samples:
+        names(*sample)
+    steps = [str(plan.root) for plan in names._plans.values()]
+    return not any("conv" in text or "linear" in text for text in steps)
+
+
+def noise(found: Array, expected: Array) -> float:
+    """The size of the difference, by that of what is expected, where it is finite."""
+    finite = np.isfinite(expected)
+    wanted = expected[finite].astype(np.float64)
+    size = float(np.linalg.norm(wanted))
+    return float(np.linalg.norm(found[finite] - wanted)) / max(size, 1e-6)
