@@ -99,6 +99,24 @@ def test_chains_in_any_order_of_memory(data: st.DataObject, shape: list[int]) ->
     assert_close(found, chained.kernel(*arrays, chain=tuple(chain)))
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_a_number_of_what_is_written_over(rank: int) -> None:
+    box = burn.Buffer(burn.from_numpy(normal(*(1, 2000)[-rank:], seed=3)))
+
+    def step(x: Any) -> Any:
+        before = box.value
+        first = before[:1] if rank == 1 else before[:, :1]
+        box.set((before + x) * first)
+        return ops.sum(x)
+
+    compiled, expected = burn.compile(step), box.numpy()
+    for seed in range(4):
+        x = burn.from_numpy(normal(*(1, 2000)[-rank:], seed=seed))
+        compiled(x)
+        expected = (expected + x.numpy()) * expected[..., :1]
+        assert_close(box.numpy(), expected, 1e-4)
+
+
 def test_few_elements_are_left_to_numpy() -> None:
     compiled = burn.compile(lambda x, y: (x + y) * 2.0)
     given = [burn.from_numpy(normal(3, 5, seed=seed)) for seed in (1, 2)]

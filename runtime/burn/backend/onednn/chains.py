@@ -67,7 +67,7 @@ class _Chain:
         """The result, in the place of an operand that nobody needs any more."""
         pairs = list(zip(operands, self._single, strict=True))
         whole = [x, *(operand for operand, single in pairs if not single)]
-        out = next((y for y in whole if _is_free(y, whole)), None)
+        out = next((y for y in whole if _is_free(y, (x, *operands))), None)
         like = x if out is None else out
         given = [
             operand if single else like_memory(operand, like)
@@ -79,14 +79,14 @@ class _Chain:
         return out
 
 
-def _is_free(y: Array, whole: list[Array]) -> bool:
-    """Whether ``y`` may be written to, where others are read as far as that is."""
-    others = [other for other in whole if not _is_same(y, other)]
+def _is_free(y: Array, read: tuple[Array, ...]) -> bool:
+    """Whether ``y`` may be written to, element by element as all is read."""
+    others = [other for other in read if not _is_same(y, other)]
     return is_dense(y) and may_overwrite(y, *others)
 
 
 def _is_same(a: Array, b: Array) -> bool:
-    return address(a) == address(b) and bool(a.strides == b.strides)
+    return address(a) == address(b) and (a.shape, a.strides) == (b.shape, b.strides)
 
 
 def _prepare(
