@@ -5,6 +5,7 @@ Run it as ``python examples/digits/run.py``; it writes ``generated/`` beside its
 
 import json
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ BATCH = 64
 
 Images = NDArray[np.float32]
 Labels = NDArray[np.int64]
+Model = Callable[[burn.Tensor], burn.Tensor]
 
 
 def generate() -> ModuleType:
@@ -32,15 +34,21 @@ def generate() -> ModuleType:
     return import_module(MODEL.stem)
 
 
-def load_test_set() -> tuple[Images, Labels]:
+def load_set(name: str) -> tuple[Images, Labels]:
     """Return images float32[N, 1, 8, 8] and labels int64[N]."""
-    with np.load(MODEL.with_name("digits_test.npz")) as data:
+    with np.load(MODEL.with_name(f"digits_{name}.npz")) as data:
         return data["images"], data["labels"]
 
 
-def burn_correct(module: ModuleType, images: Images, labels: Labels) -> int:
-    """Return how many images the generated module names correctly."""
-    model = module.Digits.load()
+def quantized(model: Model) -> Model:
+    """Return the model with integers of 8 bits, by images that it was trained with."""
+    images, _ = load_set("train")
+    examples = [burn.tensor(images[at : at + BATCH]) for at in range(0, 512, BATCH)]
+    return burn.compile(model, precision="int8", calibration=examples)
+
+
+def burn_correct(model: Model, images: Images, labels: Labels) -> int:
+    """Return how many images the model names correctly."""
     correct = 0
     for start in range(0, len(images), BATCH):
         logits = model(burn.tensor(images[start : start + BATCH])).numpy()
@@ -61,10 +69,12 @@ def main() -> None:
     """Return nothing; prints one row for each that has named the test images."""
     metrics = json.loads(MODEL.with_name("metrics.json").read_text("utf-8"))
     module = generate()
-    images, labels = load_test_set()
+    model = module.Digits.load()
+    images, labels = load_set("test")
     rows = {
         "PyTorch, when it was trained": metrics["correct"],
-        "burn, on the generated module": burn_correct(module, images, labels),
+        "burn, on the generated module": burn_correct(model, images, labels),
+        "burn, with integers of 8 bits": burn_correct(quantized(model), images, labels),
     }
     if find_spec("onnxruntime"):
         rows["onnxruntime, on the ONNX file"] = onnxruntime_correct(images, labels)

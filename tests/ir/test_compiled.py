@@ -54,6 +54,30 @@ def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
         compare.assert_close(arrays_of(found), arrays_of(expected), tight)
 
 
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+@pytest.mark.parametrize("key", KEYS)
+@settings(max_examples=2)
+@given(data=st.data())
+def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) -> None:
+    version = operators()[key].versions[-1]
+    example = data.draw(examples(key, version))
+    graph = models.built(key, version, example, stored=False)
+    inputs = models.operands(example, stored=False)
+
+    def function(*inputs: Any) -> Any:
+        return evaluate(graph, list(inputs))
+
+    compiled = burn.compile(function, precision=precision)
+    expected = function(*inputs)
+    for _ in range(2):
+        found = compiled(*inputs)
+        assert forms_of(found) == forms_of(expected)
+
+
+def forms_of(values: Any) -> Any:
+    return [models.mapped(lambda y: (y.shape, y.dtype), value) for value in values]
+
+
 def arrays_of(values: Any) -> Any:
     return [models.mapped(lambda y: y.numpy(), value) for value in values]
 

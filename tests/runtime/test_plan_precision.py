@@ -1,5 +1,6 @@
 """Plans of fewer bits: close to float32, and as they were asked for."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from burn.dtypes import bfloat16, int8, uint8
 from burn.plan.compiled import Compiled
 from burn.plan.passes import fused
 from burn.plan.tree import Step
-from tests.runtime.onednn import normal
+from tests.runtime.onednn import needs_onednn, normal
 
 PRECISIONS = ["bf16", "int8"]
 
@@ -302,11 +303,39 @@ def test_without_examples_and_scales_nothing_is_of_integers() -> None:
     )
 
 
+@needs_onednn
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_images_are_cast_and_turned_in_one_pass(precision: str) -> None:
+    layer, x = nn.Conv2d(3, 8, 3), images()
+    made = compiled(layer, precision, x)
+    assert 0 < noise(made(x), layer(x)) < 0.05
+    (plan,) = made._plans.values()
+    calls = plan.quick._node.sequence
+    assert len(calls) == {"bf16": 3, "int8": 2}[precision]
+
+
+@needs_onednn
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_weights_of_float32_are_not_kept_packed(precision: str) -> None:
+    session = engine.current()
+    assert session is not None
+    model, x = Net(), images()
+    gc.collect()
+    before = session.packed.size()
+    made = compiled(model, precision, x)
+    for _ in range(3):
+        made(x)
+    gc.collect()
+    assert session.packed.size() <= before
+    assert noise(model(x), burn.compile(model)(x)) < 1e-5
+
+
 def split(x: Any) -> Any:
     first, second = ops.split(x, (12, 20), 2)
     return ops.concat([second, first], 2)
 
 
+CONSTANT = burn.from_numpy(normal(2, 5, 5))
 #: What may stand between products, of [2, 5, 32] that is one.
 BETWEEN: dict[str, Any] = {
     "gelu": ops.gelu,
@@ -326,6 +355,7 @@ BETWEEN: dict[str, Any] = {
     "squeezed": lambda x: x.unsqueeze(1).squeeze(1),
     "pooled": lambda x: ops.avg_pool(x, kernel_size=3, padding=1),
     "largest": lambda x: ops.max_pool(x, kernel_size=3, padding=1),
+    "constant": lambda x: ops.concat([CONSTANT[..., :2], x[..., 2:]], -1),
     "scores": lambda x: ops.softmax(x @ x.transpose(1, 2) * 0.2) @ x,
     "heads": lambda x: (
         (y := x.reshape((2, 5, 4, 8)).permute((0, 2, 1, 3))) @ y.transpose(2, 3) @ y

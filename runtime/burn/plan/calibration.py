@@ -85,14 +85,14 @@ def arguments_of(sample: Any) -> tuple[Any, ...]:
 
 
 def compared(
-    found: Callable[..., Any],
-    expected: Callable[..., Any],
+    function: Callable[..., Any],
     samples: Iterable[tuple[Any, ...]],
+    expected: Iterable[Any],
 ) -> tuple[Accuracy, ...]:
-    """The accuracy of each float in what two functions return, in their order."""
+    """The accuracy of each float that ``function`` returns, in their order."""
     sums: list[_Sums] = []
-    for sample in samples:
-        pairs = zip(_floats(found(*sample)), _floats(expected(*sample)), strict=True)
+    for sample, result in zip(samples, expected, strict=True):
+        pairs = zip(_floats(function(*sample)), _floats(result), strict=True)
         for place, (one, other) in enumerate(pairs):
             if place == len(sums):
                 sums.append(_Sums())

@@ -8,14 +8,14 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from burn.backend.arrays import ArrayBackend
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
-from burn.backend.onednn.engine import no_gain
+from burn.backend.onednn.engine import drop_packed, no_gain
 from burn.plan.calibration import Accuracy
 from burn.plan.nested import is_named, mapped
 from burn.plan.passes import LOWERINGS, Pass, fused, is_lowered
 from burn.plan.passes.graph import Inputs
 from burn.plan.passes.places import last_place
 from burn.plan.program import Program
-from burn.plan.recorder import Recorder, UnplannableError, Value
+from burn.plan.recorder import Recorder, UnplannableError, Value, innermost
 from burn.plan.replay import Bound, NotFiniteError
 from burn.plan.tree import (
     Lifted,
@@ -23,6 +23,7 @@ from burn.plan.tree import (
     Slot,
     UnforeseenError,
     UnrepeatableError,
+    boxes_read,
     grow,
 )
 from burn.primitive import RECORDER
@@ -107,6 +108,9 @@ class _Plan:
         root = self.root
         if self.device is Cpu():
             lowered = fused(self.root, forms, self.lowering)
+            if self.lowering:  # the recording packed what is of no use after it
+                for box in boxes_read(self.root):
+                    drop_packed(innermost(box.held()).data)
             if self.watched:
                 root = lowered
             else:

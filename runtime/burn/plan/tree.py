@@ -174,6 +174,15 @@ def written(segment: Segment) -> Iterator[Box]:
         yield from written(child)
 
 
+def boxes_read(segment: Segment) -> Iterator[Box]:
+    """The boxes that are read somewhere in ``segment`` or later."""
+    for step in segment.steps:
+        if isinstance(step, Read):
+            yield step.box
+    for child in segment.children.values():
+        yield from boxes_read(child)
+
+
 def slots_in(value: Any) -> Iterator[int]:
     """The places of the slots in nested arguments."""
     if type(value) is Slot:

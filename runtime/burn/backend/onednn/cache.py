@@ -164,6 +164,13 @@ class Packed:
                 form = known.forms[layout] = pack(array)
         return form
 
+    def drop(self, array: Array) -> None:
+        """Forget the packed forms of ``array``; whoever uses them keeps them."""
+        with self._lock:
+            known = self._known.get(id(array))
+            if known is not None and known.reference() is array:
+                known.forms.clear()
+
     def _add(self, array: Array) -> _Weights:
         place = id(array)
 

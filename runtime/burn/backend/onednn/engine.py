@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from burn.backend.onednn.api import AVX512_BF16, VNNI, Api
 from burn.backend.onednn.cache import Packed, Primitives
 from burn.backend.onednn.library import find_library, keep_memory
-from burn.backend.onednn.memory import addresses_are_read
+from burn.backend.onednn.memory import Array, addresses_are_read
 from burn.backend.onednn.noting import noting
 
 #: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
@@ -122,6 +122,12 @@ def no_gain(precision: str) -> str | None:
     if session.api.instructions() & bits:
         return None
     return f"{precision} gains nothing: the processor has no instructions for it"
+
+
+def drop_packed(array: Array) -> None:
+    """Forget what ``array`` was packed to; who computes with it packs it again."""
+    if _STATE.session is not None:
+        _STATE.session.packed.drop(array)
 
 
 @contextmanager

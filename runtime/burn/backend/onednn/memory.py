@@ -16,7 +16,7 @@ from burn.backend.onednn.api import (
     Api,
     dims,
 )
-from burn.backend.onednn.noting import SINGLE, empty
+from burn.backend.onednn.noting import SINGLE, empty, empty_as
 
 #: An array of NumPy.
 Array: TypeAlias = Annotated[Any, "array"]
@@ -104,6 +104,29 @@ def empty_channels_last(shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE) -
     rank = len(shape)
     memory = empty((shape[0], *shape[2:], shape[1]), dtype)
     return memory.transpose(0, rank - 1, *range(1, rank - 1))
+
+
+def lines(
+    api: Api, x: Array, dtype: np.dtype[Any], order: tuple[int, ...] | None
+) -> tuple[Handle, Handle]:
+    """What describes ``x``, and a result of ``dtype`` for each of its elements.
+
+    It is in the same order of axes, whatever that is, or else in ``order``.
+    """
+    if order is None:
+        source, target = (strided(api, (x.size,), (1,), d) for d in (x.dtype, dtype))
+        return source, target
+    return of_array(api, x), strided(api, x.shape, ordered(x.shape, order), dtype)
+
+
+def empty_in_order(
+    x: Array, dtype: np.dtype[Any], order: tuple[int, ...] | None
+) -> Array:
+    """New memory for as many elements as those of ``x``, in its order or ``order``."""
+    if order is None:
+        return empty_as(x, dtype)
+    memory = empty(tuple(x.shape[axis] for axis in order), dtype)
+    return memory.transpose(np.argsort(order).tolist())
 
 
 def is_dense(array: Any) -> bool:

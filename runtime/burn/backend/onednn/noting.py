@@ -115,6 +115,18 @@ def empty_as(x: Array, dtype: np.dtype) -> Array:
     return found if notes is None else notes.shaped_as(found)
 
 
+def order_for(x: Array) -> tuple[int, ...] | None:
+    """The axes of a result as large as ``x`` in the order of memory that suits best.
+
+    None if it does not matter, or is that of ``x``.
+    """
+    notes = noting()
+    order = None if notes is None else notes.order_of(x.shape)
+    if order is None or x.transpose(order).flags.c_contiguous:
+        return None
+    return order
+
+
 def may_overwrite(array: Array | None, *read: Array | None) -> bool:
     """Whether nobody needs ``array`` any more, which is in no memory of ``read``."""
     notes = noting() if array is not None else None

@@ -8,9 +8,17 @@ from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import DST, SCALES, SRC, ZERO_POINTS
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import current
-from burn.backend.onednn.memory import Array, address, is_dense, strided
-from burn.backend.onednn.noting import empty_as, noting
-from burn.backend.onednn.operands import FLOAT32
+from burn.backend.onednn.memory import (
+    Array,
+    Handle,
+    address,
+    empty_in_order,
+    is_dense,
+    lines,
+    strided,
+)
+from burn.backend.onednn.noting import noting, order_for
+from burn.backend.onednn.operands import FLOAT32, form
 from burn.backend.onednn.prepared import Operands, Prepared, Scalings, described
 from burn.dtypes import DType, int8, int32, uint8
 from burn.ops.integers import (
@@ -61,41 +69,43 @@ def _scaled(
     session = current()
     if session is None or not x.size or not is_dense(x):
         return None
-    shifted = is_shifted(zero_point)
+    shifted, order = is_shifted(zero_point), order_for(x)
 
     def make(primitives: Primitives) -> "_Scaled | None":
-        return _prepare(primitives, x, dtype, which, shifted)
+        sides = lines(primitives.api, x, dtype, order)
+        found = _prepare(primitives, sides, which, shifted)
+        return None if found is None else _Scaled(found, dtype, order)
 
-    key = ("scaled", x.size, x.dtype.char, dtype.char, shifted)
+    size = x.size if order is None else form(x)
+    key = ("scaled", size, x.dtype.char, dtype.char, shifted, order)
     found: _Scaled | None = session.primitives.get(key, make, x.size * 4)
     return None if found is None else found.run(x, scale, zero_point)
 
 
 class _Scaled:
-    """The cast of so many elements by a scale, in whatever order they are in memory."""
+    """The cast of so many elements by a scale, into an order of axes or the same."""
 
-    __slots__ = ("_dtype", "_prepared")
+    __slots__ = ("_dtype", "_order", "_prepared")
 
-    def __init__(self, prepared: Prepared, dtype: DType) -> None:
-        self._prepared, self._dtype = prepared, dtype
+    def __init__(self, prepared: Prepared, dtype: DType, order: Any) -> None:
+        self._prepared, self._dtype, self._order = prepared, dtype, order
 
     @property
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
     def run(self, x: Array, scale: Array, zero_point: Array | None) -> Array:
-        """The result, in the memory order of ``x``."""
-        out = empty_as(x, self._dtype)
+        """The result."""
+        out = empty_in_order(x, self._dtype, self._order)
         more = [wide(zero_point)] if is_shifted(zero_point) else []
         self._prepared.run(*map(address, (x, out, scale, *more)))
         return out
 
 
 def _prepare(
-    primitives: Primitives, x: Array, dtype: DType, which: int, shifted: bool
-) -> _Scaled | None:
-    api = primitives.api
-    source, target = (strided(api, (x.size,), (1,), d) for d in (x.dtype, dtype))
+    primitives: Primitives, sides: tuple[Handle, Handle], which: int, shifted: bool
+) -> Prepared | None:
+    api, (source, target) = primitives.api, sides
     scalings = Scalings(((which, 0),), (which,) if shifted else ())
     found = described(
         *(api, "reorder", source, api.engine, target, api.engine), scalings=scalings
@@ -106,4 +116,4 @@ def _prepare(
     operands.append((SCALES | which, strided(api, (1,), (1,))))
     if shifted:
         operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
-    return _Scaled(primitives.prepared(found, operands), dtype)
+    return primitives.prepared(found, operands)

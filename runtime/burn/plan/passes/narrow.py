@@ -80,7 +80,7 @@ class _Narrowing:
         elif step.primitive in _BETWEEN:
             first, *rest = step.args
             narrow = self._known(first)
-            if narrow == first:
+            if narrow is first:
                 return None
             args = (narrow, *rest)
         else:
@@ -93,7 +93,7 @@ class _Narrowing:
         """``value`` in bfloat16 if all of it is there, and itself otherwise."""
         if type(value) is list or type(value) is tuple:
             parts = [self._known(item) for item in value]
-            changed = all(new != old for new, old in zip(parts, value, strict=True))
+            changed = all(n is not o for n, o in zip(parts, value, strict=True))
             return type(value)(parts) if changed and parts else value
         return self._narrow.get(value.place, value) if type(value) is Slot else value
 
