@@ -1,5 +1,6 @@
 """The only mutable thing: a box that holds a tensor."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,11 +20,13 @@ class Deferred:
     """A first value that is made when somebody reads it, and not if it is set before.
 
     A module that loads its weights right after construction never draws random ones.
+    With a ``backend`` it takes the place of a value that was there.
     """
 
     shape: tuple[int, ...]
     dtype: "DType"
     make: "Callable[[], Tensor]"
+    backend: "Backend | None" = None
 
 
 class Reader(Protocol):
@@ -39,6 +42,8 @@ class Reader(Protocol):
 _READER: ContextVar[Reader | None] = ContextVar("burn.reader", default=None)
 # A plain flag in front of the context variable keeps reading fast.
 _readers = 0
+# Held while a box changes what it holds, never while that is made.
+_CHANGING = threading.Lock()
 
 
 @contextmanager
@@ -84,9 +89,14 @@ class Box(Methods):
     def held(self) -> "Tensor":
         """:attr:`value`, whoever wants to know of it."""
         held = self._value
-        if isinstance(held, Deferred):
-            held = self._value = self._hold(held.make())
-        return held
+        if not isinstance(held, Deferred):
+            return held
+        made = self._hold(held.make())
+        with _CHANGING:
+            if self._value is held:
+                self._value = made
+                return made
+        return self.held()  # somebody has set it meanwhile
 
     def set(self, value: "Tensor") -> None:
         """Hold ``value`` from now on, on the backend of before, without its tape.
@@ -94,8 +104,23 @@ class Box(Methods):
         Raises:
             ValueError: the shape or dtype differs from what is held.
         """
-        self._value = self._hold(self.fitted(value))
-        self.version += 1
+        held = self._hold(self.fitted(value))
+        with _CHANGING:
+            self._value = held
+            self.version += 1
+
+    def lend(self, make: "Callable[[], Tensor]") -> int:
+        """Hold, on the backend of before, what ``make`` gives once somebody reads it.
+
+        The result is the version that this is.
+        """
+        with _CHANGING:
+            before = self._value
+            home = before.backend
+            moved = make if home is None else lambda: make().to(home)
+            self._value = Deferred(before.shape, before.dtype, moved, home)
+            self.version += 1
+            return self.version
 
     def fitted(self, value: "Tensor") -> "Tensor":
         """``value`` as ``set`` holds it: on the backend of before, without its tape.
@@ -113,13 +138,14 @@ class Box(Methods):
             if reader is not None:
                 return reader.write(self, value)
         held = self._value
-        home = value.backend if isinstance(held, Deferred) else held.backend
-        return value.detach().to(home)
+        return value.detach().to(held.backend or value.backend)
 
     def to(self, backend: "Backend") -> None:
         """Move what is held to ``backend``."""
-        self._value = self._hold(self.value.detach().to(backend))
-        self.version += 1
+        held = self._hold(self.value.detach().to(backend))
+        with _CHANGING:
+            self._value = held
+            self.version += 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -140,6 +166,10 @@ class Box(Methods):
     def numpy(self) -> Any:
         """The contents as a NumPy array."""
         return self.value.numpy()
+
+    def __getstate__(self) -> object:
+        self.held()  # a copy must not follow what this box is set to later
+        return super().__getstate__()
 
     # A branch asks what is held: without these every box would count as true.
     def __bool__(self) -> bool:

@@ -44,6 +44,7 @@ class Primitive(Generic[P, R]):
         self.plain = outputs == 1 and not host
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
+        self.partial = False
         self.gradient_reason: str | None = None
         self.__doc__ = kernel.__doc__
         self.__module__ = kernel.__module__
@@ -69,6 +70,11 @@ class Primitive(Generic[P, R]):
                 top = recorder
         result = (top or HOST).call(self, args, static)
         return cast(R, result)
+
+    def vjp_of_parts(self, rule: Rule) -> Rule:
+        """As :meth:`vjp`; the gradient of a result that nobody uses is None."""
+        self.partial = True
+        return self.vjp(rule)
 
     def vjp(self, rule: Rule) -> Rule:
         """Declare ``rule(grad, out, *args, **static)``: one gradient an argument.

@@ -189,6 +189,14 @@ def _softmax(draw: Draw, op: Any) -> Call:
     return Call(lambda x: op(x, axis=over) if over is not None else op(x * 1.0), [x])
 
 
+@case("softmax_grad")
+def _softmax_grad(draw: Draw, op: Any) -> Call:
+    shape = draw(shapes)
+    over = axes(draw, shape)
+    both = [Operand(shape, draw(st.sampled_from(FLOATS)))] * 2
+    return Call(lambda g, y: op(g, y, axis=over) if over is not None else g * y, both)
+
+
 @case("masked_softmax")
 def _masked(draw: Draw, op: Any) -> Call:
     shape = draw(ranked(1))

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import ops
 from burn.backend.onednn import engine
+from burn.ops.fused import conv_grads
 from tests.runtime.onednn import (
     assert_close,
     both,
@@ -87,6 +88,17 @@ def test_gradient_of_the_weight(case: Any) -> None:
         *(x, normal(*shape, seed=3)),
         kernel_size=weight.shape[2:],
         **static,
+    )
+
+
+@settings(max_examples=60)
+@given(case=cases(), part=st.integers(0, 1))
+def test_gradients_of_weight_and_bias(case: Any, part: int) -> None:
+    x, weight, _, static = case
+    shape = ops.conv(burn.from_numpy(x), burn.from_numpy(weight), **static).shape
+    compare(
+        lambda *a: conv_grads(*a, kernel_size=weight.shape[2:], **static)[part],
+        *(x, normal(*shape, seed=3)),
     )
 
 

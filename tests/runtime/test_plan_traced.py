@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import ops
 from burn.backend.onednn import engine
-from burn.plan.builder import _call
+from burn.plan.calls import call_kernel
 from burn.plan.traceable import is_traceable
 from burn.primitive import Composite, primitives
 from tests.runtime.onednn import normal
@@ -153,7 +153,7 @@ def test_kernels_are_traced(name: str) -> None:
             assert_same(compiled(x), TRACED[name](x))
         with sequence_of(compiled) as calls:
             assert calls
-            assert _call not in calls
+            assert call_kernel not in calls
 
 
 #: Functions that read numbers in Python, so that a kernel runs in every call.

@@ -154,7 +154,7 @@ class Call(Node):
         self.result = result
 
     def backward(self, grad: Any) -> Iterator[tuple[Node, Any]]:
-        if type(self.result) is not Tensor:
+        if type(self.result) is not Tensor and not self.primitive.partial:
             grad = tuple(
                 _zeros_like(item) if part is None else part
                 for part, item in zip(grad, self.result, strict=True)

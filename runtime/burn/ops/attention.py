@@ -16,8 +16,8 @@ from burn.ops.indexing import getitem
 from burn.ops.logic import greater_equal, less, less_equal, logical_and, where
 from burn.ops.matmul import matmul
 from burn.ops.padding import pad
-from burn.ops.reduction import sum
 from burn.ops.shape import concat, expand, reshape, transpose
+from burn.ops.softmax import softmax_grad
 from burn.ops.support import Array, accumulate
 from burn.primitive import composite, primitive
 
@@ -253,7 +253,7 @@ def masked_softmax(x: Array) -> Array:
 
 @masked_softmax.vjp
 def _(grad: Any, out: Any, x: Any) -> Any:
-    return lambda: (grad - sum(grad * out, -1, keepdims=True)) * out
+    return lambda: softmax_grad(grad, out)
 
 
 @composite(outputs=1)

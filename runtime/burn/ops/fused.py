@@ -13,13 +13,26 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from burn.ops import activation
-from burn.ops.conv import conv
+from burn.ops.conv import conv, conv_weight_grad
+from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
+from burn.ops.pool import max_pool, window_argmax
 from burn.ops.support import Array
 from burn.primitive import primitive
 
 After: TypeAlias = tuple[tuple[Any, ...], ...]
 
+#: Names of operations, with the places of their other operands.
+Chain: TypeAlias = tuple[tuple[str, int | None], ...]
+
+_LINKS: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "div": np.divide,
+    "mul": np.multiply,
+    "relu": lambda x, out: np.maximum(x, x.dtype.type(0), out=out),
+    "sqrt": np.sqrt,
+    "sub": np.subtract,
+}
 _KERNELS: dict[str, Callable[..., Array]] = {
     "clip": activation.clip.kernel,
     "gelu": activation.gelu.kernel,
@@ -75,6 +88,49 @@ def matmul_then(
     ``residual`` may have extents of 1 on axes along which it is repeated.
     """
     return _then(matmul.kernel(x, y), residual, after)
+
+
+@primitive
+def chained(x: Array, *operands: Array, chain: Chain) -> Array:
+    """``x`` after a chain of operations on its elements, in one pass over memory.
+
+    A link is the name of an operation, and the place of its other operand in
+    ``operands``: of the shape of ``x``, or one number.
+    """
+    out = x
+    for name, place in chain:
+        function = _LINKS[name]
+        more = () if place is None else (operands[place],)
+        out = function(out, *more, out=None if out is x else out)
+    return out
+
+
+@primitive(outputs=2)
+def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
+    """:func:`conv_weight_grad`, and the gradient of a convolution's bias."""
+    axes = (0, *range(2, grad.ndim))
+    return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
+
+
+@primitive(outputs=2)
+def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
+    """:func:`max_pool`, and the :func:`window_argmax` of its result."""
+    out = max_pool.kernel(x, **static)
+    return out, window_argmax.kernel(x, out, **static)
+
+
+@primitive
+def rows_added(x: Array, rows: Array, indices: Array) -> Array:
+    """``x`` to whose rows ``indices`` [...] the rows [..., *x.shape[1:]] are added."""
+    out = x.copy()
+    add_rows_at(out, rows, indices)
+    return out
+
+
+def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
+    """:func:`rows_added` in place."""
+    index = indices.ravel() % max(len(x), 1)
+    add_rows(x, index, rows.reshape(index.size, *x.shape[1:]))
 
 
 @primitive
@@ -139,7 +195,8 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 
 for _made in (
     *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
-    *(scaled_columns, shifted_by_columns),
+    *(scaled_columns, shifted_by_columns, chained, rows_added),
+    *(conv_grads, max_pool_with_places),
 ):
     _made.no_gradient("plans without gradients alone are made of it")
 

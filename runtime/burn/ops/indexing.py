@@ -168,20 +168,29 @@ def _(
     return lambda: take(grad, indices, axis)
 
 
+#: Runs of equal indices that are longer are summed before they are added.
+_SHORT = 4
+
+
 def add_rows(out: Array, index: Array, rows: Array) -> None:
     """Add ``rows[i]`` to ``out[index[i]]`` in place; an index may come repeatedly."""
     if namespace(out) is not np or out.ndim == 1 or len(index) < 2:
         namespace(out).add.at(out, index, rows)
         return
-    # Sorted by index, equal ones are runs that one reduceat sums: some ten times
-    # faster than add.at on rows.
+    # Sorted by index, equal ones are runs. One reduceat sums long runs, but takes long
+    # for each of them; of short ones the first of all are added, then the second.
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    if len(starts) == len(index):
-        out[index] += rows
-    else:
-        out[ordered[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+    lengths = np.diff(starts, append=len(index))
+    for turn in range(min(_SHORT, int(lengths.max()))):
+        some = starts[(lengths > turn) & (lengths <= _SHORT)] + turn
+        out[ordered[some]] += rows[order[some]]
+    if int(lengths.max()) > _SHORT:
+        long = np.repeat(lengths > _SHORT, lengths)
+        first = lengths[lengths > _SHORT].cumsum() - lengths[lengths > _SHORT]
+        sums = np.add.reduceat(rows[order[long]], first, axis=0)
+        out[ordered[long][first]] += sums
 
 
 def along(indices: Array, axis: int) -> tuple[Array, ...]:

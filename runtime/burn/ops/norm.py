@@ -9,7 +9,7 @@ from burn.ops.elementwise import div, mul, pow, sqrt
 from burn.ops.layer_norm import affine, average, average_product, layer_norm
 from burn.ops.pool import window_sum
 from burn.ops.reduction import mean as _mean, sum as sum_
-from burn.ops.shape import reshape, squeeze, unsqueeze
+from burn.ops.shape import expand, reshape, squeeze, unsqueeze
 from burn.ops.support import Array, accumulate, like
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
@@ -95,7 +95,7 @@ def batch_norm_train(
     return out.astype(x.dtype, copy=False), mean.ravel(), var.ravel()
 
 
-@batch_norm_train.vjp
+@batch_norm_train.vjp_of_parts
 def _(
     grad: Any,
     out: Any,
@@ -105,16 +105,24 @@ def _(
     *,
     epsilon: float = 1e-5,
 ) -> Any:
+    of_y, of_mean, of_var = grad
     joint = Joint(
-        lambda: batch_norm_grad(grad[0], x, out[1], out[2], weight, epsilon=epsilon)
+        lambda: batch_norm_grad(of_y, x, out[1], out[2], weight, epsilon=epsilon)
     )
-    count = max(x.size // max(x.shape[1], 1), 1)
 
     def of_x() -> Any:
-        centred = x - _beside(out[1], x)
-        shift = _beside(grad[1], x) + 2.0 * centred * _beside(grad[2], x)
-        return like(joint[0]() + shift / count, x)
+        shares = [] if of_y is None else [joint[0]()]
+        count = max(x.size // max(x.shape[1], 1), 1)
+        if of_mean is not None:
+            shares.append(_beside(of_mean, x) / count)
+        if of_var is not None:
+            centred = x - _beside(out[1], x)
+            shares.append(2.0 * centred * _beside(of_var, x) / count)
+        total = sum(shares[1:], shares[0])
+        return like(total if of_y is not None else expand(total, x.shape), x)
 
+    if of_y is None:
+        return (of_x,)
     return (
         of_x,
         lambda: like(joint[1](), weight),

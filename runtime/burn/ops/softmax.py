@@ -21,8 +21,28 @@ def softmax(x: Array, *, axis: Axes = -1) -> Array:
 
 @softmax.vjp
 def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
+    return softmax_grad(grad, out, axis=axis)
+
+
+@primitive
+def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
+    """The gradient of :func:`softmax`, by its result ``out``."""
+    grad, work = accumulate(grad), accumulate(out)
+    product = grad * work
+    total = np.sum(product, axis=axes_of(axis, out.ndim), keepdims=True)
+    np.subtract(grad, total, out=product)
+    product *= work
+    return product.astype(out.dtype, copy=False)
+
+
+@softmax_grad.vjp
+def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
+    # result = (outer - sum(outer * out)) * out
     inner = sum_(grad * out, axis, keepdims=True)
-    return (grad - inner) * out
+    return (
+        lambda: softmax_grad(grad, out, axis=axis),
+        lambda: grad * (outer - sum_(outer * out, axis, keepdims=True)) - outer * inner,
+    )
 
 
 @primitive

@@ -7,7 +7,6 @@ stays, or one call of its kernel where neither is possible. Views become nothing
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from math import isnan
 from typing import Any
 from weakref import proxy
 
@@ -20,22 +19,27 @@ from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
+from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer
+from burn.plan.calls import call_kernel, check, several
+from burn.plan.kept import Kept, written_over
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
 from burn.plan.replay import (
     NotFiniteError,
     arguments,
     constant,
-    has_nan,
+    expect_numbers,
+    has_bounds,
     has_slots,
     is_finite,
+    refuse_nan,
 )
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced, unheard
-from burn.plan.tree import Read, Segment, Slot, Step, UnforeseenError, slots_in
+from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 from burn.record.mapped import forget
 
 
@@ -49,6 +53,7 @@ class Builder:
         self.arena = arena
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
+        self._kept: dict[Box, Kept] = {}
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
         self._constants: set[int] = set()
@@ -66,6 +71,7 @@ class Builder:
         """One that goes on from here, beside others that do."""
         other = Builder(self.arena.branched(), self._volatile)
         other.values, other.boxes = dict(self.values), self.boxes
+        other._kept = dict(self._kept)
         other._constants = set(self._constants)
         other._fixed = Counter(self._fixed)
         other._starts = {place: list(known) for place, known in self._starts.items()}
@@ -84,7 +90,7 @@ class Builder:
         return target
 
     def build(self, segment: Segment) -> Sequence:
-        """The calls that do the steps of a segment, which are done.
+        """The calls that do the steps of a segment but the late ones, which are done.
 
         Raises:
             NotFiniteError: there are numbers that it is not made for.
@@ -92,7 +98,7 @@ class Builder:
         """
         self._sequence = Sequence()
         orders = wanted_orders(segment)
-        for step, drops in zip(segment.steps, segment.drops, strict=True):
+        for step, drops in segment.in_time():
             self._free = self._last(drops)
             self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
             if isinstance(step, Read):
@@ -101,6 +107,41 @@ class Builder:
                 self._bind(step)
             self._end(drops)
         return self._sequence
+
+    def finish(self, segment: Segment) -> tuple[Sequence, list[tuple[Box, Any]]]:
+        """The calls that make what is written, which are done, and where it is.
+
+        What a box holds is written over where nobody reads it any more.
+        """
+        self._sequence, self._order = Sequence(), ()
+        kept = {
+            slot.place: self._kept[box]
+            for box, slot in segment.writes.items()
+            if box in self._kept
+        }
+        for step, drops in segment.late_ones():
+            self._free = self._last(drops)
+            mine = kept.get(step.outputs[0])
+            owner = mine and self.arena.owner(mine.target)
+            # The one user that stays is the box.
+            if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
+                self._free = [owner]
+            self._bind(step)
+            if mine is not None:
+                self._watch(step, mine)
+            self._end(drops)
+        writes = [
+            (box, self.values[slot.place]) for box, slot in segment.writes.items()
+        ]
+        return self._sequence, written_over(self, self._kept, writes)
+
+    def _watch(self, step: Step, kept: Kept) -> None:
+        """Look at no more of a table than at the rows that a step has changed."""
+        if step.primitive is rows_added and kept.has(self.values[step.outputs[0]]):
+            indices = arguments(constant(step.args[2], Cpu()), self.values)
+            call = partial(kept.look_at, indices)
+            call()
+            self.note(call)
 
     # What kernels and traced arrays ask for.
 
@@ -159,8 +200,8 @@ class Builder:
 
     def expect_numbers(self, array: Array) -> None:
         """Leave the plan in every run in which there is a NaN in ``array``."""
-        _expect(array)
-        self.note(partial(_expect, array))
+        expect_numbers(array)
+        self.note(partial(expect_numbers, array))
 
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
@@ -185,7 +226,8 @@ class Builder:
             # It is written when the box was set alone: nobody else may be there.
             target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
-            self.note(partial(_refresh, read, target, [version]))
+            kept = self._kept[read.box] = Kept(read, target, version)
+            self.note(kept.refresh)
             self._set(read.place, target)
             if read.place in self._buffers:
                 self._buffers[read.place].users += 1
@@ -201,15 +243,17 @@ class Builder:
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
         for arg in template:
-            _refuse_nan(arg)
+            refuse_nan(arg)
             self._know(arg)  # for as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
-            found = _several(step, kernel(*args, **step.static))
+            found = several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
-                _refuse_nan(array)
+                refuse_nan(array)
                 self._hold(place, Cpu().as_data(array))
             return
-        results = self._noted(step, kernel, args)
+        results = None
+        if not any(map(has_bounds, template)):
+            results = self._noted(step, kernel, args)
         if results is None and is_traceable(step.primitive):
             results = self._traced(step, template)
         if results is None:
@@ -218,13 +262,13 @@ class Builder:
             self._set(place, array)
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
-        """The results of a kernel that leaves everything to oneDNN, or None."""
+        """The results of a kernel that says all that it does, or None."""
         if self._session is None or kernel is step.primitive.kernel:
             return None
         mark, free = self._sequence.mark(), list(self._free)
         with noted_by(self):
-            results = _several(step, kernel(*args, **step.static))
-        if self._sequence.engines_since(mark) and self._are_ours(step, results):
+            results = several(step, kernel(*args, **step.static))
+        if self._sequence.mark() > mark and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         self._free = free
@@ -236,7 +280,7 @@ class Builder:
         try:
             operands = [self._traced_arguments(arg) for arg in template]
             found = step.primitive.kernel(*operands, **step.static)
-            results = [plain(array) for array in _several(step, found)]
+            results = [plain(array) for array in several(step, found)]
         except UntraceableError:
             results = []
         if results and not unheard(operands) and self._are_ours(step, results):
@@ -263,18 +307,18 @@ class Builder:
         self, step: Step, kernel: Any, template: list[Any], args: list[Any]
     ) -> list[Array]:
         """The results of a kernel that is called whenever the plan runs."""
-        found = _several(step, kernel(*args, **step.static))
-        _check(step, found)
+        found = several(step, kernel(*args, **step.static))
+        check(step, found)
         targets = [self.shaped_as(Cpu().as_data(array)) for array in found]
         for target, array in zip(targets, found, strict=True):
             np.copyto(target, array)
         values = {place: self.values[place] for place in slots_in(step.args)}
-        self.note(partial(_call, kernel, template, values, step, targets))
+        self.note(partial(call_kernel, kernel, template, values, step, targets))
         return targets
 
     def _are_ours(self, step: Step, results: list[Array]) -> bool:
         """Whether results lie in memory of the plan, and are such as were recorded."""
-        _check(step, results)
+        check(step, results)
         return all(
             isinstance(array, np.ndarray) and self.arena.owner(array) is not None
             for array in results
@@ -318,12 +362,13 @@ class Builder:
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
-        counts: dict[int, list[Buffer]] = {}
-        for place in drops:
-            buffer = self._buffers.get(place)
-            if buffer is not None:
-                counts.setdefault(id(buffer), []).append(buffer)
-        return [found[0] for found in counts.values() if len(found) == found[0].users]
+        counts = self._counts(drops).items()
+        return [buffer for buffer, count in counts if count == buffer.users]
+
+    def _counts(self, drops: tuple[int, ...]) -> Counter[Buffer]:
+        """How many of the places are in each buffer."""
+        buffers = map(self._buffers.get, drops)
+        return Counter(buffer for buffer in buffers if buffer is not None)
 
     def _end(self, drops: tuple[int, ...]) -> None:
         """Give memory back: that of values which are needed no more, and temporary."""
@@ -340,50 +385,3 @@ class Builder:
         for buffer in {id(buffer): buffer for buffer in touched}.values():
             if not buffer.users:
                 self.arena.release(buffer)
-
-
-def _several(step: Step, found: Any) -> list[Any]:
-    return list(found) if step.primitive.outputs != 1 else [found]
-
-
-def _check(step: Step, results: list[Any]) -> None:
-    for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
-        if np.shape(array) != shape or array.dtype != dtype:
-            raise UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
-
-
-def _call(
-    kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
-) -> None:
-    """Call a kernel, and copy its results to where they are expected."""
-    args = [arguments(arg, values) for arg in template]
-    found = _several(step, kernel(*args, **step.static))
-    _check(step, found)
-    for target, array in zip(targets, found, strict=True):
-        np.copyto(target, array)
-
-
-def _refuse_nan(constant: Any) -> None:
-    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
-    if isinstance(constant, list | tuple):
-        for item in constant:
-            _refuse_nan(item)
-    elif isinstance(constant, np.ndarray) and has_nan(constant):
-        raise NotFiniteError
-
-
-def _expect(array: Array) -> None:
-    if isnan(np.add.reduce(array, axis=None)):
-        raise NotFiniteError
-
-
-def _refresh(read: Read, target: Array, known: list[int]) -> None:
-    """Copy what a box holds, if it holds something new."""
-    version = read.box.version  # first: it is set, and then counted
-    if known[0] == version:
-        return
-    held = innermost(read.held())
-    if not is_finite(held.data):
-        raise NotFiniteError
-    np.copyto(target, held.data)
-    known[0] = version

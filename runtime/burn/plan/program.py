@@ -15,8 +15,10 @@ from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
+from burn.plan.kept import WRITING, commit
 from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, is_finite
+from burn.plan.sequence import Sequence
 from burn.plan.tree import Lifted, Segment, Slot, Step, UnforeseenError, written
 from burn.tensor import Tensor
 
@@ -32,10 +34,19 @@ class _Node:
         self.segment, self.builder = segment, builder
         self.sequence = builder.build(segment)
         self.result = _result(segment.result, builder)
-        self.writes = [
-            (box, builder.values[slot.place]) for box, slot in segment.writes.items()
-        ]
+        self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
         self.children: dict[bytes, _Node] = {}
+
+    def finish(self) -> None:
+        """Set the boxes that are written."""
+        if not self.segment.writes:
+            return
+        with WRITING:
+            if self._end is None:
+                self._end = self.builder.finish(self.segment)
+            else:
+                self._end[0].run()
+        commit(self._end[1])
 
 
 class Program:
@@ -75,8 +86,7 @@ class Program:
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)
             result = node.result()
-            for box, array in node.writes:
-                box.set(_copied(array))
+            node.finish()
             return result
 
     def _bound(self, inputs: list[Array]) -> _Node:

@@ -1,13 +1,14 @@
 """Plans that are ready to run: kernels with their constants, without dispatch."""
 
 from collections.abc import Callable
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from burn import dtypes
 from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.ops.support import Array
 from burn.plan.nested import mapped
 from burn.plan.recorder import innermost
 from burn.plan.tree import Lifted, Read, Segment, Slot, Step, UnforeseenError
@@ -150,6 +151,13 @@ def has_slots(arg: Any) -> bool:
     return type(arg) is Slot
 
 
+def has_bounds(arg: Any) -> bool:
+    """Whether there is a slice in ``arg`` with a bound that is computed."""
+    if type(arg) is list or type(arg) is tuple:
+        return any(map(has_bounds, arg))
+    return type(arg) is slice and has_slots(arg)
+
+
 def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
     """``arg`` with the arrays in its slots; a slice has numbers."""
     kind = type(arg)
@@ -172,3 +180,18 @@ def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
         return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf
 
     return mapped(tensor, result)
+
+
+def refuse_nan(constant: Any) -> None:
+    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
+    if isinstance(constant, list | tuple):
+        for item in constant:
+            refuse_nan(item)
+    elif isinstance(constant, np.ndarray) and has_nan(constant):
+        raise NotFiniteError
+
+
+def expect_numbers(array: Array) -> None:
+    """Leave the plan if there is a NaN in ``array``."""
+    if isnan(np.add.reduce(array, axis=None)):
+        raise NotFiniteError

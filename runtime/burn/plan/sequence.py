@@ -39,10 +39,6 @@ class Sequence:
         """Drop what was appended since there were ``mark`` calls."""
         del self._calls[mark:]
 
-    def engines_since(self, mark: int) -> int:
-        """How many primitives were appended since there were ``mark`` calls."""
-        return sum(alone is not None for alone, _ in self._calls[mark:])
-
     def __len__(self) -> int:
         return len(self._calls)
 

@@ -91,7 +91,8 @@ class Segment:
 
     ``drops`` are the places that are needed no more after each step. With a ``guard``
     the plan goes on with the child of the value; otherwise ``result`` has the result,
-    and ``writes`` the places of what boxes hold in the end.
+    and ``writes`` the places of what boxes hold in the end. So many of the last steps
+    are ``late``: they do nothing but make what is written, and cannot fail.
     """
 
     steps: list[Step | Read] = field(default_factory=list)
@@ -100,6 +101,17 @@ class Segment:
     children: "dict[bytes, Segment]" = field(default_factory=dict)
     result: Any = None
     writes: "dict[Box, Slot]" = field(default_factory=dict)
+    late: int = 0
+
+    def in_time(self) -> "list[tuple[Step | Read, tuple[int, ...]]]":
+        """The steps that are not late, with what they drop."""
+        pairs = list(zip(self.steps, self.drops, strict=True))
+        return pairs[: len(pairs) - self.late]
+
+    def late_ones(self) -> "list[tuple[Step, tuple[int, ...]]]":
+        """The late steps, with what they drop."""
+        pairs = list(zip(self.steps, self.drops, strict=True))[-self.late :]
+        return [(s, drops) for s, drops in pairs if self.late and isinstance(s, Step)]
 
     @property
     def ends(self) -> list[Any]:

@@ -29,17 +29,18 @@ WORKSPACE, SCRATCHPAD = 64, 80
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
+DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
 # What is added to an argument for its scales and its zero points.
 SCALES, ZERO_POINTS = 4096, 8192
 
 # Kinds of propagation, and of algorithms.
-INFERENCE, TRAINING = 96, 64
+INFERENCE, TRAINING, BACKWARD, BACKWARD_DATA = 96, 64, 128, 160
 CONVOLUTION, DECONVOLUTION = 1, 10
 POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
-BINARY_ADD, BINARY_MUL = 0x1FFF0, 0x1FFF1
+BINARY_ADD, BINARY_MUL, BINARY_DIV, BINARY_SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
 CLIP = 0x2F
-LINEAR = 0x26
+SQRT, LINEAR = 0x25, 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
@@ -129,6 +130,15 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     ),
     "batch_normalization_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, _H, _H, c_float, c_uint, _H),
+    ),
+    "layer_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "batch_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "softmax_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_int, _H, _H),
     ),
     "eltwise_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, _H, _H, c_float, c_float, _H),

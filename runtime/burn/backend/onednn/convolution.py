@@ -8,7 +8,7 @@ from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import may_overwrite
+from burn.backend.onednn.noting import empty, may_overwrite
 from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
@@ -23,7 +23,7 @@ from burn.ops.conv import (
     conv_transpose as conv_transpose_op,
     conv_weight_grad as conv_weight_grad_op,
 )
-from burn.ops.fused import conv_then as conv_then_op
+from burn.ops.fused import conv_grads as conv_grads_op, conv_then as conv_then_op
 from burn.ops.window import transposed, windows
 
 _RANKS = (3, 4, 5)
@@ -152,41 +152,52 @@ def conv_transpose(
 
 
 @conv_weight_grad_op.on(Cpu)
-def conv_weight_grad(
+def conv_weight_grad(x: Array, grad: Array, **static: Any) -> Array:
+    """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
+    found = _weight_grad(x, grad, False, **static)
+    if found is None:
+        return conv_weight_grad_op.kernel(x, grad, **static)
+    return found.run(x, grad)
+
+
+@conv_grads_op.on(Cpu)
+def conv_grads(x: Array, grad: Array, **static: Any) -> Any:
+    """:func:`burn.ops.fused.conv_grads` by oneDNN where that pays, else by NumPy."""
+    found = _weight_grad(x, grad, True, **static)
+    if found is None:
+        return conv_grads_op.kernel(x, grad, **static)
+    bias = empty(grad.shape[1:2])
+    return found.run(x, grad, bias), bias
+
+
+def _weight_grad(
     x: Array,
     grad: Array,
+    biased: bool,
     *,
     kernel_size: tuple[int, ...],
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,
     groups: int = 1,
-) -> Array:
-    """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
+) -> "WeightGrad | None":
+    """What computes the gradients of weights, None where NumPy should do it."""
     session = _session(x, grad, None) if are_float32(x) else None
-    if session is not None:
-        steps = (stride, padding, dilation)
+    if session is None:
+        return None
+    steps = (stride, padding, dilation)
 
-        def make(primitives: Primitives) -> "WeightGrad | None":
-            if x.shape[1] % groups or grad.shape[1] % groups:
-                return None
-            wins = windows(x.shape[2:], kernel_size, *steps)
-            if wins.count != grad.shape[2:] or x.shape[0] != grad.shape[0]:
-                return None
-            return weight_grad(primitives, x, grad, wins, groups)
+    def make(primitives: Primitives) -> "WeightGrad | None":
+        if x.shape[1] % groups or grad.shape[1] % groups:
+            return None
+        wins = windows(x.shape[2:], kernel_size, *steps)
+        if wins.count != grad.shape[2:] or x.shape[0] != grad.shape[0]:
+            return None
+        return weight_grad(primitives, x, grad, wins, groups, biased)
 
-        key = ("grad", groups, steps, kernel_size, form(x), form(grad))
-        found = session.primitives.get(key, make, _work(x, grad))
-        if found is not None:
-            return found.run(x, grad)
-    return conv_weight_grad_op.kernel(
-        *(x, grad),
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    key = ("grad", biased, groups, steps, kernel_size, form(x), form(grad))
+    found: WeightGrad | None = session.primitives.get(key, make, _work(x, grad))
+    return found
 
 
 def _session(x: Array, other: Array, bias: Array | None) -> Session | None:

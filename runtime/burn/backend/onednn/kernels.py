@@ -2,13 +2,16 @@
 
 from burn.backend.onednn import (
     casting as casting,
+    chains as chains,
     convolution as convolution,
     matmul as matmul,
     normalization as normalization,
+    normalization_grad as normalization_grad,
     pointwise as pointwise,
     pointwise_grad as pointwise_grad,
     pooling as pooling,
     pooling_grad as pooling_grad,
     quantized_layers as quantized_layers,
     rounding as rounding,
+    rows as rows,
 )

@@ -77,9 +77,9 @@ def layer_norm(
         session = current() if x.size else None
     if session is not None and noting() is not None:
         x = compact(x)
-    if session is not None and _is_last(axis, x.ndim) and x.flags.c_contiguous:
+    if session is not None and is_last(axis, x.ndim) and x.flags.c_contiguous:
         width = x.shape[-1]
-        if all(_fills(part, width) for part in (weight, bias)):
+        if all(fills(part, width) for part in (weight, bias)):
             rows = (x.size // width, width)
             flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
 
@@ -106,8 +106,8 @@ def batch_norm(
 ) -> Array:
     """:func:`burn.ops.batch_norm` by oneDNN where that pays, by NumPy elsewhere."""
     parts = (mean, var, weight, bias)
-    session = _session(x, *parts)
-    if session is not None and _are_channels(x, *parts):
+    session = session_for(x, *parts)
+    if session is not None and are_channels(x, *parts):
         flags = USE_GLOBAL_STATS | (weight is not None) * USE_SCALE
         flags |= (bias is not None) * USE_SHIFT
 
@@ -121,28 +121,28 @@ def batch_norm(
     return batch_norm_op.kernel(x, *parts, epsilon=epsilon)
 
 
-def _session(x: Array, *parts: Array | None) -> Session | None:
+def session_for(x: Array, *parts: Array | None) -> Session | None:
     if x.size < limits().rows or not x.size or not are_float32(x, *parts):
         return None
     return current()
 
 
-def _fills(part: Array | None, extent: int) -> bool:
+def fills(part: Array | None, extent: int) -> bool:
     """Whether ``part`` is absent or has a number for each of ``extent``."""
     return part is None or (part.shape == (extent,) and part.flags.c_contiguous)
 
 
-def _are_channels(x: Array, *parts: Array | None) -> bool:
+def are_channels(x: Array, *parts: Array | None) -> bool:
     """Whether ``x`` has its channels side by side, and each part a number for each.
 
     In any other order NumPy is quicker.
     """
-    if not 3 <= x.ndim <= 5 or not all(_fills(part, x.shape[1]) for part in parts):
+    if not 3 <= x.ndim <= 5 or not all(fills(part, x.shape[1]) for part in parts):
         return False
     return lies_as(x, channels_last(x.shape))
 
 
-def _is_last(axis: Any, rank: int) -> bool:
+def is_last(axis: Any, rank: int) -> bool:
     """Whether ``axis`` is the last one alone."""
     if isinstance(axis, tuple | list) and len(axis) == 1:
         axis = axis[0]
@@ -154,7 +154,7 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if x.ndim == 0 or x.size < limits().rows or not is_computed(x) or not x.size:
         return None
     session = current()
-    if session is None or not _is_last(axis, x.ndim):
+    if session is None or not is_last(axis, x.ndim):
         return None
     if noting() is not None:
         x = compact(x)

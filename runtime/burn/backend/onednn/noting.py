@@ -7,10 +7,10 @@ its addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class Notes(Protocol):
 
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
         """Compute, now and whenever the plan runs."""
+
+    def note(self, call: Callable[[], Any]) -> None:
+        """Make this call whenever the plan runs; it was made already."""
 
     def expect_numbers(self, array: Array) -> None:
         """Leave the plan in every run in which there is a NaN in ``array``."""

@@ -29,10 +29,11 @@ from burn.backend.onednn.memory import (
     empty_channels_last,
     strided,
 )
-from burn.backend.onednn.noting import has_nan
+from burn.backend.onednn.noting import has_nan, noting
 from burn.backend.onednn.operands import Arranged, are_float32, form, in_channels_last
 from burn.backend.onednn.pooling import RANKS, covers_elements
 from burn.backend.onednn.prepared import Description, Operands, Prepared, described
+from burn.ops.fused import max_pool_with_places as max_pool_with_places_op
 from burn.ops.pool import (
     window_argmax as window_argmax_op,
     window_scatter as window_scatter_op,
@@ -50,6 +51,16 @@ def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> A
         if found is not None:
             return found.places(x)
     return window_argmax_op.kernel(x, out, kernel_size=kernel_size, **static)
+
+
+@max_pool_with_places_op.on(Cpu)
+def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
+    """:func:`burn.ops.fused.max_pool_with_places` by oneDNN in plans, or by NumPy."""
+    if noting() is not None and are_float32(x) and x.size:
+        found = _prepared(x.shape, x, kernel_size, static)
+        if found is not None:
+            return found.largest(x)
+    return max_pool_with_places_op.kernel(x, kernel_size=kernel_size, **static)
 
 
 @window_scatter_op.on(Cpu)
@@ -101,11 +112,15 @@ class _Largest:
 
     def places(self, x: Array) -> Array:
         """The number of the largest element in each window of ``x``."""
+        return self.largest(x)[1]
+
+    def largest(self, x: Array) -> tuple[Array, Array]:
+        """The largest element in each window of ``x``, and its number there."""
         x = self._arranged(x)
         out = empty_channels_last(self._shapes[1])
         choice = empty_channels_last(self._shapes[1], _BYTE)
         self._forward.run(address(x), address(out), address(choice))
-        return choice
+        return out, choice
 
     def spread(self, grad: Array, choice: Array) -> Array:
         """``grad`` at the chosen places, zero elsewhere."""

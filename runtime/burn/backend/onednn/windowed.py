@@ -14,6 +14,7 @@ from burn.backend.onednn.after import After, added, post_ops
 from burn.backend.onednn.api import (
     BIAS,
     CONVOLUTION,
+    DIFF_BIAS,
     DIFF_DST,
     DIFF_WEIGHTS,
     DIFF_WEIGHTS_MD,
@@ -260,23 +261,27 @@ class WeightGrad:
         """Compute in a layout of ``size`` bytes first, and copy it with ``reorder``."""
         self._reorder, self._size = reorder, size
 
-    def run(self, x: Array, grad: Array) -> Array:
-        """The gradient, row-major."""
+    def run(self, x: Array, grad: Array, bias: Array | None = None) -> Array:
+        """The gradient, row-major; that of the bias goes to ``bias``."""
         x, grad = self._x(x), self._grad(grad)
         out = empty(self._shape)
-        if self._reorder is None:
-            self._prepared.run(address(x), address(grad), address(out))
-            return out
-        memory = empty((self._size,), _BYTE)
-        self._prepared.run(address(x), address(grad), address(memory))
-        self._reorder.run(address(memory), address(out))
+        memory = out if self._reorder is None else empty((self._size,), _BYTE)
+        more = () if bias is None else (address(bias),)
+        self._prepared.run(address(x), address(grad), address(memory), *more)
+        if self._reorder is not None:
+            self._reorder.run(address(memory), address(out))
         return out
 
 
 def weight_grad(
-    primitives: Primitives, x: Array, grad: Array, wins: Windows, groups: int
+    primitives: Primitives,
+    x: Array,
+    grad: Array,
+    wins: Windows,
+    groups: int,
+    biased: bool,
 ) -> WeightGrad | None:
-    """The gradient of the weights of a convolution; None if there is none."""
+    """The gradient of weights of a convolution, and of its bias if it is ``biased``."""
     api, kept = primitives.api, tuple(range(len(wins.size)))
     where = geometry(wins, kept)
     if where is None:
@@ -286,18 +291,21 @@ def weight_grad(
     view = Grouped.of_conv(out, groups)
     source, outer = (image(api, array.shape, array.dtype) for array in (x, grad))
     chosen = any_layout(api, view.shape, view.dtype)
+    line = strided(api, (shape[0],), (1,)) if biased else None
     hint = described(
         *(api, "convolution_forward", api.engine, TRAINING, CONVOLUTION),
-        *(source, chosen, None, outer, *where),
+        *(source, chosen, line, outer, *where),
     )
     found = hint and described(
         *(api, "convolution_backward_weights", api.engine, CONVOLUTION),
-        *(source, chosen, None, outer, *where, hint.handle),
+        *(source, chosen, line, outer, *where, hint.handle),
     )
     if found is None:
         return None
     wanted = found.lent(DIFF_WEIGHTS_MD)
     operands: Operands = [(SRC, source), (DIFF_DST, outer), (DIFF_WEIGHTS, wanted)]
+    if line is not None:
+        operands.append((DIFF_BIAS, line))
     made = WeightGrad(
         Arranged(primitives, x, channels_last(x.shape)),
         Arranged(primitives, grad, channels_last(grad.shape)),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from burn.plan.passes.chains import in_chains
 from burn.plan.passes.channels import in_memory_order
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.contractions import as_products
@@ -27,8 +28,11 @@ from burn.plan.passes.merging import merged
 from burn.plan.passes.narrow import BFLOAT16, narrowed
 from burn.plan.passes.norms import without_norms
 from burn.plan.passes.norms_ahead import with_norms_ahead
+from burn.plan.passes.pairs import paired
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
+from burn.plan.passes.rows import in_rows
+from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
@@ -48,6 +52,8 @@ PASSES: tuple[Pass, ...] = (
     in_memory_order,
     without_dead,
 )
+#: What comes after the lowering of precision: what is left of NumPy's, in fewer passes.
+LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
 
 #: What lowers the precision of a plan after that, by its name.
 LOWERINGS: dict[str, tuple[Pass, ...]] = {
@@ -66,8 +72,9 @@ def fused(
 ) -> Segment:
     """A copy of a plan after all passes, and after those that lower its precision."""
     found = with_own_places(root)
-    for each in (*PASSES, *lowering):
+    for each in (*PASSES, *lowering, *LAST):
         found = _passed(each, found, inputs)
+    found = with_updates_last(found)
     find_drops(found)
     return found
 

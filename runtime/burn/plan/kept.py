@@ -1,0 +1,114 @@
+"""Memory of a plan that has what boxes hold, and gets what they hold next."""
+
+import threading
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.box import Box
+from burn.ops.support import Array
+from burn.plan.recorder import innermost
+from burn.plan.replay import NotFiniteError, is_finite
+from burn.plan.tree import Read
+from burn.tensor import Tensor
+
+#: Held while plans write what boxes hold, and while that is copied for others.
+WRITING = threading.Lock()
+_CPU = Cpu()
+
+
+class Kept:
+    """What a box holds, in memory that the plan writes the next value to.
+
+    Nothing is copied between runs: the box is lent the memory, and has a copy of its
+    own as soon as somebody else reads it.
+    """
+
+    def __init__(self, read: Read, target: Array, version: int) -> None:
+        self.target = target
+        self._read, self._version = read, version
+        self._is_finite, self._will_be_finite = True, False
+
+    def has(self, array: Array) -> bool:
+        """Whether ``array`` is what is kept."""
+        return _are_same(self.target, array)
+
+    def look_at(self, rows: Array) -> None:
+        """Know whether all is finite, of which some rows alone have changed."""
+        self._will_be_finite = is_finite(self.target[rows])
+
+    def refresh(self) -> None:
+        """Copy what the box holds if somebody else has set it.
+
+        Raises:
+            NotFiniteError: there are infinities or NaN.
+        """
+        version = self._read.box.version  # first: it is set, and then counted
+        if self._version == version:
+            if not self._is_finite and not is_finite(self.target):
+                raise NotFiniteError
+            self._is_finite = True
+            return
+        held = innermost(self._read.held())
+        if not is_finite(held.data):
+            raise NotFiniteError
+        np.copyto(self.target, held.data)
+        self._version, self._is_finite = version, True
+
+    def commit(self) -> None:
+        """Let the box hold what is in the memory now."""
+        self._is_finite, self._will_be_finite = self._will_be_finite, False
+        self._version = self._read.box.lend(partial(_copied, self.target))
+
+
+class Memory(Protocol):
+    """Who owns the memory of a plan."""
+
+    def shaped_as(self, found: Array) -> Array:
+        """Memory for a result like ``found``, in the same order of axes."""
+
+    def assign(self, target: Array, source: Array) -> None:
+        """Copy, now and whenever the plan runs."""
+
+
+def written_over(
+    memory: Memory, kept: dict[Box, Kept], writes: list[tuple[Box, Array]]
+) -> list[tuple[Box, Array | Kept]]:
+    """Boxes with where their next values are, which are copied there if need be."""
+    moved = [
+        kept[box].target
+        for box, value in writes
+        if box in kept and not kept[box].has(value)
+    ]
+    found: list[tuple[Box, Array | Kept]] = []
+    for position, (box, value) in enumerate(writes):
+        # Values of boxes that are written over are put aside first, as in a swap.
+        if any(np.may_share_memory(value, target) for target in moved):
+            aside = memory.shaped_as(value)
+            memory.assign(aside, value)
+            writes[position] = (box, aside)
+    for box, value in writes:
+        if box in kept and not kept[box].has(value):
+            memory.assign(kept[box].target, value)
+        found.append((box, kept.get(box, value)))
+    return found
+
+
+def _are_same(a: Array, b: Array) -> bool:
+    return a.ctypes.data == b.ctypes.data and bool(a.strides == b.strides)
+
+
+def commit(boxes: list[tuple[Box, Array | Kept]]) -> None:
+    """Let boxes hold what was computed, in memory of theirs or in that of the plan."""
+    for box, value in boxes:
+        if isinstance(value, Kept):
+            value.commit()
+        else:
+            box.set(Tensor(value.copy("K"), _CPU))
+
+
+def _copied(target: Array) -> Tensor:
+    with WRITING:
+        return Tensor(target.copy("K"), _CPU)

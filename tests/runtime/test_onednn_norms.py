@@ -1,0 +1,136 @@
+"""Norms in training and the gradients of norms by oneDNN are NumPy's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import Autodiff, Cpu, ops
+from burn.backend.onednn import engine
+from burn.ops.layer_norm import layer_norm_grad
+from burn.ops.norm import batch_norm_grad
+from burn.ops.softmax import softmax_grad
+from tests.runtime.gradcheck import check_gradient
+from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
+
+pytestmark = needs_onednn
+
+spaces = st.lists(st.integers(1, 9), max_size=3)
+channels = st.sampled_from([1, 3, 16, 17])
+
+
+def image(channels: int, space: list[int], seed: int = 0, first: bool = False) -> Any:
+    x = normal(5, channels, *space, seed=seed) * 2 + 1
+    return x if first else laid_out(x, (0, *range(2, x.ndim), 1))
+
+
+@settings(max_examples=40)
+@given(
+    space=spaces,
+    channels=channels,
+    weight=st.booleans(),
+    bias=st.booleans(),
+    part=st.integers(0, 2),
+)
+def test_batch_norm_train(
+    space: list[int], channels: int, weight: bool, bias: bool, part: int
+) -> None:
+    scale, shift = normal(channels, seed=1), normal(channels, seed=2)
+    found, expected = both(
+        lambda *a: ops.batch_norm_train(*a, epsilon=1e-2)[part],
+        *(image(channels, space), scale if weight else None, shift if bias else None),
+    )
+    assert_close(found, expected, 2e-5)
+    assert found.strides == expected.strides
+
+
+@settings(max_examples=40)
+@given(space=spaces, channels=channels, part=st.integers(0, 2), first=st.booleans())
+def test_batch_norm_grad(
+    space: list[int], channels: int, part: int, first: bool
+) -> None:
+    x, grad = image(channels, space), image(channels, space, 1, first)
+    axes = (0, *range(2, x.ndim))
+    found, expected = both(
+        lambda *a: batch_norm_grad(*a, epsilon=1e-2)[part],
+        *(grad, x, x.mean(axes), x.var(axes), normal(channels, seed=2)),
+    )
+    assert_close(found, expected, 5e-5)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1)])
+def test_norms_of_channels_in_any_order_and_without_weight(order: Any) -> None:
+    x = laid_out(normal(3, 5, 4, 7), order)
+
+    def grads() -> Any:
+        leaf = burn.from_numpy(x).to(Autodiff(Cpu())).require_grad()
+        y, mean, var = ops.batch_norm_train(leaf)
+        loss = (y * y * y).sum() + mean.sum() + (var * var).sum()
+        return loss.backward()[leaf].numpy()
+
+    with engine.whatever_size():
+        found = grads()
+    with engine.numpy_only():
+        assert_close(found, grads(), 1e-4)
+
+
+@settings(max_examples=40)
+@given(
+    outer=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    width=st.integers(3, 40),
+    weight=st.booleans(),
+    data=st.data(),
+)
+def test_layer_norm_grad(
+    outer: list[int], width: int, weight: bool, data: st.DataObject
+) -> None:
+    part = data.draw(st.integers(0, int(weight)))
+    shape = (*outer, width)
+    found, expected = both(
+        lambda *a: layer_norm_grad(*a, epsilon=1e-2)[part],
+        *(normal(*shape), normal(*shape, seed=1) * 3 + 1),
+        normal(width, seed=2) if weight else None,
+    )
+    assert_close(found, expected, 5e-5)
+
+
+@pytest.mark.parametrize("axis", [(1, 2), (0,), 1])
+def test_layer_norm_grad_over_other_axes_is_numpys(axis: Any) -> None:
+    given = [burn.from_numpy(normal(3, 8, 9, seed=seed)) for seed in (0, 1)]
+    with engine.whatever_size():
+        (found,) = layer_norm_grad(*given, axis=axis)
+    with engine.numpy_only():
+        (expected,) = layer_norm_grad(*given, axis=axis)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@settings(max_examples=30)
+@given(shape=st.lists(st.integers(1, 17), min_size=1, max_size=4))
+def test_softmax_grad(shape: list[int]) -> None:
+    x = np.exp(normal(*shape, seed=1))
+    out = x / x.sum(-1, keepdims=True)
+    found, expected = both(softmax_grad, normal(*shape), out)
+    scale = float(np.abs(normal(*shape)).max())
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("axis", [-1, 1, (0, 2)])
+def test_softmax_has_second_derivatives(axis: Any) -> None:
+    x, weight = normal(3, 4, 5), burn.from_numpy(normal(3, 4, 5, seed=1))
+
+    def slope(x: Any) -> Any:
+        (found,) = ops.gradient(
+            lambda x: (ops.softmax(x, axis=axis) * weight) ** 2.0, [x]
+        )
+        return found
+
+    check_gradient(slope, x)
+
+
+def test_a_norm_of_nan_is_nan_as_numpys() -> None:
+    x = image(8, [4, 4])
+    x[1, 3, 2, 2] = np.nan
+    found, expected = both(lambda x: ops.batch_norm_train(x)[0], x)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
