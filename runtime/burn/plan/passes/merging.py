@@ -1,6 +1,7 @@
 """Linear layers of one input become one product: queries, keys and values."""
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from burn.ops.matmul import linear
@@ -8,6 +9,10 @@ from burn.ops.shape import concat, split
 from burn.plan.passes.endings import is_ending
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.tree import Slot, Step
+
+#: How many multiplications a layer has at most that is merged. Beside more of them a
+#: call is nothing, and attention is quicker on matrices that lie apart.
+MOST = 8_000_000
 
 
 def merged(steps: Steps, graph: Graph) -> Steps:
@@ -37,6 +42,9 @@ def _may_be_merged(step: Step, graph: Graph) -> bool:
     if step.primitive is not linear or step.dtypes != (FLOAT32,):
         return False
     x, *constants = step.args
+    width = (graph.known(x)[0] or (0,))[-1]
+    if prod(step.shapes[0]) * width > MOST:
+        return False
     user = graph.only_user(step.outputs[0])
     return (user is None or not is_ending(user)) and (
         type(x) is Slot
