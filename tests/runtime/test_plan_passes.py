@@ -329,3 +329,14 @@ def test_what_is_left_computes_the_same(name: str, numpy: bool) -> None:
                     box.set(value(held._fields[number], 70 + turn + number))
     assert not compiled.notes
     assert left(compiled) == (names.split() if isinstance(names, str) else names)
+
+
+def test_large_layers_of_one_input_stay_apart() -> None:
+    square, wide = (burn.Parameter(burn.from_numpy(normal(n, 300))) for n in (300, 400))
+    for rows, names in ((60, "concat linear split"), (90, "linear linear")):
+        compiled = burn.compile(lambda x: [ops.linear(x, w) for w in (square, wide)])
+        x = burn.from_numpy(normal(rows, 300))
+        compiled(x)
+        for found, weight in zip(compiled(x), (square, wide), strict=True):
+            assert_close(found.numpy(), ops.linear(x, weight).numpy())
+        assert left(compiled) == names.split()
