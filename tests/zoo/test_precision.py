@@ -9,9 +9,11 @@ import pytest
 import burn
 from burn import dtypes
 from tests.modules import Array, generate, import_file
-from tests.zoo.known import REFUSED
-from tests.zoo.recorded import Case, given, zoo_cases
-from tests.zoo.test_compiled import COUNT, leaves
+from tests.zoo.recorded import Case, given
+from tests.zoo.test_compiled import (
+    leaves,
+    pytest_generate_tests as pytest_generate_tests,
+)
 
 pytestmark = pytest.mark.models
 
@@ -22,23 +24,6 @@ JUMPING = {
     "detector_matrix_nms": "boxes are sorted by their scores",
     "spatial_transformer": "an image is read at computed places",
 }
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Return nothing; one test for each file."""
-    if "case" not in metafunc.fixturenames:
-        return
-    zoo: Path = metafunc.config.getoption("--zoo")
-    if not (zoo / "manifest.json").is_file():
-        reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
-        found = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
-    else:
-        found = [
-            pytest.param(case, id=case.name)
-            for case in zoo_cases(zoo)
-            if case.name.startswith("arch/") and case.name not in REFUSED
-        ]
-    metafunc.parametrize("case", found)
 
 
 @pytest.mark.parametrize("precision", MOST)

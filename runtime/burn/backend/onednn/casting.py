@@ -32,18 +32,18 @@ def _cast(x: Array, dtype: DType) -> Array | None:
 
     order = order_for(x)
 
-    def make(primitives: Primitives) -> "_Cast | None":
+    def make(primitives: Primitives) -> "Recast | None":
         source, target = lines(primitives.api, x, dtype, order)
         reorder = primitives.reorder(source, target)
-        return None if reorder is None else _Cast(reorder, dtype, order)
+        return None if reorder is None else Recast(reorder, dtype, order)
 
     size = x.size if order is None else form(x)
     key = ("cast", size, x.dtype.char, dtype.char, order)
-    found: _Cast | None = session.primitives.get(key, make, x.size * 4)
+    found: Recast | None = session.primitives.get(key, make, x.size * 4)
     return None if found is None else found.run(x)
 
 
-class _Cast:
+class Recast:
     """A cast of so many elements, into an order of axes or the same."""
 
     __slots__ = ("_dtype", "_order", "_prepared")
@@ -55,8 +55,8 @@ class _Cast:
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
-    def run(self, x: Array) -> Array:
-        """The result."""
+    def run(self, x: Array, *parts: Array) -> Array:
+        """The result, by a scale and a zero point if those are ``parts``."""
         out = empty_in_order(x, self._dtype, self._order)
-        self._prepared.run(address(x), address(out))
+        self._prepared.run(*map(address, (x, out, *parts)))
         return out

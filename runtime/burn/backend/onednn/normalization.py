@@ -234,10 +234,22 @@ def _affine(line: Handle, flags: int) -> Operands:
 def _batch_norm(
     primitives: Primitives, shape: tuple[int, ...], epsilon: float, flags: int
 ) -> _Line | None:
+    prepared = prepared_batch_norm(primitives, shape, epsilon, flags, INFERENCE)
+    return None if prepared is None else _Line(prepared)
+
+
+def prepared_batch_norm(
+    primitives: Primitives,
+    shape: tuple[int, ...],
+    epsilon: float,
+    flags: int,
+    kind: int,
+) -> Prepared | None:
+    """The norm of channels that are last, for inference or training by its ``kind``."""
     api = primitives.api
     image = strided(api, shape, channels_last(shape))
     found = described(
-        *(api, "batch_normalization_forward", api.engine, INFERENCE),
+        *(api, "batch_normalization_forward", api.engine, kind),
         *(image, image, epsilon, flags),
     )
     if found is None:
@@ -245,4 +257,4 @@ def _batch_norm(
     line = strided(api, shape[1:2], (1,))
     operands: Operands = [(SRC, image), (DST, image), (MEAN, line), (VARIANCE, line)]
     operands += _affine(line, flags)
-    return _Line(primitives.prepared(found, operands))
+    return primitives.prepared(found, operands)

@@ -13,7 +13,6 @@ from burn.backend.onednn.api import (
     DST,
     MEAN,
     SCALE,
-    SHIFT,
     SOFTMAX,
     SRC,
     TRAINING,
@@ -33,6 +32,7 @@ from burn.backend.onednn.normalization import (
     are_channels,
     fills,
     is_last,
+    prepared_batch_norm,
     session_for,
 )
 from burn.backend.onednn.noting import compact, empty, empty_like, like_memory, noting
@@ -232,19 +232,8 @@ class _RowsGrad:
 def _batch_norm(
     primitives: Primitives, shape: tuple[int, ...], epsilon: float, flags: int
 ) -> _Norm | None:
-    api = primitives.api
-    image = strided(api, shape, channels_last(shape))
-    found = described(
-        *(api, "batch_normalization_forward", api.engine, TRAINING),
-        *(image, image, epsilon, flags),
-    )
-    if found is None:
-        return None
-    line = strided(api, shape[1:2], (1,))
-    operands: Operands = [(SRC, image), (DST, image), (MEAN, line), (VARIANCE, line)]
-    kinds = ((USE_SCALE, SCALE), (USE_SHIFT, SHIFT))
-    operands += [(kind, line) for flag, kind in kinds if flags & flag]
-    return _Norm(primitives.prepared(found, operands))
+    prepared = prepared_batch_norm(primitives, shape, epsilon, flags, TRAINING)
+    return None if prepared is None else _Norm(prepared)
 
 
 def _batch_norm_grad(

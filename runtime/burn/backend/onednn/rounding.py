@@ -7,12 +7,11 @@ import numpy as np
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import DST, SCALES, SRC, ZERO_POINTS
 from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.casting import Recast
 from burn.backend.onednn.engine import current
 from burn.backend.onednn.memory import (
     Array,
     Handle,
-    address,
-    empty_in_order,
     is_dense,
     lines,
     strided,
@@ -71,35 +70,16 @@ def _scaled(
         return None
     shifted, order = is_shifted(zero_point), order_for(x)
 
-    def make(primitives: Primitives) -> "_Scaled | None":
+    def make(primitives: Primitives) -> Recast | None:
         sides = lines(primitives.api, x, dtype, order)
         found = _prepare(primitives, sides, which, shifted)
-        return None if found is None else _Scaled(found, dtype, order)
+        return None if found is None else Recast(found, dtype, order)
 
     size = x.size if order is None else form(x)
     key = ("scaled", size, x.dtype.char, dtype.char, shifted, order)
-    found: _Scaled | None = session.primitives.get(key, make, x.size * 4)
-    return None if found is None else found.run(x, scale, zero_point)
-
-
-class _Scaled:
-    """The cast of so many elements by a scale, into an order of axes or the same."""
-
-    __slots__ = ("_dtype", "_order", "_prepared")
-
-    def __init__(self, prepared: Prepared, dtype: DType, order: Any) -> None:
-        self._prepared, self._dtype, self._order = prepared, dtype, order
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
-
-    def run(self, x: Array, scale: Array, zero_point: Array | None) -> Array:
-        """The result."""
-        out = empty_in_order(x, self._dtype, self._order)
-        more = [wide(zero_point)] if is_shifted(zero_point) else []
-        self._prepared.run(*map(address, (x, out, scale, *more)))
-        return out
+    found: Recast | None = session.primitives.get(key, make, x.size * 4)
+    more = [wide(zero_point)] if shifted else []
+    return None if found is None else found.run(x, scale, *more)
 
 
 def _prepare(
