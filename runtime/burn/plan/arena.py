@@ -69,6 +69,11 @@ class Arena:
             return None
         return self._used[position][2]
 
+    def span(self, buffer: Buffer) -> tuple[int, int]:
+        """The addresses between which ``buffer`` is."""
+        start = self._chunks[buffer.chunk].ctypes.data
+        return start + buffer.start, start + buffer.end
+
     def release(self, buffer: Buffer) -> None:
         """Let others have the memory of ``buffer``."""
         free = self._free[buffer.chunk]

@@ -42,6 +42,9 @@ from burn.plan.traced import UntraceableError, plain, traced, unheard
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 from burn.record.mapped import forget
 
+# So many bytes are kept for kernels that may read them.
+_WAITING = 64 << 20
+
 
 class Builder:
     """Binds the steps of one segment after the other, with the values of this run.
@@ -49,8 +52,11 @@ class Builder:
     It is what kernels and traced arrays tell of what they do.
     """
 
-    def __init__(self, arena: Arena, volatile: set[Box]) -> None:
-        self.arena = arena
+    def __init__(
+        self, arena: Arena, volatile: set[Box], generated: bool = False
+    ) -> None:
+        self.arena, self._generated = arena, generated
+        self._waiting: list[Buffer] = []
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
         self._kept: dict[Box, Kept] = {}
@@ -69,7 +75,8 @@ class Builder:
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
-        other = Builder(self.arena.branched(), self._volatile)
+        self._release([])
+        other = Builder(self.arena.branched(), self._volatile, self._generated)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
@@ -382,6 +389,22 @@ class Builder:
             if buffer is not None:
                 buffer.users -= 1
                 touched.append(buffer)
-        for buffer in {id(buffer): buffer for buffer in touched}.values():
-            if not buffer.users:
-                self.arena.release(buffer)
+        unused = {id(buffer): buffer for buffer in touched if not buffer.users}
+        for buffer in unused.values():
+            self._sequence.freed(*self.arena.span(buffer))
+        self._release(list(unused.values()))
+
+    def _release(self, buffers: list[Buffer]) -> None:
+        """Let others have memory.
+
+        What a kernel reads has to stay as it is until the end of the kernel, which is
+        where oneDNN computes again.
+        """
+        self._waiting += buffers
+        waiting = sum(buffer.end - buffer.start for buffer in self._waiting)
+        if buffers and self._generated and waiting <= _WAITING:
+            if not self._sequence.ends_in_engine():
+                return
+        for buffer in self._waiting:
+            self.arena.release(buffer)
+        self._waiting = []

@@ -43,9 +43,14 @@ class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
     def __init__(
-        self, device: ArrayBackend, lowering: tuple[Pass, ...], watched: bool
+        self,
+        device: ArrayBackend,
+        lowering: tuple[Pass, ...],
+        watched: bool,
+        generated: bool,
     ) -> None:
         self.device, self.lowering, self.watched = device, lowering, watched
+        self.generated = generated
         self.root = Segment()
         self.bound: Bound | None = None
         self.quick: Program | None = None
@@ -107,14 +112,16 @@ class _Plan:
         """Make the plan ready to run."""
         root = self.root
         if self.device is Cpu():
-            lowered = fused(self.root, forms, self.lowering)
+            lowered = fused(
+                self.root, forms, self.lowering, generated=self.generated
+            )
             if self.lowering:  # the recording packed what is of no use after it
                 for box in boxes_read(self.root):
                     drop_packed(innermost(box.held()).data)
             if self.watched:
                 root = lowered
             else:
-                self.quick = Program(lowered)
+                self.quick = Program(lowered, self.generated)
                 if self.lowering and not is_lowered(lowered):
                     self.full = "it has no layer for it, or none with scales"
         self.places = last_place(root) + 1
@@ -143,12 +150,13 @@ class Compiled(Generic[P, R]):
         lowering: tuple[Pass, ...] | None = None,
         *,
         watched: bool = False,
+        generated: bool = False,
     ) -> None:
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = LOWERINGS[precision] if lowering is None else lowering
-        self._watched = watched
+        self._watched, self._generated = watched, generated
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -208,7 +216,8 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[where] = _Plan(device, self._lowering, self._watched)
+                kind = (self._lowering, self._watched, self._generated)
+                plan = self._plans[where] = _Plan(device, *kind)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

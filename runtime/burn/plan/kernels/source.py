@@ -1,0 +1,433 @@
+"""A group of calls as a function for LLVM.
+
+For each of the elements that stay there are passes over those that are reduced. Before
+a pass everything is computed that is the same in all of it; what two passes need of an
+element is computed in both.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.plan.kernels.calls import COPY, SELECT
+from burn.plan.kernels.functions import (
+    TYPES,
+    constant,
+    converted,
+    cost_of,
+    write,
+)
+from burn.plan.kernels.groups import Group, Place, Store, Value, overlap
+
+#: So many floats are summed in single precision before the sum goes to a double.
+BLOCK = 4_096
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_DOUBLE = np.dtype(np.float64)
+
+
+class Kernel(NamedTuple):
+    """The text of a function, the memory that it is called with, and its work."""
+
+    text: str
+    places: tuple[Place, ...]
+    #: How many additions it takes as long as.
+    work: int
+    #: How many parts it can be done in at once.
+    parts: int
+
+
+class _Axis(NamedTuple):
+    """A loop: so many elements, and the bytes between them in each place."""
+
+    extent: int
+    strides: dict[Place, int]
+
+
+class UnwritableError(Exception):
+    """A group is no single loop after all."""
+
+
+def written(group: Group, stores: list[Store]) -> Kernel:
+    """The function that does a group.
+
+    Raises:
+        UnwritableError: an element would be read after it was written.
+    """
+    return _Source(group, stores).kernel()
+
+
+class _Source:
+    def __init__(self, group: Group, stores: list[Store]) -> None:
+        self.group, self.stores = group, stores
+        self.lines: list[str] = []
+        self.head: list[str] = []
+        self.places: dict[Place, int] = {}
+        self.used: set[Place] = set()
+        self.late: dict[Place, int] = {}
+        self.work = 0
+        self._names = 0
+        self._block = "start"
+        self._index: list[tuple[_Axis, str]] = []
+        self._row: dict[Value, str] = {}
+        self._loop: dict[Value, str] = {}
+        self._stage: int | None = None
+        found = list(_reached(store.value for store in stores))
+        self.values = found
+        known = {v.place for v in found if v.place} | {s.place for s in stores}
+        self.kept, self.inner = _axes(group, list(known), stores)
+
+    # What rules of functions ask for.
+
+    def do(self, text: str) -> str:
+        self._names += 1
+        self.lines.append(f"  %v{self._names} = {text}")
+        return f"%v{self._names}"
+
+    def kernel(self) -> Kernel:
+        parts = self.kept[0].extent if self.kept else 1
+        first = self.kept[0] if self.kept else None
+        with self._loops(self.kept, first):
+            self._body()
+        self._check()
+        params = "".join(f"ptr noalias %p{n}, " for n in self.places.values())
+        body = "\n".join([*self.head, "  br label %start", "start:", *self.lines])
+        loads = [
+            f"  %a{n} = getelementptr ptr, ptr %data, i64 {n}\n"
+            f"  %p{n} = load ptr, ptr %a{n}"
+            for n in self.places.values()
+        ]
+        given = "".join(f"ptr %p{n}, " for n in self.places.values())
+        text = _TEXT.format(
+            params=params, body=body, loads="\n".join(loads), given=given, parts=parts
+        )
+        extents = [axis.extent for axis in (*self.kept, *self.inner)]
+        # A place is the same in every call of this text: its number.
+        return Kernel(text, tuple(self.places), prod(extents) * self.work, parts)
+
+    def _body(self) -> None:
+        """What is done for each of the elements that stay."""
+        last = max((store.value.stage for store in self.stores), default=0)
+        for stage in range(last + 1):
+            roots = [v for v in self.values if v.reduces and v.stage == stage + 1]
+            full = [s for s in self.stores if not s.value.row and s.value.stage == stage]
+            if roots or full:
+                self._pass(stage, roots, full)
+        for store in self.stores:
+            if store.value.row:
+                self._write(store.place, self._row_value(store.value))
+
+    def _pass(self, stage: int, roots: list[Value], full: list[Store]) -> None:
+        """A pass over the elements that are reduced."""
+        self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
+        totals = [self._cell(_wide(root)) for root in roots]
+        partial = [self._cell(root.dtype) for root in roots]
+        for root, cell in zip(roots, totals, strict=True):
+            self._set(cell, _wide(root), constant_of(root.name, _wide(root)))
+        *outer, innermost = self.inner
+        self._stage, self._loop = stage, {}
+        with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
+            for root, cell in zip(roots, partial, strict=True):
+                self._set(cell, root.dtype, constant_of(root.name, root.dtype))
+            with self._loop_over(innermost, *bounds):
+                self._loop = {}
+                for root, cell in zip(roots, partial, strict=True):
+                    value = self._taken(root.operands[0], root.types[0])
+                    self._accumulate(root.name, cell, root.dtype, value)
+                found = [self._loop_value(store.value) for store in full]
+                for store, name in zip(full, found, strict=True):
+                    self._write(store.place, name)
+            for root, cell, total in zip(roots, partial, totals, strict=True):
+                part = converted(
+                    self, self._get(cell, root.dtype), root.dtype, _wide(root)
+                )
+                self._accumulate(root.name, total, _wide(root), part, exact=True)
+        self._stage = None
+        for root, cell in zip(roots, totals, strict=True):
+            wide = _wide(root)
+            self._row[root] = converted(self, self._get(cell, wide), wide, root.dtype)
+
+    # Values.
+
+    def _needed_first(self, roots: list[Any]) -> None:
+        """Compute what a pass takes of values that are the same in all of it."""
+        waiting, seen = list(roots), set()
+        while waiting:
+            value = waiting.pop()
+            if not isinstance(value, Value) or value in seen:
+                continue
+            seen.add(value)
+            if value.row:
+                self._row_value(value)
+            else:
+                waiting += value.operands
+
+    def _row_value(self, value: Value) -> str:
+        if value not in self._row:
+            self._row[value] = self._made(value)
+        return self._row[value]
+
+    def _loop_value(self, value: Value) -> str:
+        if value.row:
+            return self._row_value(value)
+        if value not in self._loop:
+            self._loop[value] = self._made(value)
+        return self._loop[value]
+
+    def _made(self, value: Value) -> str:
+        if value.place is not None:
+            return self._load(value.place)
+        args = [
+            self._taken(operand, dtype)
+            for operand, dtype in zip(value.operands, value.types, strict=True)
+        ]
+        self.work += cost_of(value.name)
+        if value.name == COPY:
+            return args[0]
+        if value.name == SELECT:
+            kind = TYPES[value.dtype]
+            return self.do(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
+        return write(value.name, self, value.types[0], tuple(args))
+
+    def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
+        """An operand in the dtype in which it is taken."""
+        if not isinstance(operand, Value):
+            return constant(operand, dtype)
+        inside = self._stage is not None
+        name = self._loop_value(operand) if inside else self._row_value(operand)
+        return converted(self, name, operand.dtype, dtype)
+
+    # Memory.
+
+    def _load(self, place: Place) -> str:
+        self.work += 1
+        self.used.add(place)
+        if self._stage is not None:
+            self.late[place] = max(self.late.get(place, 0), self._stage)
+        pointer = self._pointer(place)
+        if place.dtype == np.bool_:
+            return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}')}, 0")
+        return self.do(f"load {TYPES[place.dtype]}, ptr {pointer}")
+
+    def _write(self, place: Place, value: str) -> None:
+        self.work += 1
+        kind = TYPES[place.dtype]
+        if place.dtype == np.bool_:
+            kind, value = "i8", self.do(f"zext i1 {value} to i8")
+        self.lines.append(f"  store {kind} {value}, ptr {self._pointer(place)}")
+
+    def _pointer(self, place: Place) -> str:
+        number = self.places.setdefault(place, len(self.places))
+        pointer = f"%p{number}"
+        for axis, index in self._index:
+            stride = axis.strides.get(place, 0)
+            if stride:
+                bytes_ = self.do(f"mul nsw i64 {index}, {stride}")
+                pointer = self.do(
+                    f"getelementptr inbounds i8, ptr {pointer}, i64 {bytes_}"
+                )
+        return pointer
+
+    def _cell(self, dtype: np.dtype[Any]) -> str:
+        """A variable, which becomes a register."""
+        self._names += 1
+        self.head.append(f"  %c{self._names} = alloca {TYPES[dtype]}")
+        return f"%c{self._names}"
+
+    def _set(self, cell: str, dtype: np.dtype[Any], value: str) -> None:
+        self.lines.append(f"  store {TYPES[dtype]} {value}, ptr {cell}")
+
+    def _get(self, cell: str, dtype: np.dtype[Any]) -> str:
+        return self.do(f"load {TYPES[dtype]}, ptr {cell}")
+
+    def _accumulate(
+        self,
+        name: str,
+        cell: str,
+        dtype: np.dtype[Any],
+        value: str,
+        *,
+        exact: bool = False,
+    ) -> None:
+        before = self._get(cell, dtype)
+        if name == "add" and dtype in _FLOATS and not exact:
+            # In any order: several sums at once, which also round less.
+            found = self.do(f"fadd reassoc {TYPES[dtype]} {before}, {value}")
+        else:
+            found = write(name, self, dtype, (before, value))
+        self._set(cell, dtype, found)
+
+    # Loops.
+
+    @contextmanager
+    def _loops(self, axes: list[_Axis], shared: _Axis | None = None) -> Iterator[None]:
+        if not axes:
+            yield
+            return
+        bounds = ("%low", "%high") if axes[0] is shared else ("0", str(axes[0].extent))
+        with self._loop_over(axes[0], *bounds), self._loops(axes[1:]):
+            yield
+
+    @contextmanager
+    def _blocks(self, axis: _Axis | None) -> Iterator[tuple[str, str]]:
+        """The bounds of short passes over a long axis."""
+        extent = (axis or self.inner[-1]).extent
+        if axis is None or extent <= BLOCK:
+            yield "0", str(extent)
+            return
+        with self._counting("0", str(extent), BLOCK) as first:
+            end = self.do(f"add i64 {first}, {BLOCK}")
+            yield first, self.do(f"call i64 @llvm.umin.i64(i64 {end}, i64 {extent})")
+
+    @contextmanager
+    def _loop_over(self, axis: _Axis, low: str, high: str) -> Iterator[None]:
+        with self._counting(low, high) as index:
+            self._index.append((axis, index))
+            yield
+            self._index.pop()
+
+    @contextmanager
+    def _counting(self, low: str, high: str, step: int = 1) -> Iterator[str]:
+        self._names += 1
+        number, before = self._names, self._block
+        index = f"%i{number}"
+        self.lines += [f"  br label %l{number}", f"l{number}:"]
+        self.lines.append(
+            f"  {index} = phi i64 [ {low}, %{before} ], [ %n{number}, %e{number} ]"
+        )
+        self._block = f"l{number}"
+        yield index
+        self.lines += [f"  br label %e{number}", f"e{number}:"]
+        self.lines.append(f"  %n{number} = add nuw nsw i64 {index}, {step}")
+        self.lines.append(f"  %t{number} = icmp ult i64 %n{number}, {high}")
+        self.lines.append(
+            f"  br i1 %t{number}, label %l{number}, label %x{number}"
+        )
+        self.lines.append(f"x{number}:")
+        self._block = f"x{number}"
+
+    def _check(self) -> None:
+        """No element is read after it was written, unless that is what is meant.
+
+        Raises:
+            UnwritableError: one is.
+        """
+        arrays = self.group.arrays
+        for store in self.stores:
+            place = store.place
+            if self.late.get(place, 0) > store.value.stage and not store.value.row:
+                raise UnwritableError(f"{place} is read in a later pass")
+            others = {*self.used, *(s.place for s in self.stores)} - {place}
+            if any(overlap(arrays[place], arrays[other]) for other in others):
+                raise UnwritableError(f"{place} is a part of others")
+
+
+def constant_of(name: str, dtype: np.dtype[Any]) -> str:
+    """What a reduction starts with."""
+    if name == "add":
+        return constant(0, dtype)
+    sign = 1 if name == "minimum" else -1
+    if dtype in _FLOATS:
+        return constant(sign * np.inf, dtype)
+    limits = np.iinfo(dtype)
+    return constant(int(limits.max if sign > 0 else limits.min), dtype)
+
+
+def _wide(root: Value) -> np.dtype[Any]:
+    """The dtype in which the parts of a reduction are put together."""
+    return _DOUBLE if root.name == "add" and root.dtype in _FLOATS else root.dtype
+
+
+def _reached(roots: Any) -> Iterator[Value]:
+    """All values that some are made of, each once, operands first."""
+    seen: set[Value] = set()
+    waiting = [(root, False) for root in roots][::-1]
+    while waiting:
+        value, known = waiting.pop()
+        if known:
+            yield value
+        elif isinstance(value, Value) and value not in seen:
+            seen.add(value)
+            waiting.append((value, True))
+            waiting += [(operand, False) for operand in value.operands]
+
+
+def _axes(
+    group: Group, places: list[Place], stores: list[Store]
+) -> tuple[list[_Axis], list[_Axis]]:
+    """The loops over elements that stay, and over those that are reduced.
+
+    They go through memory in the order of what is written, and two that can be one are.
+    Of elements none of which is reduced the innermost are a pass.
+    """
+    every = range(len(group.shape))
+    reduced = group.axes or ()
+
+    def axes(which: list[int], leads: list[Place]) -> list[_Axis]:
+        def order(axis: int) -> tuple[int, ...]:
+            return (*(-abs(place.strides[axis]) for place in leads), axis)
+
+        wanted = sorted((a for a in which if group.shape[a] != 1), key=order)
+        found: list[_Axis] = []
+        for axis in wanted:
+            extent = group.shape[axis]
+            strides = {place: place.strides[axis] for place in places}
+            if found and all(
+                found[-1].strides[place] == stride * extent
+                for place, stride in strides.items()
+            ):
+                extent *= found.pop().extent
+            found.append(_Axis(extent, strides))
+        return found
+
+    leads = sorted({s.place for s in stores} | set(places), key=_spread, reverse=True)
+    kept = axes([a for a in every if a not in reduced], leads[:1])
+    inner = axes(list(reduced), leads[:1])
+    if group.axes is None and kept:
+        inner = [kept.pop()]
+    return kept, inner or [_Axis(1, {})]
+
+
+def _spread(place: Place) -> tuple[int, int]:
+    """How many axes a place has elements along, and how far it goes."""
+    return sum(map(bool, place.strides)), sum(map(abs, place.strides))
+
+
+_TEXT = """\
+define internal void @part({params}i64 %low, i64 %high) {{
+entry:
+{body}
+  ret void
+}}
+
+define void @whole(ptr %data) {{
+{loads}
+  call void @part({given}i64 0, i64 {parts})
+  ret void
+}}
+
+define void @shared(ptr %data) {{
+{loads}
+  %t = call i32 @omp_get_thread_num()
+  %n = call i32 @omp_get_num_threads()
+  %t1 = zext i32 %t to i64
+  %n1 = zext i32 %n to i64
+  %t2 = add i64 %t1, 1
+  %l = mul i64 %t1, {parts}
+  %h = mul i64 %t2, {parts}
+  %low = udiv i64 %l, %n1
+  %high = udiv i64 %h, %n1
+  %any = icmp ult i64 %low, %high
+  br i1 %any, label %do, label %done
+do:
+  call void @part({given}i64 %low, i64 %high)
+  br label %done
+done:
+  ret void
+}}
+
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+"""
