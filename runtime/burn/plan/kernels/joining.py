@@ -9,7 +9,7 @@ from burn.plan.kernels.machine import machine
 from burn.plan.kernels.source import Kernel, UnwritableError, written
 
 #: A single function pays a kernel from so much work on, in additions.
-LEAST = 65_536
+LEAST = 400_000
 #: Whether a call is oneDNN's and on one thread, or None, and the call.
 Entry: TypeAlias = tuple[bool | None, Callable[[], Any]]
 

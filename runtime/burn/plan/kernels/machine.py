@@ -2,16 +2,15 @@
 
 import threading
 from collections.abc import Callable
-from ctypes import PYFUNCTYPE, addressof, c_uint, c_void_p
+from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p
 from functools import cache, partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from burn.backend.onednn.engine import current
 from burn.plan.kernels.source import Kernel
 
 #: A kernel of less work (in additions) is done by one thread.
-SHARED = 65_536
+SHARED = 400_000
 #: The extra that installs what this needs.
 EXTRA = "burn-import[jit]"
 
@@ -34,7 +33,8 @@ class Machine:
         self._llvm = llvm
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        self._codes: WeakValueDictionary[str, Code] = WeakValueDictionary()
+        # LLVM's passes leave memory behind in each run, so none is run twice.
+        self._codes: dict[str, Code] = {}
         self._lock = threading.Lock()
         self._share, self._threads = _openmp(llvm)
 
@@ -49,7 +49,8 @@ class Machine:
     def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
         """What does a kernel whenever it is called, and what has to live as long."""
         code = self.code(kernel.text)
-        data = (c_void_p * len(kernel.places))(*(p.address for p in kernel.places))
+        given = [place.address for place in kernel.places] + list(kernel.numbers)
+        data = (c_size_t * len(given))(*given)
         threads = min(self._threads, kernel.parts)
         if self._share is not None and threads > 1 and kernel.work >= SHARED:
             call = partial(self._share, code.shared, addressof(data), threads, 0)

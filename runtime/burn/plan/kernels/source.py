@@ -26,6 +26,11 @@ from burn.plan.kernels.groups import Group, Place, Store, Value, overlap
 BLOCK = 4_096
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _DOUBLE = np.dtype(np.float64)
+# Of more elements a sum over axes that are not the innermost is left to NumPy, which
+# adds whole rows.
+_STRIDED = 2_048
+# An innermost loop of so many elements is worth being a vector.
+_SHORT = 4
 
 
 class Kernel(NamedTuple):
@@ -33,6 +38,8 @@ class Kernel(NamedTuple):
 
     text: str
     places: tuple[Place, ...]
+    #: What it takes after the addresses of the places.
+    numbers: tuple[int, ...]
     #: How many additions it takes as long as.
     work: int
     #: How many parts it can be done in at once.
@@ -67,6 +74,8 @@ class _Source:
         self.places: dict[Place, int] = {}
         self.used: set[Place] = set()
         self.late: dict[Place, int] = {}
+        self.extents: list[int] = []
+        self.notes: list[str] = []
         self.work = 0
         self._names = 0
         self._block = "start"
@@ -78,6 +87,9 @@ class _Source:
         self.values = found
         known = {v.place for v in found if v.place} | {s.place for s in stores}
         self.kept, self.inner = _axes(group, list(known), stores)
+        # How often it is gone around is no part of the text: batches differ.
+        whole = self.kept or (self.inner if group.axes is None else [])
+        self.shared = whole[0] if whole else None
 
     # What rules of functions ask for.
 
@@ -87,25 +99,30 @@ class _Source:
         return f"%v{self._names}"
 
     def kernel(self) -> Kernel:
-        parts = self.kept[0].extent if self.kept else 1
-        first = self.kept[0] if self.kept else None
-        with self._loops(self.kept, first):
+        with self._loops(self.kept):
             self._body()
         self._check()
-        params = "".join(f"ptr noalias %p{n}, " for n in self.places.values())
-        body = "\n".join([*self.head, "  br label %start", "start:", *self.lines])
+        parts = self.shared.extent if self.shared else 1
+        given = [("ptr", f"%p{n}") for n in range(len(self.places))]
+        given += [("i64", f"%m{n}") for n in range(1, len(self.extents) + 1)]
         loads = [
-            f"  %a{n} = getelementptr ptr, ptr %data, i64 {n}\n"
-            f"  %p{n} = load ptr, ptr %a{n}"
-            for n in self.places.values()
+            f"  %a{n} = getelementptr i64, ptr %data, i64 {n}\n"
+            f"  {name} = load {kind}, ptr %a{n}"
+            for n, (kind, name) in enumerate([*given, ("i64", "%parts")])
         ]
-        given = "".join(f"ptr %p{n}, " for n in self.places.values())
         text = _TEXT.format(
-            params=params, body=body, loads="\n".join(loads), given=given, parts=parts
+            params="".join(
+                f"{kind}{' noalias' if kind == 'ptr' else ''} {name}, "
+                for kind, name in given
+            ),
+            body="\n".join([*self.head, "  br label %start", "start:", *self.lines]),
+            loads="\n".join(loads),
+            given="".join(f"{kind} {name}, " for kind, name in given),
+            notes="\n".join(self.notes),
         )
         extents = [axis.extent for axis in (*self.kept, *self.inner)]
-        # A place is the same in every call of this text: its number.
-        return Kernel(text, tuple(self.places), prod(extents) * self.work, parts)
+        work = prod(extents) * self.work
+        return Kernel(text, tuple(self.places), (*self.extents, parts), work, parts)
 
     def _body(self) -> None:
         """What is done for each of the elements that stay."""
@@ -131,7 +148,7 @@ class _Source:
         with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
             for root, cell in zip(roots, partial, strict=True):
                 self._set(cell, root.dtype, constant_of(root.name, root.dtype))
-            with self._loop_over(innermost, *bounds):
+            with self._loop_over(innermost, *bounds, vector=True):
                 self._loop = {}
                 for root, cell in zip(roots, partial, strict=True):
                     value = self._taken(root.operands[0], root.types[0])
@@ -262,34 +279,54 @@ class _Source:
     # Loops.
 
     @contextmanager
-    def _loops(self, axes: list[_Axis], shared: _Axis | None = None) -> Iterator[None]:
+    def _loops(self, axes: list[_Axis]) -> Iterator[None]:
         if not axes:
             yield
             return
-        bounds = ("%low", "%high") if axes[0] is shared else ("0", str(axes[0].extent))
+        bounds = self._bounds(axes[0])
         with self._loop_over(axes[0], *bounds), self._loops(axes[1:]):
             yield
+
+    def _bounds(self, axis: _Axis) -> tuple[str, str]:
+        return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
+
+    def _end(self, axis: _Axis) -> str:
+        """How often an axis is gone around: if that is much it is no part of the text."""
+        if axis.extent <= BLOCK:
+            return str(axis.extent)
+        self.extents.append(axis.extent)
+        return f"%m{len(self.extents)}"
 
     @contextmanager
     def _blocks(self, axis: _Axis | None) -> Iterator[tuple[str, str]]:
         """The bounds of short passes over a long axis."""
-        extent = (axis or self.inner[-1]).extent
-        if axis is None or extent <= BLOCK:
-            yield "0", str(extent)
+        low, high = self._bounds(axis or self.inner[-1])
+        if axis is None or axis.extent <= BLOCK:
+            yield low, high
             return
-        with self._counting("0", str(extent), BLOCK) as first:
+        with self._counting(low, high, BLOCK) as first:
             end = self.do(f"add i64 {first}, {BLOCK}")
-            yield first, self.do(f"call i64 @llvm.umin.i64(i64 {end}, i64 {extent})")
+            yield first, self.do(f"call i64 @llvm.umin.i64(i64 {end}, i64 {high})")
 
     @contextmanager
-    def _loop_over(self, axis: _Axis, low: str, high: str) -> Iterator[None]:
-        with self._counting(low, high) as index:
+    def _loop_over(
+        self, axis: _Axis, low: str, high: str, *, vector: bool = False
+    ) -> Iterator[None]:
+        hint = ""
+        if self.inner[-1].extent >= _SHORT:
+            # Loops around the innermost are not made vectors, which would gather.
+            note = len(self.notes) + 2
+            self.notes.append(f"!{note} = distinct !{{!{note}, !{0 if vector else 1}}}")
+            hint = f", !llvm.loop !{note}"
+        with self._counting(low, high, hint=hint) as index:
             self._index.append((axis, index))
             yield
             self._index.pop()
 
     @contextmanager
-    def _counting(self, low: str, high: str, step: int = 1) -> Iterator[str]:
+    def _counting(
+        self, low: str, high: str, step: int = 1, hint: str = ""
+    ) -> Iterator[str]:
         self._names += 1
         number, before = self._names, self._block
         index = f"%i{number}"
@@ -303,7 +340,7 @@ class _Source:
         self.lines.append(f"  %n{number} = add nuw nsw i64 {index}, {step}")
         self.lines.append(f"  %t{number} = icmp ult i64 %n{number}, {high}")
         self.lines.append(
-            f"  br i1 %t{number}, label %l{number}, label %x{number}"
+            f"  br i1 %t{number}, label %l{number}, label %x{number}{hint}"
         )
         self.lines.append(f"x{number}:")
         self._block = f"x{number}"
@@ -385,6 +422,10 @@ def _axes(
     leads = sorted({s.place for s in stores} | set(places), key=_spread, reverse=True)
     kept = axes([a for a in every if a not in reduced], leads[:1])
     inner = axes(list(reduced), leads[:1])
+    if inner and prod(group.shape) > _STRIDED:
+        steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
+        if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
+            raise UnwritableError("what is reduced is not side by side")
     if group.axes is None and kept:
         inner = [kept.pop()]
     return kept, inner or [_Axis(1, {})]
@@ -404,7 +445,7 @@ entry:
 
 define void @whole(ptr %data) {{
 {loads}
-  call void @part({given}i64 0, i64 {parts})
+  call void @part({given}i64 0, i64 %parts)
   ret void
 }}
 
@@ -415,8 +456,8 @@ define void @shared(ptr %data) {{
   %t1 = zext i32 %t to i64
   %n1 = zext i32 %n to i64
   %t2 = add i64 %t1, 1
-  %l = mul i64 %t1, {parts}
-  %h = mul i64 %t2, {parts}
+  %l = mul i64 %t1, %parts
+  %h = mul i64 %t2, %parts
   %low = udiv i64 %l, %n1
   %high = udiv i64 %h, %n1
   %any = icmp ult i64 %low, %high
@@ -430,4 +471,8 @@ done:
 
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
+
+!0 = !{{!"llvm.loop.unroll.disable"}}
+!1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
+{notes}
 """
