@@ -97,8 +97,9 @@ def compiled(
     tensors = [burn.from_numpy(array) for array in inputs]
     given = [tuple(tensors)] if precision == "int8" else []
     module = generated(path, name)
-    options = {"precision": precision, "calibration": given, "generated": kernels}
-    model = burn.compile(module, **options)
+    model = burn.compile(
+        module, precision=precision, calibration=given, generated=kernels
+    )
     model(*tensors)
     return lambda: model(*tensors)
 

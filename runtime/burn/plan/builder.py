@@ -21,7 +21,7 @@ from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
 from burn.ops.fused import rows_added
 from burn.ops.support import Array
-from burn.plan.arena import Arena, Buffer
+from burn.plan.arena import Arena, Buffer, Releases
 from burn.plan.calls import call_kernel, check, several
 from burn.plan.kept import Kept, written_over
 from burn.plan.orders import wanted_orders
@@ -42,9 +42,6 @@ from burn.plan.traced import UntraceableError, plain, traced, unheard
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
 from burn.record.mapped import forget
 
-# So many bytes are kept for kernels that may read them.
-_WAITING = 64 << 20
-
 
 class Builder:
     """Binds the steps of one segment after the other, with the values of this run.
@@ -56,7 +53,7 @@ class Builder:
         self, arena: Arena, volatile: set[Box], generated: bool = False
     ) -> None:
         self.arena, self._generated = arena, generated
-        self._waiting: list[Buffer] = []
+        self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
         self._kept: dict[Box, Kept] = {}
@@ -75,7 +72,7 @@ class Builder:
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
-        self._release([])
+        self._releases.release()
         other = Builder(self.arena.branched(), self._volatile, self._generated)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
@@ -392,19 +389,6 @@ class Builder:
         unused = {id(buffer): buffer for buffer in touched if not buffer.users}
         for buffer in unused.values():
             self._sequence.freed(*self.arena.span(buffer))
-        self._release(list(unused.values()))
-
-    def _release(self, buffers: list[Buffer]) -> None:
-        """Let others have memory.
-
-        What a kernel reads has to stay as it is until the end of the kernel, which is
-        where oneDNN computes again.
-        """
-        self._waiting += buffers
-        waiting = sum(buffer.end - buffer.start for buffer in self._waiting)
-        if buffers and self._generated and waiting <= _WAITING:
-            if not self._sequence.ends_in_engine():
-                return
-        for buffer in self._waiting:
-            self.arena.release(buffer)
-        self._waiting = []
+        self._releases.take(list(unused.values()))
+        if self._sequence.ends_in_engine():
+            self._releases.release()

@@ -112,9 +112,7 @@ class _Plan:
         """Make the plan ready to run."""
         root = self.root
         if self.device is Cpu():
-            lowered = fused(
-                self.root, forms, self.lowering, generated=self.generated
-            )
+            lowered = fused(self.root, forms, self.lowering, generated=self.generated)
             if self.lowering:  # the recording packed what is of no use after it
                 for box in boxes_read(self.root):
                     drop_packed(innermost(box.held()).data)

@@ -97,9 +97,7 @@ class Program:
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        builder = Builder(
-            Arena(_size(self._root, inputs)), volatile, self._generated
-        )
+        builder = Builder(Arena(_size(self._root, inputs)), volatile, self._generated)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._generated)
         self._node = node

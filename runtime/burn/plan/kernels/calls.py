@@ -37,13 +37,14 @@ class Call:
     def shape(self) -> tuple[int, ...]:
         """The shape of the elements that it goes over."""
         if self.axes is None and self.target is not None:
-            return self.target.shape
+            return shape_of(self.target)
         return np.broadcast_shapes(*map(shape_of, self.operands))
 
 
 def shape_of(operand: Any) -> tuple[int, ...]:
     """The shape of an operand of a call."""
-    return operand.shape if isinstance(operand, Call | np.ndarray) else ()
+    found: tuple[int, ...] = getattr(operand, "shape", ())
+    return found
 
 
 def read(call: Callable[[], Any]) -> list[Call] | None:
@@ -122,7 +123,7 @@ def _product(function: Any, args: Any, named: Any) -> list[Call] | None:
     if function is np.einsum:
         if len(args) != 5 or any(type(part) is not list for part in args[1::2]):
             return None
-        (x, every, y, also, kept) = args
+        x, every, y, also, kept = args
         if every != also or every != list(range(len(every))) or kept != sorted(kept):
             return None
         axes = tuple(a for a in every if a not in kept)

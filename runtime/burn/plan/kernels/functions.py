@@ -1,6 +1,7 @@
 """NumPy's functions of numbers in the language of LLVM.
 
-Arithmetic is rounded as NumPy does it, one operation after the other: no two become one.
+Arithmetic is rounded as NumPy does it, one operation after the other: no two become
+one.
 """
 
 import struct
@@ -15,7 +16,7 @@ _INT32, _INT64 = map(np.dtype, (np.int32, np.int64))
 TYPES = {_FLOAT32: "float", _FLOAT64: "double", _BOOL: "i1", _INT32: "i32"}
 TYPES[_INT64] = "i64"
 _NUMBERS = (_FLOAT32, _FLOAT64, _INT32, _INT64)
-_FLOATS = (_FLOAT32, _FLOAT64)
+FLOATS = (_FLOAT32, _FLOAT64)
 #: What is reduced, and in which dtypes.
 REDUCTIONS = {"add": _NUMBERS, "maximum": _NUMBERS, "minimum": _NUMBERS}
 
@@ -67,7 +68,7 @@ def write(name: str, to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) ->
 
 def constant(value: float, dtype: np.dtype[Any]) -> str:
     """A number as LLVM reads it without rounding."""
-    if dtype in _FLOATS:
+    if dtype in FLOATS:
         exact = float(dtype.type(value))
         return f"0x{struct.unpack('>Q', struct.pack('>d', exact))[0]:016X}"
     return ("true" if value else "false") if dtype == _BOOL else str(int(value))
@@ -85,7 +86,7 @@ def converted(to: Writer, value: str, given: Any, wanted: Any) -> str:
     source, target = TYPES[given], TYPES[wanted]
     if wanted == _BOOL:
         nothing = constant(0, given)
-        compare = "fcmp une" if given in _FLOATS else "icmp ne"
+        compare = "fcmp une" if given in FLOATS else "icmp ne"
         return to.do(f"{compare} {source} {value}, {nothing}")
     return to.do(f"{_CONVERSIONS[source, target]} {source} {value} to {target}")
 
@@ -107,7 +108,7 @@ _CONVERSIONS |= {("i32", "i64"): "sext", ("i64", "i32"): "trunc"}
 
 def _binary(of_floats: str, of_integers: str = "") -> Rule:
     def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
-        name = of_floats if dtype in _FLOATS else of_integers
+        name = of_floats if dtype in FLOATS else of_integers
         return to.do(f"{name} {TYPES[dtype]} {args[0]}, {args[1]}")
 
     return rule
@@ -115,7 +116,7 @@ def _binary(of_floats: str, of_integers: str = "") -> Rule:
 
 def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
     def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
-        is_float, kind = dtype in _FLOATS, TYPES[dtype]
+        is_float, kind = dtype in FLOATS, TYPES[dtype]
         bits = f"f{8 * dtype.itemsize}" if is_float else kind
         name = f"@llvm.{of_floats if is_float else of_integers}.{bits}"
         given = ", ".join(f"{kind} {arg}" for arg in args)
@@ -125,7 +126,7 @@ def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
 
 
 def _negative(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
-    if dtype in _FLOATS:
+    if dtype in FLOATS:
         return to.do(f"fneg {TYPES[dtype]} {args[0]}")
     return to.do(f"sub {TYPES[dtype]} 0, {args[0]}")
 
@@ -150,8 +151,10 @@ def _logical(name: str) -> Rule:
 # a polynomial for exp(r). The constants are Cephes' of single precision.
 _LOG2_E = 1.44269504088896341
 _LOG_2 = (0.693359375, -2.12194440e-4)
-_EXP = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3)
-_EXP += (4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+_EXP = (
+    *(1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3),
+    *(4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
+)
 # Added to a number of less than 22 bits it leaves the nearest integer in the low bits.
 _ROUNDING = 12582912.0
 # Beyond these exp is 0 or infinite.
@@ -203,18 +206,18 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
     "add": (_NUMBERS, _binary("fadd", "add")),
     "subtract": (_NUMBERS, _binary("fsub", "sub")),
     "multiply": (_NUMBERS, _binary("fmul", "mul")),
-    "divide": (_FLOATS, _binary("fdiv")),
+    "divide": (FLOATS, _binary("fdiv")),
     "maximum": (_NUMBERS, _called("maximum", "smax")),
     "minimum": (_NUMBERS, _called("minimum", "smin")),
     "negative": (_NUMBERS, _negative),
     "absolute": (_NUMBERS, _called("fabs", "abs", ", i1 false")),
     "square": (_NUMBERS, _square),
-    "reciprocal": (_FLOATS, _reciprocal),
-    "sqrt": (_FLOATS, _called("sqrt")),
-    "floor": (_FLOATS, _called("floor")),
-    "ceil": (_FLOATS, _called("ceil")),
-    "trunc": (_FLOATS, _called("trunc")),
-    "rint": (_FLOATS, _called("rint")),
+    "reciprocal": (FLOATS, _reciprocal),
+    "sqrt": (FLOATS, _called("sqrt")),
+    "floor": (FLOATS, _called("floor")),
+    "ceil": (FLOATS, _called("ceil")),
+    "trunc": (FLOATS, _called("trunc")),
+    "rint": (FLOATS, _called("rint")),
     "exp": ((_FLOAT32,), _exp),
     "less": (_NUMBERS, _compare("olt", "slt")),
     "less_equal": (_NUMBERS, _compare("ole", "sle")),

@@ -1,7 +1,9 @@
 """Which calls can be one loop, and which of their values nobody else needs."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,9 +157,7 @@ class Group:
         new = Value("", (), (), array.dtype, False, 0, place)
         return self._read.setdefault(place, new)
 
-    def _put(
-        self, target: Array, value: Value, position: int, frees: "Frees"
-    ) -> bool:
+    def _put(self, target: Array, value: Value, position: int, frees: "Frees") -> bool:
         place = self._place(target, target.shape)
         if place is None or any(
             not stride and extent != 1 and axis not in (self.axes or ())
@@ -229,17 +229,18 @@ class Frees:
         self._frees = sorted(frees)
 
     def are(self, array: Array, since: int, until: int) -> bool:
-        """Whether ``array``, written by call ``since``, is free after ``until`` calls."""
+        """Whether ``array``, written by call ``since``, is free after ``until``."""
         low, high = np.lib.array_utils.byte_bounds(array)
+        first = bisect_right(self._frees, since, key=attrgetter("calls"))
+        last = bisect_right(self._frees, until, key=attrgetter("calls"))
         return any(
-            since < free.calls <= until and free.low <= low and high <= free.high
-            for free in self._frees
+            free.low <= low and high <= free.high for free in self._frees[first:last]
         )
 
 
 def overlap(a: Array, b: Array) -> bool:
     """Whether two arrays may have an element in common."""
     try:
-        return np.shares_memory(a, b, max_work=_SEARCH)
+        return np.shares_memory(a, b, max_work=_SEARCH)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True

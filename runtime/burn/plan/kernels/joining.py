@@ -5,8 +5,9 @@ from typing import Any, TypeAlias
 
 from burn.plan.kernels.calls import Call, read
 from burn.plan.kernels.groups import Free, Frees, Group
+from burn.plan.kernels.loops import UnwritableError
 from burn.plan.kernels.machine import machine
-from burn.plan.kernels.source import Kernel, UnwritableError, written
+from burn.plan.kernels.source import Kernel, written
 
 #: A single function pays a kernel from so much work on, in additions.
 LEAST = 400_000

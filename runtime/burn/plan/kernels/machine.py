@@ -6,7 +6,7 @@ from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p
 from functools import cache, partial
 from typing import Any
 
-from burn.backend.onednn.engine import current
+from burn.backend.onednn.engine import loaded
 from burn.plan.kernels.source import Kernel
 
 #: A kernel of less work (in additions) is done by one thread.
@@ -102,7 +102,7 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
 
     None where oneDNN has other threads, or there is no oneDNN.
     """
-    session = current()
+    session = loaded()
     library = session.api.library.calls if session is not None else None
     names = ("omp_get_thread_num", "omp_get_num_threads")
     try:

@@ -14,6 +14,7 @@ import numpy as np
 
 from burn.plan.kernels.calls import COPY, SELECT
 from burn.plan.kernels.functions import (
+    FLOATS,
     TYPES,
     constant,
     converted,
@@ -21,14 +22,12 @@ from burn.plan.kernels.functions import (
     write,
 )
 from burn.plan.kernels.groups import Group, Place, Store, Value, overlap
+from burn.plan.kernels.loops import Axis, UnwritableError, axes_of
+from burn.plan.kernels.writer import Writer
 
 #: So many floats are summed in single precision before the sum goes to a double.
 BLOCK = 4_096
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _DOUBLE = np.dtype(np.float64)
-# Of more elements a sum over axes that are not the innermost is left to NumPy, which
-# adds whole rows.
-_STRIDED = 2_048
 # An innermost loop of so many elements is worth being a vector.
 _SHORT = 4
 
@@ -46,17 +45,6 @@ class Kernel(NamedTuple):
     parts: int
 
 
-class _Axis(NamedTuple):
-    """A loop: so many elements, and the bytes between them in each place."""
-
-    extent: int
-    strides: dict[Place, int]
-
-
-class UnwritableError(Exception):
-    """A group is no single loop after all."""
-
-
 def written(group: Group, stores: list[Store]) -> Kernel:
     """The function that does a group.
 
@@ -66,37 +54,26 @@ def written(group: Group, stores: list[Store]) -> Kernel:
     return _Source(group, stores).kernel()
 
 
-class _Source:
+class _Source(Writer):
     def __init__(self, group: Group, stores: list[Store]) -> None:
+        super().__init__()
         self.group, self.stores = group, stores
-        self.lines: list[str] = []
-        self.head: list[str] = []
         self.places: dict[Place, int] = {}
         self.used: set[Place] = set()
         self.late: dict[Place, int] = {}
         self.extents: list[int] = []
-        self.notes: list[str] = []
         self.work = 0
-        self._names = 0
-        self._block = "start"
-        self._index: list[tuple[_Axis, str]] = []
+        self._index: list[tuple[Axis, str]] = []
         self._row: dict[Value, str] = {}
         self._loop: dict[Value, str] = {}
         self._stage: int | None = None
         found = list(_reached(store.value for store in stores))
         self.values = found
-        known = {v.place for v in found if v.place} | {s.place for s in stores}
-        self.kept, self.inner = _axes(group, list(known), stores)
+        known = [v.place for v in found if v.place] + [s.place for s in stores]
+        self.kept, self.inner = axes_of(group, list(dict.fromkeys(known)), stores)
         # How often it is gone around is no part of the text: batches differ.
         whole = self.kept or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
-
-    # What rules of functions ask for.
-
-    def do(self, text: str) -> str:
-        self._names += 1
-        self.lines.append(f"  %v{self._names} = {text}")
-        return f"%v{self._names}"
 
     def kernel(self) -> Kernel:
         with self._loops(self.kept):
@@ -129,7 +106,9 @@ class _Source:
         last = max((store.value.stage for store in self.stores), default=0)
         for stage in range(last + 1):
             roots = [v for v in self.values if v.reduces and v.stage == stage + 1]
-            full = [s for s in self.stores if not s.value.row and s.value.stage == stage]
+            full = [
+                s for s in self.stores if not s.value.row and s.value.stage == stage
+            ]
             if roots or full:
                 self._pass(stage, roots, full)
         for store in self.stores:
@@ -139,32 +118,34 @@ class _Source:
     def _pass(self, stage: int, roots: list[Value], full: list[Store]) -> None:
         """A pass over the elements that are reduced."""
         self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
-        totals = [self._cell(_wide(root)) for root in roots]
-        partial = [self._cell(root.dtype) for root in roots]
-        for root, cell in zip(roots, totals, strict=True):
-            self._set(cell, _wide(root), constant_of(root.name, _wide(root)))
+        totals = [self._started(root, _wide(root)) for root in roots]
         *outer, innermost = self.inner
         self._stage, self._loop = stage, {}
         with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
-            for root, cell in zip(roots, partial, strict=True):
-                self._set(cell, root.dtype, constant_of(root.name, root.dtype))
+            partial = [self._started(root, root.dtype) for root in roots]
             with self._loop_over(innermost, *bounds, vector=True):
                 self._loop = {}
                 for root, cell in zip(roots, partial, strict=True):
                     value = self._taken(root.operands[0], root.types[0])
-                    self._accumulate(root.name, cell, root.dtype, value)
+                    self.accumulate(root.name, cell, root.dtype, value)
                 found = [self._loop_value(store.value) for store in full]
                 for store, name in zip(full, found, strict=True):
                     self._write(store.place, name)
             for root, cell, total in zip(roots, partial, totals, strict=True):
                 part = converted(
-                    self, self._get(cell, root.dtype), root.dtype, _wide(root)
+                    self, self.get(cell, root.dtype), root.dtype, _wide(root)
                 )
-                self._accumulate(root.name, total, _wide(root), part, exact=True)
+                self.accumulate(root.name, total, _wide(root), part, exact=True)
         self._stage = None
         for root, cell in zip(roots, totals, strict=True):
             wide = _wide(root)
-            self._row[root] = converted(self, self._get(cell, wide), wide, root.dtype)
+            self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
+
+    def _started(self, root: Value, dtype: np.dtype[Any]) -> str:
+        """A variable with what a reduction starts with."""
+        cell = self.cell(dtype)
+        self.set(cell, dtype, constant_of(root.name, dtype))
+        return cell
 
     # Values.
 
@@ -247,39 +228,10 @@ class _Source:
                 )
         return pointer
 
-    def _cell(self, dtype: np.dtype[Any]) -> str:
-        """A variable, which becomes a register."""
-        self._names += 1
-        self.head.append(f"  %c{self._names} = alloca {TYPES[dtype]}")
-        return f"%c{self._names}"
-
-    def _set(self, cell: str, dtype: np.dtype[Any], value: str) -> None:
-        self.lines.append(f"  store {TYPES[dtype]} {value}, ptr {cell}")
-
-    def _get(self, cell: str, dtype: np.dtype[Any]) -> str:
-        return self.do(f"load {TYPES[dtype]}, ptr {cell}")
-
-    def _accumulate(
-        self,
-        name: str,
-        cell: str,
-        dtype: np.dtype[Any],
-        value: str,
-        *,
-        exact: bool = False,
-    ) -> None:
-        before = self._get(cell, dtype)
-        if name == "add" and dtype in _FLOATS and not exact:
-            # In any order: several sums at once, which also round less.
-            found = self.do(f"fadd reassoc {TYPES[dtype]} {before}, {value}")
-        else:
-            found = write(name, self, dtype, (before, value))
-        self._set(cell, dtype, found)
-
     # Loops.
 
     @contextmanager
-    def _loops(self, axes: list[_Axis]) -> Iterator[None]:
+    def _loops(self, axes: list[Axis]) -> Iterator[None]:
         if not axes:
             yield
             return
@@ -287,30 +239,30 @@ class _Source:
         with self._loop_over(axes[0], *bounds), self._loops(axes[1:]):
             yield
 
-    def _bounds(self, axis: _Axis) -> tuple[str, str]:
+    def _bounds(self, axis: Axis) -> tuple[str, str]:
         return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
 
-    def _end(self, axis: _Axis) -> str:
-        """How often an axis is gone around: if that is much it is no part of the text."""
+    def _end(self, axis: Axis) -> str:
+        """How often an axis is gone around; if that is much, not as text."""
         if axis.extent <= BLOCK:
             return str(axis.extent)
         self.extents.append(axis.extent)
         return f"%m{len(self.extents)}"
 
     @contextmanager
-    def _blocks(self, axis: _Axis | None) -> Iterator[tuple[str, str]]:
+    def _blocks(self, axis: Axis | None) -> Iterator[tuple[str, str]]:
         """The bounds of short passes over a long axis."""
         low, high = self._bounds(axis or self.inner[-1])
         if axis is None or axis.extent <= BLOCK:
             yield low, high
             return
-        with self._counting(low, high, BLOCK) as first:
+        with self.counting(low, high, BLOCK) as first:
             end = self.do(f"add i64 {first}, {BLOCK}")
             yield first, self.do(f"call i64 @llvm.umin.i64(i64 {end}, i64 {high})")
 
     @contextmanager
     def _loop_over(
-        self, axis: _Axis, low: str, high: str, *, vector: bool = False
+        self, axis: Axis, low: str, high: str, *, vector: bool = False
     ) -> Iterator[None]:
         hint = ""
         if self.inner[-1].extent >= _SHORT:
@@ -318,32 +270,10 @@ class _Source:
             note = len(self.notes) + 2
             self.notes.append(f"!{note} = distinct !{{!{note}, !{0 if vector else 1}}}")
             hint = f", !llvm.loop !{note}"
-        with self._counting(low, high, hint=hint) as index:
+        with self.counting(low, high, hint=hint) as index:
             self._index.append((axis, index))
             yield
             self._index.pop()
-
-    @contextmanager
-    def _counting(
-        self, low: str, high: str, step: int = 1, hint: str = ""
-    ) -> Iterator[str]:
-        self._names += 1
-        number, before = self._names, self._block
-        index = f"%i{number}"
-        self.lines += [f"  br label %l{number}", f"l{number}:"]
-        self.lines.append(
-            f"  {index} = phi i64 [ {low}, %{before} ], [ %n{number}, %e{number} ]"
-        )
-        self._block = f"l{number}"
-        yield index
-        self.lines += [f"  br label %e{number}", f"e{number}:"]
-        self.lines.append(f"  %n{number} = add nuw nsw i64 {index}, {step}")
-        self.lines.append(f"  %t{number} = icmp ult i64 %n{number}, {high}")
-        self.lines.append(
-            f"  br i1 %t{number}, label %l{number}, label %x{number}{hint}"
-        )
-        self.lines.append(f"x{number}:")
-        self._block = f"x{number}"
 
     def _check(self) -> None:
         """No element is read after it was written, unless that is what is meant.
@@ -366,7 +296,7 @@ def constant_of(name: str, dtype: np.dtype[Any]) -> str:
     if name == "add":
         return constant(0, dtype)
     sign = 1 if name == "minimum" else -1
-    if dtype in _FLOATS:
+    if dtype in FLOATS:
         return constant(sign * np.inf, dtype)
     limits = np.iinfo(dtype)
     return constant(int(limits.max if sign > 0 else limits.min), dtype)
@@ -374,7 +304,7 @@ def constant_of(name: str, dtype: np.dtype[Any]) -> str:
 
 def _wide(root: Value) -> np.dtype[Any]:
     """The dtype in which the parts of a reduction are put together."""
-    return _DOUBLE if root.name == "add" and root.dtype in _FLOATS else root.dtype
+    return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
 
 
 def _reached(roots: Any) -> Iterator[Value]:
@@ -389,51 +319,6 @@ def _reached(roots: Any) -> Iterator[Value]:
             seen.add(value)
             waiting.append((value, True))
             waiting += [(operand, False) for operand in value.operands]
-
-
-def _axes(
-    group: Group, places: list[Place], stores: list[Store]
-) -> tuple[list[_Axis], list[_Axis]]:
-    """The loops over elements that stay, and over those that are reduced.
-
-    They go through memory in the order of what is written, and two that can be one are.
-    Of elements none of which is reduced the innermost are a pass.
-    """
-    every = range(len(group.shape))
-    reduced = group.axes or ()
-
-    def axes(which: list[int], leads: list[Place]) -> list[_Axis]:
-        def order(axis: int) -> tuple[int, ...]:
-            return (*(-abs(place.strides[axis]) for place in leads), axis)
-
-        wanted = sorted((a for a in which if group.shape[a] != 1), key=order)
-        found: list[_Axis] = []
-        for axis in wanted:
-            extent = group.shape[axis]
-            strides = {place: place.strides[axis] for place in places}
-            if found and all(
-                found[-1].strides[place] == stride * extent
-                for place, stride in strides.items()
-            ):
-                extent *= found.pop().extent
-            found.append(_Axis(extent, strides))
-        return found
-
-    leads = sorted({s.place for s in stores} | set(places), key=_spread, reverse=True)
-    kept = axes([a for a in every if a not in reduced], leads[:1])
-    inner = axes(list(reduced), leads[:1])
-    if inner and prod(group.shape) > _STRIDED:
-        steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
-        if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
-            raise UnwritableError("what is reduced is not side by side")
-    if group.axes is None and kept:
-        inner = [kept.pop()]
-    return kept, inner or [_Axis(1, {})]
-
-
-def _spread(place: Place) -> tuple[int, int]:
-    """How many axes a place has elements along, and how far it goes."""
-    return sum(map(bool, place.strides)), sum(map(abs, place.strides))
 
 
 _TEXT = """\
