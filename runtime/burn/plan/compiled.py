@@ -60,6 +60,10 @@ class _Plan:
         self.refused: str | None = None
         #: Why it is of float32 although less was asked for.
         self.full: str | None = None
+        #: Why there are no generated kernels although they were asked for.
+        self.idle: str | None = None
+        if generated and device is not Cpu():
+            self.idle = f"generated kernels are not used: it is on {device}"
 
     def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
@@ -165,6 +169,7 @@ class Compiled(Generic[P, R]):
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
+        found += sorted({plan.idle for plan in plans if plan.idle})
         if self.precision != "float32":
             full = {plan.full for plan in plans if plan.full}
             found += [f"{self.precision} is not used: {why}" for why in sorted(full)]

@@ -48,7 +48,7 @@ class Writer:
         *,
         exact: bool = False,
     ) -> None:
-        """Join a value to what a variable holds, in order if that is to be ``exact``."""
+        """Join a value to what a variable holds, one by one if ``exact``."""
         before = self.get(cell, dtype)
         if name == "add" and dtype in FLOATS and not exact:
             # In any order: several sums at once, which also round less.
