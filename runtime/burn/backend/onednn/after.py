@@ -58,8 +58,14 @@ def post_ops(
             else:
                 made.binary(BINARY_ADD, residual)
         else:
-            made.activation(*_KINDS[name], *numbers)
+            activations(made, ((name, *numbers),))
     return made
+
+
+def activations(made: PostOps, after: After) -> None:
+    """Append operations that have no other operand."""
+    for name, *numbers in after:
+        made.activation(*_KINDS[name], *numbers)
 
 
 def added(after: After) -> int:
