@@ -22,6 +22,9 @@ from burn.primitive import primitive
 #: The place of what is not there, far enough for every sum with it to be negative.
 OUTSIDE = -(1 << 40)
 
+# So many elements are read at once.
+_TOGETHER = 65_536
+
 #: Along one axis: int64 places, with :data:`OUTSIDE` among them, and their weights.
 Taps = list[tuple[Any, Any]]
 
@@ -34,20 +37,25 @@ def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
     and the result in the dtype of ``x``. A negative index adds nothing.
     """
     batch, channels, size = x.shape
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
+    taps = index.shape[1]
+    # Taps that are few elements are read together: what it takes to call is most then.
+    each = taps if index.size * channels <= _TOGETHER else 1
     total = None
-    for tap in range(index.shape[1]):
-        part = _read(rows, _flat(index[:, tap], size))
+    for first in range(0, taps, each):
+        chosen = slice(first, first + each)
+        part = _read(rows, _flat(index[:, chosen], size))
+        part = part.reshape(batch, each, index.shape[2], channels)
         if weight is not None:
             part = part.astype(_working(x.dtype), copy=False)
-            part *= weight[:, tap].reshape(-1, 1).astype(part.dtype)
+            part *= weight[:, chosen, :, None].astype(part.dtype, copy=False)
+        part = part[:, 0] if part.shape[1] == 1 else part.sum(1, dtype=part.dtype)
         if total is None:
             total = part
         else:
             total += part
     assert total is not None
-    out = np.moveaxis(total.reshape(batch, index.shape[2], channels), 2, 1)
-    return out.astype(x.dtype, copy=False)
+    return total.swapaxes(1, 2).astype(x.dtype, copy=False)
 
 
 @gather_sum.vjp
@@ -68,7 +76,7 @@ def scatter_sum(
     The adjoint of :func:`gather_sum` in ``x``.
     """
     batch, channels, count = grad.shape
-    rows = np.moveaxis(grad, 1, 2).reshape(batch * count, channels)
+    rows = grad.swapaxes(1, 2).reshape(batch * count, channels)
     rows = rows.astype(_working(grad.dtype), copy=False)
     out = namespace(grad).zeros((batch * size, channels), rows.dtype)
     for tap in range(index.shape[1]):
@@ -78,7 +86,7 @@ def scatter_sum(
             part = rows * weight[:, tap].reshape(-1, 1).astype(rows.dtype)
         inside = flat >= 0
         add_rows(out, flat[inside], part[inside])
-    whole = np.moveaxis(out.reshape(batch, size, channels), 2, 1)
+    whole = out.reshape(batch, size, channels).swapaxes(1, 2)
     return whole.astype(grad.dtype, copy=False)
 
 
@@ -101,8 +109,8 @@ def gather_dot(grad: Array, x: Array, index: Array) -> Array:
     """
     batch, channels, size = x.shape
     dtype = _working(x.dtype)
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
-    other = np.moveaxis(grad, 1, 2).reshape(-1, channels).astype(dtype, copy=False)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
+    other = grad.swapaxes(1, 2).reshape(-1, channels).astype(dtype, copy=False)
     out = namespace(x).empty(index.shape, dtype)
     for tap in range(index.shape[1]):
         part = _read(rows, _flat(index[:, tap], size)).astype(dtype, copy=False)
@@ -127,7 +135,7 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
     Of equal terms the first; 0 where every index is negative.
     """
     batch, channels, size = x.shape
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
     best, choice = None, None
     for tap in range(index.shape[1]):
         flat = _flat(index[:, tap], size)
@@ -142,7 +150,7 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
             choice[better] = tap
             best[better] = part[better]
     assert choice is not None
-    return np.moveaxis(choice.reshape(batch, index.shape[2], channels), 2, 1)
+    return choice.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
 
 
 tap_argmax.no_gradient("the result are integers")
@@ -187,9 +195,15 @@ def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _flat(index: Array, size: int) -> Array:
-    """``index`` [N, P] into the rows of all of a batch together; negative ones stay."""
+    """``index`` [N, ...] into the rows of all of a batch together, flat.
+
+    Negative ones are negative.
+    """
     xp = namespace(index)
-    starts = xp.arange(len(index), dtype=np.int64)[:, None] * size
+    if len(index) == 1:
+        return index.ravel()
+    starts = xp.arange(len(index), dtype=np.int64) * size
+    starts = starts.reshape(-1, *(1 for _ in index.shape[1:]))
     return xp.where(index < 0, -1, index + starts).ravel()
 
 
