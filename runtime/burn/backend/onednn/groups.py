@@ -6,13 +6,11 @@ channel are taken, which are those of groups together.
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeAlias
-
-import numpy as np
+from math import prod
+from typing import TypeAlias
 
 from burn.backend.cpu import Cpu
-from burn.backend.onednn.after import After, activations
+from burn.backend.onednn.after import After, activated, activations
 from burn.backend.onednn.api import (
     BINARY_ADD,
     BINARY_MUL,
@@ -27,10 +25,10 @@ from burn.backend.onednn.api import (
     USE_SHIFT,
 )
 from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.grouped import Channels, Norm, Rows, Samples, Then
 from burn.backend.onednn.memory import (
     Array,
     Handle,
-    address,
     channels_last,
     row_major,
     strided,
@@ -40,12 +38,13 @@ from burn.backend.onednn.normalization import (
     prepared_batch_norm,
     session_for,
 )
-from burn.backend.onednn.noting import compact, empty, empty_like, noting
+from burn.backend.onednn.noting import compact, noting
 from burn.backend.onednn.operands import lies_as
 from burn.backend.onednn.prepared import Operands, PostOps, Prepared, described
 from burn.ops.fused import group_norm_then as group_norm_then_op
 from burn.ops.norm import group_norm as group_norm_op
 
+# An element takes as long as that many multiplications.
 _EACH = 16
 #: From so many elements of a sample copying them takes longer than more calls.
 _MUCH = 16_384
@@ -117,143 +116,15 @@ def _normed(
     plain = x.flags.c_contiguous
     flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
 
-    def make(primitives: Primitives) -> "_Norm | None":
+    def make(primitives: Primitives) -> Norm | None:
         maker = _Maker(primitives, extents, groups, epsilon, flags, after)
         return maker.made(plain)
 
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
-    found: _Norm | None = session.primitives.get(key, make, x.size * _EACH)
+    much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
+    work = x.size * _EACH // (x.shape[0] if much else 1)
+    found: Norm | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(x, weight, bias)
-
-
-class _Rows:
-    """A norm of groups as one of rows, and what follows it in place.
-
-    ``copies`` brings them into rows, and back, unless they are rows as they are.
-    """
-
-    __slots__ = ("_affine", "_copies", "_norm")
-
-    def __init__(
-        self,
-        norm: Prepared,
-        copies: tuple[Prepared, Prepared] | None,
-        affine: Prepared | None,
-    ) -> None:
-        self._norm, self._copies, self._affine = norm, copies, affine
-
-    @property
-    def implementation(self) -> str:
-        return self._norm.description.implementation
-
-    def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
-        parts = [part for part in (weight, bias) if part is not None]
-        if self._copies is None:
-            out = empty_like(x, *parts)
-            self._normalise(x, out, parts)
-            return out
-        there, back = self._copies
-        rows = empty((x.size,))
-        there.run(address(x), address(rows))
-        self._normalise(rows, rows, parts)
-        out = empty_like(x)
-        back.run(address(rows), address(out))
-        return out
-
-    def _normalise(self, x: Array, out: Array, parts: list[Array]) -> None:
-        self._norm.run(address(x), address(out))
-        if self._affine is not None:
-            self._affine.run(*map(address, (out, *parts, out)))
-
-
-class _Samples:
-    """A norm of groups by the statistics of channels, one sample after the other."""
-
-    __slots__ = ("_affine", "_epsilon", "_groups", "_statistics")
-
-    def __init__(
-        self, statistics: Prepared, affine: Prepared, groups: int, epsilon: float
-    ) -> None:
-        self._statistics, self._affine = statistics, affine
-        self._groups, self._epsilon = groups, epsilon
-
-    @property
-    def implementation(self) -> str:
-        return self._statistics.description.implementation
-
-    def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
-        mean, var = empty(x.shape[:2]), empty(x.shape[:2])
-        unused = empty(x.shape[1:])
-        for sample, *line in zip(x, mean, var, strict=True):
-            self._statistics.run(*map(address, (sample, unused, *line)))
-        _do(partial(_of_groups, mean, var, weight, self._groups, self._epsilon))
-        shift = () if bias is None else (bias,)
-        out = empty_like(x, *shift)
-        for sample, *line, to in zip(x, mean, var, out, strict=True):
-            self._affine.run(*map(address, (sample, *line, *shift, to)))
-        return out
-
-
-class _Channels:
-    """A norm of each channel, one sample after the other."""
-
-    __slots__ = ("_norm",)
-
-    def __init__(self, norm: Prepared) -> None:
-        self._norm = norm
-
-    @property
-    def implementation(self) -> str:
-        return self._norm.description.implementation
-
-    def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
-        """``x`` normalised, in its memory order."""
-        parts = [part for part in (weight, bias) if part is not None]
-        mean, var = empty(x.shape[1:2]), empty(x.shape[1:2])
-        out = empty_like(x, *parts)
-        for sample, to in zip(x, out, strict=True):
-            self._norm.run(*map(address, (sample, to, mean, var, *parts)))
-        return out
-
-
-def _do(call: Callable[[], Any]) -> None:
-    """Make a call, now and whenever the plan runs."""
-    call()
-    notes = noting()
-    if notes is not None:
-        notes.note(call)
-
-
-def _of_groups(
-    mean: Array, var: Array, weight: Array | None, groups: int, epsilon: float
-) -> None:
-    """From statistics [N, C] of channels the means of groups, and what scales them.
-
-    They take the place of the former.
-    """
-    lines = (len(mean), groups, -1)
-    means, spread = mean.reshape(lines), var.reshape(lines)
-    within = means.shape[-1]
-    average = np.add.reduce(means, axis=-1, keepdims=True)
-    average /= within
-    means -= average
-    means *= means
-    spread += means
-    inverse = np.add.reduce(spread, axis=-1, keepdims=True)
-    inverse /= within
-    inverse += epsilon
-    np.sqrt(inverse, out=inverse)
-    np.divide(1, inverse, out=inverse)
-    means[...] = average
-    if weight is None:
-        spread[...] = inverse
-    else:
-        np.multiply(inverse, weight.reshape(lines[1:]), out=spread)
-
-
-_Norm: TypeAlias = _Rows | _Samples | _Channels
 
 
 class _Maker:
@@ -272,17 +143,36 @@ class _Maker:
         self._groups, self._epsilon = groups, epsilon
         self._flags, self._after = flags, after
 
-    def made(self, plain: bool) -> "_Norm | None":
+    def made(self, plain: bool) -> Norm | None:
         """The quickest there is for images whose memory is row-major, or not."""
         samples, channels, _, size = self._extents
-        if plain or self._groups == 1:
-            return self._rows(plain, copied=False)
         much = size * channels >= _MUCH
-        if self._groups == channels and not self._after and (much or samples <= _FEW):
-            return self._channels()
-        return self._samples() if much else self._rows(plain, copied=True)
+        if plain:
+            return self._rows(plain, copied=False)
+        if self._groups == 1:
+            return self._then(self._rows(plain, copied=False))
+        if self._groups == channels and (much or samples <= _FEW):
+            return self._then(self._channels())
+        if much:
+            return self._then(self._samples())
+        return self._rows(plain, copied=True)
 
-    def _rows(self, plain: bool, *, copied: bool) -> _Rows | None:
+    def _then(self, norm: Rows | Samples | Channels | None) -> Norm | None:
+        """``norm`` and what is after it, in a pass of its own.
+
+        Where channels are last the pass over them is too short to have it.
+        """
+        if norm is None or not self._after:
+            return norm
+        api = self._primitives.api
+        line = strided(api, (prod(self._extents),), (1,))
+        found = activated(api, self._after, line)
+        if found is None:
+            return None
+        done = self._primitives.prepared(found, [(SRC, line), (DST, line)])
+        return Then(norm, done)
+
+    def _rows(self, plain: bool, *, copied: bool) -> Rows | None:
         api, (samples, channels, _, size) = self._primitives.api, self._extents
         rows = (samples * self._groups, size * channels // self._groups)
         matrix = strided(api, rows, row_major(rows))
@@ -294,12 +184,14 @@ class _Maker:
             return None
         norm = self._primitives.prepared(found, [(SRC, matrix), (DST, matrix)])
         kinds = self._affine_kinds()
-        strides = row_major if plain or copied else channels_last
-        affine = self._affine(self._image(strides), kinds)
+        if plain or copied:
+            affine = self._affine(self._image(row_major), kinds, self._after)
+        else:
+            affine = self._affine(self._image(channels_last), kinds)
         copies = self._copies() if copied else None
         if (affine is None and kinds) or (copies is None and copied):
             return None
-        return _Rows(norm, copies, affine)
+        return Rows(norm, copies, affine)
 
     def _copies(self) -> tuple[Prepared, Prepared] | None:
         """What copies images to rows, and what copies them back."""
@@ -308,24 +200,25 @@ class _Maker:
         back = self._primitives.reorder(line, image)
         return None if there is None or back is None else (there, back)
 
-    def _samples(self) -> _Samples | None:
-        self._extents = shape = (1, *self._extents[1:])
+    def _samples(self) -> Samples | None:
+        shape = (1, *self._extents[1:])
         statistics = prepared_batch_norm(
             *(self._primitives, shape, self._epsilon, 0, TRAINING)
         )
         kinds = [BINARY_SUB, BINARY_MUL]
         kinds += [BINARY_ADD] * bool(self._flags & USE_SHIFT)
-        affine = self._affine(self._image(channels_last), kinds)
+        image = strided(self._primitives.api, shape, channels_last(shape))
+        affine = self._affine(image, kinds)
         if statistics is None or affine is None:
             return None
-        return _Samples(statistics, affine, self._groups, self._epsilon)
+        return Samples(statistics, affine, self._groups, self._epsilon)
 
-    def _channels(self) -> _Channels | None:
+    def _channels(self) -> Channels | None:
         shape = (1, *self._extents[1:])
         norm = prepared_batch_norm(
             *(self._primitives, shape, self._epsilon, self._flags, TRAINING)
         )
-        return None if norm is None else _Channels(norm)
+        return None if norm is None else Channels(norm)
 
     def _image(self, strides: Callable[[Extents], tuple[int, ...]]) -> Handle:
         return strided(self._primitives.api, self._extents, strides(self._extents))
@@ -335,8 +228,10 @@ class _Maker:
         pairs = ((USE_SCALE, BINARY_MUL), (USE_SHIFT, BINARY_ADD))
         return [kind for flag, kind in pairs if self._flags & flag]
 
-    def _affine(self, image: Handle, kinds: list[int]) -> Prepared | None:
-        """Operations with a number for each channel, and what is after them."""
+    def _affine(
+        self, image: Handle, kinds: list[int], after: After = ()
+    ) -> Prepared | None:
+        """Operations with a number for each channel, and what is ``after`` them."""
         if not kinds:
             return None
         api, channels = self._primitives.api, self._extents[1]
@@ -344,7 +239,7 @@ class _Maker:
         post = PostOps(api)
         for kind in kinds[1:]:
             post.binary(kind, line)
-        activations(post, self._after)
+        activations(post, after)
         found = described(
             *(api, "binary", api.engine, kinds[0], image, line, image), post=post
         )
