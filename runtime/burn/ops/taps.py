@@ -22,8 +22,8 @@ from burn.primitive import primitive
 #: The place of what is not there, far enough for every sum with it to be negative.
 OUTSIDE = -(1 << 40)
 
-# So many elements are read at once.
-_TOGETHER = 65_536
+# As many elements are read at once: calling for each tap takes longer than that.
+_FEW = 65_536
 
 #: Along one axis: int64 places, with :data:`OUTSIDE` among them, and their weights.
 Taps = list[tuple[Any, Any]]
@@ -37,24 +37,35 @@ def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
     and the result in the dtype of ``x``. A negative index adds nothing.
     """
     batch, channels, size = x.shape
+    if x.size <= index.size * channels <= _FEW and x.dtype.kind == "f":
+        return _sum_of_few(x, index, weight)
     rows = x.swapaxes(1, 2).reshape(batch * size, channels)
-    taps = index.shape[1]
-    # Taps that are few elements are read together: what it takes to call is most then.
-    each = taps if index.size * channels <= _TOGETHER else 1
     total = None
-    for first in range(0, taps, each):
-        chosen = slice(first, first + each)
-        part = _read(rows, _flat(index[:, chosen], size))
-        part = part.reshape(batch, each, index.shape[2], channels)
+    for tap in range(index.shape[1]):
+        part = _read(rows, _flat(index[:, tap], size))
         if weight is not None:
             part = part.astype(_working(x.dtype), copy=False)
-            part *= weight[:, chosen, :, None].astype(part.dtype, copy=False)
-        part = part[:, 0] if part.shape[1] == 1 else part.sum(1, dtype=part.dtype)
+            part *= weight[:, tap].reshape(-1, 1).astype(part.dtype)
         if total is None:
             total = part
         else:
             total += part
     assert total is not None
+    out = total.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
+    return out.astype(x.dtype, copy=False)
+
+
+def _sum_of_few(x: Array, index: Array, weight: Array | None) -> Array:
+    """:func:`gather_sum` that reads all taps at once, and zeros for what is outside."""
+    xp, (batch, channels, size) = namespace(x), x.shape
+    rows = xp.zeros((batch, size + 1, channels), _working(x.dtype))
+    rows[:, :size] = x.swapaxes(1, 2)
+    starts = xp.arange(batch, dtype=np.int64).reshape(-1, 1, 1) * (size + 1)
+    flat = xp.where(index < 0, -1, index + starts)
+    found = xp.take(rows.reshape(-1, channels), flat, axis=0)
+    if weight is not None:
+        found *= weight[..., None].astype(found.dtype, copy=False)
+    total = found[:, 0] if found.shape[1] == 1 else found.sum(1)
     return total.swapaxes(1, 2).astype(x.dtype, copy=False)
 
 
@@ -195,15 +206,9 @@ def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _flat(index: Array, size: int) -> Array:
-    """``index`` [N, ...] into the rows of all of a batch together, flat.
-
-    Negative ones are negative.
-    """
+    """``index`` [N, P] into the rows of all of a batch together; negative ones stay."""
     xp = namespace(index)
-    if len(index) == 1:
-        return index.ravel()
-    starts = xp.arange(len(index), dtype=np.int64) * size
-    starts = starts.reshape(-1, *(1 for _ in index.shape[1:]))
+    starts = xp.arange(len(index), dtype=np.int64)[:, None] * size
     return xp.where(index < 0, -1, index + starts).ravel()
 
 
