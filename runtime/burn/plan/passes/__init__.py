@@ -32,6 +32,7 @@ from burn.plan.passes.pairs import paired
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
+from burn.plan.passes.sums import as_matrices
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, Step, find_drops, written
 
@@ -40,6 +41,7 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 #: In the order in which they run.
 PASSES: tuple[Pass, ...] = (
     as_products,
+    as_matrices,
     constants_first,
     as_rows,
     as_layers,
