@@ -281,3 +281,26 @@ def test_results_do_not_depend_on_the_engine() -> None:
     with engine.numpy_only():
         expected = ops.conv(x, burn.from_numpy(weight)).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@needs_onednn
+@pytest.mark.parametrize("generated", [False, True])
+def test_a_forked_process_makes_its_plans_anew(generated: bool) -> None:
+    """Threads of OpenMP would be waited for that are not there."""
+    code = f"""
+import os, signal, numpy, burn
+from burn import ops
+x = burn.from_numpy(numpy.linspace(-1, 1, 2**18, dtype="float32").reshape(512, 512))
+weight = burn.Parameter(x)
+run = burn.compile(
+    lambda x: ops.exp(ops.relu(x @ weight) * -0.5) * 2 - x, generated={generated}
+)
+expected = [run(x) for _ in range(3)][-1].numpy()
+if os.fork() == 0:
+    signal.alarm(30)
+    numpy.testing.assert_allclose(run(x).numpy(), expected, rtol=1e-4, atol=1e-4)
+    numpy.testing.assert_allclose(run(x).numpy(), expected, rtol=1e-4, atol=1e-4)
+    os._exit(0)
+assert os.wait()[1] == 0
+"""
+    assert child(code).stderr == ""

@@ -11,6 +11,7 @@ import numpy as np
 
 from burn.backend.arrays import ignoring_errors
 from burn.backend.cpu import Cpu
+from burn.backend.onednn.engine import forks
 from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.arena import Arena
@@ -65,6 +66,7 @@ class Program:
         self._root, self._generated = root, generated
         self._lock = threading.Lock()
         self._node: _Node | None = None
+        self._forks = forks()
         self._inputs: list[Array] = []
         self._changed: Counter[Box] = Counter()
 
@@ -100,6 +102,7 @@ class Program:
         builder = Builder(Arena(_size(self._root, inputs)), volatile, self._generated)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._generated)
+        self._forks = forks()
         self._node = node
         return node
 
@@ -117,8 +120,10 @@ class Program:
         return child
 
     def _is_stale(self) -> bool:
-        """Whether a box was set that the calls rely on."""
+        """Whether a box was set that the calls rely on, or threads are gone."""
         assert self._node is not None
+        if forks() != self._forks:
+            return True
         stale = [
             box for box, version in self._node.builder.boxes if box.version != version
         ]

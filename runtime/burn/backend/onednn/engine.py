@@ -77,6 +77,7 @@ class _State:
         self.answer: Engine | None = None
         self.limits = Limits()
         self.paused = 0
+        self.forks = 0
 
 
 _STATE = _State()
@@ -98,6 +99,14 @@ def loaded() -> Session | None:
     if _STATE.answer is None:
         _choose()
     return _STATE.session
+
+
+def forks() -> int:
+    """How many forks there are between this process and the one that it comes from.
+
+    Calls of primitives that were prepared before a fork wait for ever.
+    """
+    return _STATE.forks
 
 
 def limits() -> Limits:
@@ -205,6 +214,7 @@ def _numpy(*notes: str) -> Engine:
 def _forked() -> None:
     """OpenMP's threads are not there in a forked process, and it waits for them."""
     _STATE.lock = threading.Lock()
+    _STATE.forks += 1
     if _STATE.session is not None:
         _STATE.session = None
         _STATE.answer = _numpy("this process was forked from one that used oneDNN")

@@ -52,7 +52,8 @@ class Machine:
         given = [place.address for place in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
         threads = min(self._threads, kernel.parts)
-        if self._share is not None and threads > 1 and kernel.work >= SHARED:
+        large = threads > 1 and kernel.work >= SHARED
+        if large and self._share is not None and loaded() is not None:
             call = partial(self._share, code.shared, addressof(data), threads, 0)
         else:
             call = partial(_plain_function(code.whole), addressof(data))
