@@ -217,6 +217,25 @@ def test_lengths(name: str, direction: str) -> None:
     assert_close(found.numpy(), expected.numpy())
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_lengths_that_are_all_the_same(name: str) -> None:
+    """They are known eagerly, and in plans where they do not depend on the call."""
+    given = operands(name, "bidirectional", 9, 3, 4, 5)[: 4 + LAYERS[name][1]]
+    function = layer(name, direction="bidirectional")
+    found, expected = both(function, *given, np.full(3, 9, np.int32))
+    assert_close(found, expected)
+    _, *weights = tensors(given)
+    for whole in (True, False):
+        lengths = burn.from_numpy(np.array([9, 9, 9 if whole else 4], np.int32))
+        compiled = burn.compile(lambda x, n=lengths: function(x, *weights, n))
+        for seed in range(3):
+            x = burn.from_numpy(normal(9, 3, 4, seed=seed))
+            with engine.numpy_only():
+                expected = function(x, *weights, lengths)
+            assert_close(compiled(x).numpy(), expected.numpy())
+        assert (call_kernel not in calls_of(compiled)) == whole
+
+
 def test_wrong_shapes_are_errors_as_without_the_library() -> None:
     x, w, r, *_ = tensors(operands("gru", "forward", 9, 3, 4, 5))
     with pytest.raises(ValueError, match="expected weights of direction"):

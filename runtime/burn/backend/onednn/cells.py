@@ -107,9 +107,14 @@ class Form(NamedTuple):
 
     @property
     def work(self) -> int:
-        """How many multiplications a step is: threads meet in each."""
+        """How many multiplications as one pays threads as a step does.
+
+        They meet twice in it. One row alone waits for the weights, not for them.
+        """
         weights = len(self.cell.gates) * self.hidden * (self.inputs + self.hidden)
-        return self.directions * self.batch * weights
+        return self.directions * (
+            weights if self.batch == 1 else self.batch * weights // 2
+        )
 
     @property
     def state(self) -> tuple[int, ...]:

@@ -6,6 +6,8 @@ and sequences of several lengths.
 
 from typing import Any
 
+import numpy as np
+
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import BOTH_WAYS, FROM_LEFT, FROM_RIGHT
 from burn.backend.onednn.cache import Primitives
@@ -50,8 +52,9 @@ def lstm(
     **options: Any,
 ) -> tuple[Array, ...]:
     """:func:`burn.ops.lstm` by oneDNN where it has it, by NumPy elsewhere."""
-    cell = LSTM if seq_lens is None and not options.get("input_forget") else None
-    found = _layer(cell, Given(x, w, r, b, (h0, c0), peephole), options)
+    cell = None if options.get("input_forget") else LSTM
+    given = Given(x, w, r, b, (h0, c0), peephole)
+    found = _layer(cell, given, seq_lens, options)
     if found is None:
         inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
         found = lstm_op.kernel(*inputs, **options)
@@ -70,8 +73,7 @@ def gru(
 ) -> tuple[Array, ...]:
     """:func:`burn.ops.gru` by oneDNN where it has it, by NumPy elsewhere."""
     cell = RESET_AFTER if options.get("linear_before_reset") else GRU
-    given = Given(x, w, r, b, (h0,))
-    found = _layer(cell if seq_lens is None else None, given, options)
+    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
     if found is None:
         found = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
     return found
@@ -90,22 +92,25 @@ def rnn(
     """:func:`burn.ops.rnn` by oneDNN where it has it, by NumPy elsewhere."""
     name = (options.get("activations") or ("tanh",))[0].lower()
     # It makes a number of NaN, which plans have none of.
-    there = seq_lens is None and (name != "relu" or noting() is not None)
-    given = Given(x, w, r, b, (h0,))
-    found = _layer(PLAIN.get(name) if there else None, given, options)
+    cell = None if name == "relu" and noting() is None else PLAIN.get(name)
+    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
     if found is None:
         found = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
     return found
 
 
-def _layer(cell: Cell | None, given: Given, options: Any) -> tuple[Array, ...] | None:
+def _layer(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Any
+) -> tuple[Array, ...] | None:
     """All outputs and the last states; None where NumPy should compute them."""
-    if cell is None:
-        return None
     chosen = Options(**options)
+    if cell is None or given.x.ndim != 3 or not are_float32(given.x):
+        return None
     if chosen.layout:
         states = tuple(map(_turned, given.states))
         given = given._replace(x=_turned(given.x), states=states)
+    if lengths is not None and not _are_whole(lengths, given.x):
+        return None
     form = _form(cell, given, chosen)
     session = None if form is None else current()
     if form is None or session is None:
@@ -125,6 +130,14 @@ def _layer(cell: Cell | None, given: Given, options: Any) -> tuple[Array, ...] |
     return every, *last
 
 
+def _are_whole(lengths: Array, x: Array) -> bool:
+    """Whether it is known that no sequence ends before ``x`` does."""
+    notes, (time, batch, _) = noting(), x.shape
+    if lengths.shape != (batch,) or not (notes is None or notes.is_constant(lengths)):
+        return False
+    return bool(np.all(np.equal(lengths, time)))
+
+
 def _turned(x: Array | None) -> Any:
     """``x`` with the batch before what comes first, or after it."""
     return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
@@ -134,7 +147,7 @@ def _form(cell: Cell, given: Given, options: Options) -> Form | None:
     """What is to be computed; None if oneDNN has nothing for it."""
     x, w, r, b, states, peephole = given
     others = (w, r, b, *states, peephole)
-    if not are_float32(x, *others) or x.ndim != 3 or r.ndim != 3 or not x.size:
+    if not are_float32(*others) or r.ndim != 3 or not x.size:
         return None
     direction, directions = _DIRECTIONS.get(options.direction, (0, 0))
     (time, batch, inputs), hidden = x.shape, r.shape[2]
