@@ -276,15 +276,23 @@ def test_training(kind: Any, compiled: bool) -> None:
         assert_close(one.numpy(), other.numpy(), 3e-5)
 
 
-def test_weights_are_packed_once() -> None:
-    given = tensors(operands("lstm", "bidirectional", 9, 3, 4, 5))
-    session = engine.current()
+@pytest.mark.parametrize("name", LAYERS)
+def test_weights_are_packed_once(name: str) -> None:
+    given = operands(name, "bidirectional", 9, 3, 40, 200, peephole=False)
+    count, session = LAYERS[name][1], engine.current()
     assert session is not None
-    function = layer("lstm", direction="bidirectional")
-    function(*given)
-    before = session.packed.size()
-    for time in (9, 10, 12):
-        function(burn.from_numpy(normal(time, 3, 4)), *given[1:])
-    assert session.packed.size() == before
+    function, weights = layer(name, direction="bidirectional"), tensors(given[1:4])
     del given
-    assert session.packed.size() < before
+
+    def call(time: int, batch: int) -> None:
+        states = [normal(2, batch, 200) for _ in range(count)]
+        function(*tensors([normal(time, batch, 40)]), *weights, *tensors(states))
+
+    empty = session.packed.size()
+    call(9, 3)
+    before = session.packed.size()
+    for time, batch in ((10, 3), (12, 1), (9, 17), (8, 64)):
+        call(time, batch)
+    assert session.packed.size() == before > empty
+    weights.clear()
+    assert session.packed.size() == empty

@@ -172,7 +172,10 @@ def _or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
 def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | None:
     """A layer of this form; None if the library has none."""
     api, cell = primitives.api, form.cell
-    found = _description(api, form)
+    found = _description(api, form, any_layout)
+    if found is not None and found.implementation.startswith("ref"):
+        # What it packs for one batch is not for others, and hardly quicker.
+        found = _description(api, form, _rows)
     if found is None:
         return None
     kinds = [WEIGHTS, WEIGHTS_1, *form.peephole * [WEIGHTS_2], BIAS]
@@ -196,27 +199,29 @@ def _weights(
     }[kind]
     if kind in (WEIGHTS, WEIGHTS_1):
         inputs = form.inputs if kind == WEIGHTS else width
-        given = _rows(primitives.api, 1, count, inputs, len(sums), width, last=2)
+        given = _rows(primitives.api, (1, count, inputs, len(sums), width), last=2)
     else:
-        given = _rows(primitives.api, 1, count, len(sums), width)
+        given = _rows(primitives.api, (1, count, len(sums), width))
     # One array may be the weights of inputs and of states, and of other cells.
     view, arrange = (cell.name, kind), partial(_arranged, parts, sums)
     packed, which = session.packed, ARGUMENT_MD
     return Weights(primitives, packed, given, view, found, which, kind, arrange)
 
 
-def _description(api: Api, form: Form) -> Description | None:
+def _description(
+    api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
+) -> Description | None:
+    """What the library makes of a form, with weights in a ``layout``."""
     cell, width, count = form.cell, form.hidden, form.directions
-    source = _rows(api, form.time, form.batch, form.inputs)
-    target = _rows(api, form.time, form.batch, count * width)
-    state, bias = _rows(api, 1, *form.state), _rows(api, 1, *form.bias)
+    source = _rows(api, (form.time, form.batch, form.inputs))
+    target = _rows(api, (form.time, form.batch, count * width))
+    state, bias = _rows(api, (1, *form.state)), _rows(api, (1, *form.bias))
     firsts = cell.states * [state if form.states else None]
     weights: list[Handle | None] = [
-        any_layout(api, (1, count, n, len(cell.gates), width))
-        for n in (form.inputs, width)
+        layout(api, (1, count, n, len(cell.gates), width)) for n in (form.inputs, width)
     ]
     if cell.peepholes:
-        peephole = _rows(api, 1, count, len(cell.peepholes), width)
+        peephole = _rows(api, (1, count, len(cell.peepholes), width))
         weights += [peephole if form.peephole else None, None]  # and no projection
     lasts, slopes = cell.states * [state], (0.0, 0.0)
     return described(
@@ -228,7 +233,7 @@ def _description(api: Api, form: Form) -> Description | None:
     )
 
 
-def _rows(api: Api, *shape: int, last: int = -1) -> Handle:
+def _rows(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
     """What describes an array without gaps whose ``last`` axis is the innermost."""
     order = [axis for axis in range(len(shape)) if axis != last % len(shape)]
     return strided(api, shape, ordered(shape, (*order, last % len(shape))))
