@@ -28,7 +28,7 @@ from burn.backend.onednn.memory import (
 from burn.backend.onednn.noting import compact, empty, may_overwrite, noting, reshaped
 from burn.backend.onednn.operands import FLOAT32, are_multiplied, form
 from burn.backend.onednn.prepared import Operands, Prepared, described
-from burn.backend.onednn.weights import Weights, stays
+from burn.backend.onednn.weights import Weights
 from burn.ops.fused import (
     linear_then as linear_then_op,
     matmul_then as matmul_then_op,
@@ -208,7 +208,10 @@ def _product(
 
 def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
     """Whether the packed form of ``owner`` is worth its memory."""
-    return x.shape[-2] > 1 and stays(session.packed, owner)
+    notes = noting()
+    if x.shape[-2] == 1:
+        return False
+    return session.packed.seen(owner) if notes is None else notes.is_constant(owner)
 
 
 def _repeated(residual: Array, batch: int) -> Array:

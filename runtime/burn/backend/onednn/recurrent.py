@@ -26,11 +26,10 @@ from burn.backend.onednn.engine import current
 from burn.backend.onednn.memory import Array
 from burn.backend.onednn.noting import noting
 from burn.backend.onednn.operands import are_float32
-from burn.backend.onednn.weights import stays
 from burn.ops.recurrence import Options
 from burn.ops.rnn import gru as gru_op, lstm as lstm_op, rnn as rnn_op
 
-# Weights that are packed for one call pay from so many steps on.
+# Weights that are packed for one eager call pay from so many steps on.
 _STEPS = 8
 _DIRECTIONS = {
     "forward": (FROM_LEFT, 1),
@@ -115,7 +114,7 @@ def _layer(
     session = None if form is None else current()
     if form is None or session is None:
         return None
-    if form.time < _STEPS and not stays(session.packed, given.w):
+    if noting() is None and form.time < _STEPS and not session.packed.seen(given.w):
         return None
 
     def make(primitives: Primitives) -> Layer | None:
@@ -131,9 +130,13 @@ def _layer(
 
 
 def _are_whole(lengths: Array, x: Array) -> bool:
-    """Whether it is known that no sequence ends before ``x`` does."""
+    """Whether no sequence ends before ``x`` does, in any run of a plan.
+
+    Where a plan has to ask, it calls NumPy's kernel: others keep what they pack of
+    weights, whose memory there has other numbers in every run.
+    """
     notes, (time, batch, _) = noting(), x.shape
-    if lengths.shape != (batch,) or not (notes is None or notes.is_constant(lengths)):
+    if notes is None or lengths.shape != (batch,) or not notes.is_constant(lengths):
         return False
     return bool(np.all(np.equal(lengths, time)))
 

@@ -14,12 +14,6 @@ from burn.backend.onednn.scratch import Block
 _BYTE = np.dtype(np.uint8)
 
 
-def stays(packed: Packed, array: Array) -> bool:
-    """Whether ``array`` is there for more than one call: a parameter, not a result."""
-    notes = noting()
-    return packed.seen(array) if notes is None else notes.is_constant(array)
-
-
 class Weights:
     """How the weights of a primitive get from their array into the wanted layout.
 
