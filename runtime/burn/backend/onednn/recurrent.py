@@ -22,15 +22,13 @@ from burn.backend.onednn.cells import (
     Layer,
     prepare,
 )
-from burn.backend.onednn.engine import current
+from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array
 from burn.backend.onednn.noting import noting
 from burn.backend.onednn.operands import are_float32
 from burn.ops.recurrence import Options
 from burn.ops.rnn import gru as gru_op, lstm as lstm_op, rnn as rnn_op
 
-# Weights that are packed for one eager call pay from so many steps on.
-_STEPS = 8
 _DIRECTIONS = {
     "forward": (FROM_LEFT, 1),
     "reverse": (FROM_RIGHT, 1),
@@ -111,10 +109,8 @@ def _layer(
     if lengths is not None and not _are_whole(lengths, given.x):
         return None
     form = _form(cell, given, chosen)
-    session = None if form is None else current()
+    session = None if form is None or form.time < limits().steps else current()
     if form is None or session is None:
-        return None
-    if noting() is None and form.time < _STEPS and not session.packed.seen(given.w):
         return None
 
     def make(primitives: Primitives) -> Layer | None:
