@@ -26,6 +26,8 @@ class ExecArg(ctypes.Structure):
 SRC, SRC_1, DST, WEIGHTS, BIAS = 1, 2, 17, 33, 41
 MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
 WORKSPACE, SCRATCHPAD = 64, 80
+# The further ones of a recurrent layer: first and last states, and weights.
+SRC_2, DST_1, DST_2, WEIGHTS_1, WEIGHTS_2 = 3, 18, 19, 34, 35
 # The operand of the post-operation with a number is so many times one more, plus SRC_1.
 POST_OPERATION = 32768
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
@@ -44,10 +46,13 @@ SQRT, LINEAR = 0x25, 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
+FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
 
 # What a descriptor is asked for.
 IMPLEMENTATION = 8
 WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
+# Any of them, by the number of the argument.
+ARGUMENT_MD = 255
 
 UNDEFINED, BFLOAT16, FLOAT32, INT32, INT8, UINT8 = 0, 2, 3, 4, 5, 6
 ANY_LAYOUT = 1
@@ -72,6 +77,7 @@ NOT_OFFERED = frozenset({2, 3})
 _H, _OUT = c_void_p, POINTER(c_void_p)
 _DIMS = POINTER(c_int64)
 _WINDOWS = (_DIMS, _DIMS, _DIMS, _DIMS)
+_STATES = (_H, _H, _H, _H, _H, _H, _H)
 #: The arguments of every function, all of which return a status.
 SIGNATURES: dict[str, tuple[Any, ...]] = {
     "engine_create": (_OUT, c_int, c_size_t),
@@ -147,6 +153,18 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *(_OUT, _H, c_int, _H, _H, _H, c_float, c_float, _H, _H),
     ),
     "binary_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
+    "lstm_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, _H, _H, _H, _H, c_uint, _H),
+    ),
+    "gru_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, c_uint, _H),
+    ),
+    "lbr_gru_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, c_uint, _H),
+    ),
+    "vanilla_rnn_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, c_int, *_STATES, c_uint, c_float, c_float, _H),
+    ),
 }
 
 

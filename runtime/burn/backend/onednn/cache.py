@@ -124,15 +124,15 @@ class Packed:
         self._layouts: list[Description] = []
         self._lock = threading.RLock()
 
-    def layout(self, description: Description, which: int) -> int:
+    def layout(self, description: Description, which: int, index: int = 0) -> int:
         """A number for the layout of the weights that ``description`` wants.
 
         Equal layouts have one number, so primitives for several shapes share weights.
         """
-        wanted = description.lent(which)
+        wanted = description.lent(which, index)
         with self._lock:
             for number, known in enumerate(self._layouts):
-                if self._api.same(known.lent(which), wanted):
+                if self._api.same(known.lent(which, index), wanted):
                     return number
             self._layouts.append(description)
             return len(self._layouts) - 1

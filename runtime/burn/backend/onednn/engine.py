@@ -43,7 +43,8 @@ class Limits:
     ``products`` (of matrices) and ``vectors`` (those with one row) are multiplications;
     up to there OpenBLAS computes on one thread. The others are elements of the operand:
     of ``rows`` that are normalised, of ``costly`` activations and pooling, and of cheap
-    ones. A convolution always pays.
+    ones. A convolution always pays. A recurrent layer of fewer ``steps`` does not pay
+    for the packing of its weights, which modules join anew in each call.
     """
 
     products: int = 262_145
@@ -51,6 +52,7 @@ class Limits:
     rows: int = 1_000
     costly: int = 4_000
     cheap: int = 50_000
+    steps: int = 8
 
 
 #: What a processor has to have for a precision to be quick.

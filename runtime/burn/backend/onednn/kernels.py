@@ -13,6 +13,7 @@ from burn.backend.onednn import (
     pooling as pooling,
     pooling_grad as pooling_grad,
     quantized_layers as quantized_layers,
+    recurrent as recurrent,
     rounding as rounding,
     rows as rows,
 )

@@ -109,9 +109,9 @@ class Description:
         self.implementation = self.api.name_of(self.handle)
         return True
 
-    def lent(self, which: int) -> int:
+    def lent(self, which: int, index: int = 0) -> int:
         """A memory descriptor, which lives as long as this does."""
-        lent: int = self.api.query_md(self.handle, which, 0)
+        lent: int = self.api.query_md(self.handle, which, index)
         return lent
 
 
@@ -122,11 +122,13 @@ def described(
     avoid: str | None = None,
     post: PostOps | None = None,
     scalings: Scalings = _NOT_SCALED,
+    plain: bool = False,
 ) -> Description | None:
     """A description, None if the library has no quick code for it.
 
-    What it calls ``ref`` is written to be read: it is slower than NumPy by far. Code
-    whose name starts with ``avoid`` is taken only if there is no other.
+    What it calls ``ref`` is written to be read: it is slower than NumPy by far, but for
+    what is called ``plain``. Code whose name starts with ``avoid`` is taken only if
+    there is no other.
     """
     try:
         found = Description(api, create, *args, post=post, scalings=scalings)
@@ -138,7 +140,7 @@ def described(
         if error.status in NOT_OFFERED:
             return None
         raise
-    return None if found.implementation.startswith("ref") else found
+    return None if found.implementation.startswith("ref") and not plain else found
 
 
 class Prepared:

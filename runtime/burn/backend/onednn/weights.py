@@ -1,5 +1,7 @@
 """Operands in layouts of a primitive's own choice."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from burn.backend.onednn.api import ANY_LAYOUT as ANY_LAYOUT
@@ -15,10 +17,11 @@ _BYTE = np.dtype(np.uint8)
 class Weights:
     """How the weights of a primitive get from their array into the wanted layout.
 
-    ``given`` describes the array, ``which`` asks ``description`` for what it wants.
+    ``given`` describes the array, or what ``arrange`` makes of it; ``which`` and
+    ``index`` ask ``description`` for what it wants.
     """
 
-    __slots__ = ("_given", "_key", "_packed", "_reorder", "_size")
+    __slots__ = ("_arrange", "_given", "_key", "_packed", "_reorder", "_size")
 
     def __init__(
         self,
@@ -28,17 +31,19 @@ class Weights:
         view: tuple[object, ...],
         description: Description,
         which: int,
+        index: int = 0,
+        arrange: Callable[[Array], Array] | None = None,
     ) -> None:
         api = primitives.api
-        wanted = description.lent(which)
-        self._given, self._packed = given, packed
+        wanted = description.lent(which, index)
+        self._given, self._packed, self._arrange = given, packed, arrange
         self._size = api.size_of(wanted)
         self._reorder = None
-        if not api.same(given, wanted):
+        if arrange is not None or not api.same(given, wanted):
             self._reorder = primitives.reorder(given, wanted)
             assert self._reorder is not None
         # One array is read in different ways, by a convolution and by its transpose.
-        self._key = (packed.layout(description, which), view)
+        self._key = (packed.layout(description, which, index), view)
 
     def place(self, array: Array) -> int:
         """The address of ``array`` in the wanted layout."""
@@ -47,7 +52,7 @@ class Weights:
         notes = noting()
         if notes is not None and not notes.is_constant(array):
             memory = empty((self._size,), _BYTE)
-            self._reorder.run(address(array), address(memory))
+            self._write(array, address(memory))
             return address(memory)
         block = self._packed.get(array, self._key, self._pack)
         if notes is not None:
@@ -55,8 +60,12 @@ class Weights:
         return block.address
 
     def _pack(self, array: Array) -> Block:
-        assert self._reorder is not None
         block = Block(self._size)
         with noted_by(None):
-            self._reorder.run(address(array), block.address)
+            self._write(array, block.address)
         return block
+
+    def _write(self, array: Array, place: int) -> None:
+        assert self._reorder is not None
+        given = array if self._arrange is None else self._arrange(array)
+        self._reorder.run(address(given), place)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from burn.plan.passes.cells import as_cells
 from burn.plan.passes.chains import in_chains
 from burn.plan.passes.channels import in_memory_order
 from burn.plan.passes.constants import constants_first
@@ -47,6 +48,7 @@ PASSES: tuple[Pass, ...] = (
     as_layers,
     with_biases,
     unflattened,
+    as_cells,
     without_norms,
     with_norms_ahead,
     merged,

@@ -1,0 +1,58 @@
+"""Patterns of calls: expressions in which names stand for values."""
+
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any, TypeAlias
+
+from burn.ops.elementwise import add, mul
+from burn.plan.passes.graph import FLOAT32, Graph
+from burn.plan.tree import Slot, Step
+from burn.primitive import Primitive
+
+#: A name, a number, or a primitive with patterns of its arguments.
+Pattern: TypeAlias = Any
+#: What names stand for.
+Values: TypeAlias = dict[str, Any]
+
+
+def matches(pattern: Pattern, step: Any, graph: Graph) -> Iterator[Values]:
+    """What the names in ``pattern`` may stand for, so that it is the call of ``step``.
+
+    Nothing but ``step`` may use what is called within, which is of float32. Operands of
+    sums and products are in any order.
+    """
+    return _calls(pattern, step, graph, {})
+
+
+def _calls(
+    pattern: Pattern, step: Any, graph: Graph, known: Values
+) -> Iterator[Values]:
+    primitive, *wanted = pattern
+    if not _is_call(primitive, step) or len(step.args) != len(wanted):
+        return
+    orders = permutations(wanted) if primitive in (add, mul) else [wanted]
+    for order in orders:
+        yield from _values(order, step.args, graph, known)
+
+
+def _is_call(primitive: Primitive[..., Any], step: Any) -> bool:
+    if not isinstance(step, Step) or step.primitive is not primitive:
+        return False
+    return step.dtypes == (FLOAT32,) and not step.static
+
+
+def _values(patterns: Any, args: Any, graph: Graph, known: Values) -> Iterator[Values]:
+    """What names stand for if each argument is as its pattern."""
+    if not patterns:
+        yield known
+        return
+    pattern, arg = patterns[0], args[0]
+    if isinstance(pattern, tuple):
+        found = _calls(pattern, graph.only_use(arg), graph, known)
+    elif isinstance(pattern, str):
+        same = type(arg) is Slot and known.get(pattern, arg) == arg
+        found = iter([{**known, pattern: arg}] if same else [])
+    else:
+        found = iter([known] if type(arg) is type(pattern) and arg == pattern else [])
+    for values in found:
+        yield from _values(patterns[1:], args[1:], graph, values)
