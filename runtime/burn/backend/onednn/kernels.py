@@ -12,6 +12,7 @@ from burn.backend.onednn import (
     pooling as pooling,
     pooling_grad as pooling_grad,
     quantized_layers as quantized_layers,
+    resize as resize,
     rounding as rounding,
     rows as rows,
 )

@@ -47,8 +47,13 @@ _VECTOR_WORK = 16
 @matmul_op.on(Cpu)
 def matmul(x: Array, y: Array) -> Array:
     """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
-    out = _product_of(x, y, _Ending())
+    out = product(x, y)
     return matmul_op.kernel(x, y) if out is None else out
+
+
+def product(x: Array, y: Array) -> Array | None:
+    """The product of matrices; None where NumPy should compute it."""
+    return _product_of(x, y, _Ending())
 
 
 @matmul_then_op.on(Cpu)
