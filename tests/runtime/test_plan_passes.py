@@ -174,12 +174,12 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
     "number": (lambda x, w: x @ w.square + 1.0, "transpose linear add"),
     "bias of a row": (
         lambda x, w: x @ w.square + w.row,
-        "transpose linear add",
+        "transpose reshape linear",
     ),
     "bias of one": (lambda x, w: x @ w.square + w.one, "transpose linear add"),
     "two biases": (
         lambda x, w: x @ w.square + w.bias + w.shift,
-        "transpose linear add",
+        "transpose reshape add linear",
     ),
     "bias of the input": (
         lambda x, w: x @ w.square + x[0, 0],
