@@ -40,6 +40,9 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
+# So is the code that reads matrices by any strides, on many small ones: they are copied.
+_FOR_LARGE = "gemm"
+_TINY, _MANY, _COPIED = 16_384, 4, 32_768
 # A row meets each weight once: it is read for one multiplication, not for many.
 _VECTOR_WORK = 16
 
@@ -312,6 +315,11 @@ def _prepare(
     shape = (*batch, x.shape[-2], y.shape[-1])
     copies = (not _readable(x), not _readable(y))
     pack = pack and not copies[1]
+    if _are_tiny(x, y):
+        way = wanted._replace(order=None)
+        made = _attempt(session, primitives, given, (shape, way), (True, True), False)
+        if made is not None and not made.implementation.startswith(_FOR_LARGE):
+            return made
     for again in (False, True):
         if again:
             copies = (True, copies[1] if pack else True)
@@ -320,6 +328,13 @@ def _prepare(
             if made is not None:
                 return made
     return None
+
+
+def _are_tiny(x: Array, y: Array) -> bool:
+    """Whether copies of matrices cost less than reading them by their strides."""
+    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
+    many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
+    return many and each <= _TINY and max(x.size, y.size) <= _COPIED
 
 
 def _attempt(
