@@ -40,7 +40,7 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
-# So is the code that reads matrices by any strides, on many small ones: they are copied.
+# That for matrices of any strides is slow on many small ones, which are copied.
 _FOR_LARGE = "gemm"
 _TINY, _MANY, _COPIED = 16_384, 4, 32_768
 # A row meets each weight once: it is read for one multiplication, not for many.
@@ -334,7 +334,7 @@ def _are_tiny(x: Array, y: Array) -> bool:
     """Whether copies of matrices cost less than reading them by their strides."""
     each = x.shape[-2] * x.shape[-1] * y.shape[-1]
     many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
-    return many and each <= _TINY and max(x.size, y.size) <= _COPIED
+    return many and each <= _TINY and bool(max(x.size, y.size) <= _COPIED)
 
 
 def _attempt(
