@@ -16,8 +16,9 @@ row is the geometric mean. On a machine that others use as well, the processor's
 one thread (``--threads 1 --processor``) is what can be trusted.
 
 ``int8`` is calibrated by the inputs of the model; ``onnxruntime-int8`` computes what
-its own static quantization makes of the file, by the same inputs. With ``--busy`` so
-many processes that never rest compete for the processors.
+its own static quantization makes of the file, by the same inputs. ``generated`` is
+``compiled`` with generated kernels; ``--against compiled`` tells what they gain. With
+``--busy`` so many processes that never rest compete for the processors.
 """
 
 from __future__ import annotations
@@ -121,9 +122,9 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", help="folders with more .onnx files")
     parser.add_argument("--only", default="", help="part of the names of models")
     parser.add_argument("--rounds", type=int, default=9)
-    own = ("ours", "compiled", "numpy", "bf16", "int8")
+    own = ("ours", "compiled", "generated", "numpy", "bf16", "int8")
     parser.add_argument("--ours", choices=own, default="ours")
-    others = ("onnxruntime", "openvino", "onnxruntime-int8")
+    others = ("onnxruntime", "openvino", "onnxruntime-int8", "compiled")
     parser.add_argument("--against", choices=others, default=others[0])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--processor", action="store_true", help="processor time")
@@ -211,8 +212,10 @@ def _measured(model: Model, folder: Path, options: Any) -> tuple[list[str], floa
     path = model.path
     if options.against == "onnxruntime-int8":
         path = quantized(path, model.feeds, place)
-    theirs = Worker(options.against, path, "", inputs, options)
-    workers = [Worker(ours, module, compiled.class_name, inputs, options), theirs]
+    named = compiled.class_name
+    path, name = (module, named) if options.against == "compiled" else (path, "")
+    theirs = Worker(options.against, path, name, inputs, options)
+    workers = [Worker(ours, module, named, inputs, options), theirs]
     close = max(CLOSE.get(name, 1e-4) for name in (ours, options.against))
     _compare(model, [worker.results for worker in workers], close)
     for _ in range(options.rounds):

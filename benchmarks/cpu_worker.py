@@ -88,6 +88,7 @@ def compiled(
     threads: int,
     *,
     precision: str = "float32",
+    kernels: bool = False,
 ) -> Callable[[], Any]:
     """A call of a generated module that is compiled."""
     import burn
@@ -96,7 +97,9 @@ def compiled(
     tensors = [burn.from_numpy(array) for array in inputs]
     given = [tuple(tensors)] if precision == "int8" else []
     module = generated(path, name)
-    model = burn.compile(module, precision=precision, calibration=given)
+    model = burn.compile(
+        module, precision=precision, calibration=given, generated=kernels
+    )
     model(*tensors)
     return lambda: model(*tensors)
 
@@ -104,6 +107,7 @@ def compiled(
 ENGINES: dict[str, Callable[..., Callable[[], Any]]] = {
     "ours": ours,
     "compiled": compiled,
+    "generated": partial(compiled, kernels=True),
     "bf16": partial(compiled, precision="bf16"),
     "int8": partial(compiled, precision="int8"),
     "numpy": ours,

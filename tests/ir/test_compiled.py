@@ -30,8 +30,10 @@ KEYS = [
 
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=6)
-@given(data=st.data(), stored=st.booleans())
-def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
+@given(data=st.data(), stored=st.booleans(), generated=st.booleans())
+def test_compiled_is_eager(
+    key: Key, data: st.DataObject, stored: bool, generated: bool
+) -> None:
     version = operators()[key].versions[-1]
     example = data.draw(examples(key, version))
     graph = models.built(key, version, example, stored)
@@ -41,7 +43,7 @@ def test_compiled_is_eager(key: Key, data: st.DataObject, stored: bool) -> None:
         return evaluate(graph, list(inputs))
 
     tight = replace(example, rtol=1e-5, atol=5e-6)
-    compiled = burn.compile(function)
+    compiled = burn.compile(function, generated=generated)
     given = [inputs, inputs, [models.mapped(halved, x) for x in inputs], inputs]
     for operands in given:
         try:

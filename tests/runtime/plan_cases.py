@@ -245,6 +245,15 @@ def _batch_norm(draw: Draw, op: Any) -> Call:
     return Call(lambda *xs: op(*xs, epsilon=0.01), operands)
 
 
+@case("group_norm")
+def _group_norm(draw: Draw, op: Any) -> Call:
+    (n, c, *space), dtype = draw(ranked(2)), draw(st.sampled_from(FLOATS))
+    groups = draw(st.integers(1, 3))
+    x, line = Operand((n, c * groups, *space), dtype), Operand((c * groups,), dtype)
+    operands = [x, *[line] * draw(st.integers(0, 2))]
+    return Call(lambda *xs: op(*xs, groups=groups, epsilon=0.01), operands)
+
+
 @case("linear", "matmul")
 def _product(draw: Draw, op: Any) -> Call:
     shape, dtypes = draw(ranked(1)), st.sampled_from(FLOATS + ("int32",))

@@ -112,3 +112,24 @@ def test_reverse_sequence(batch_axis: int) -> None:
     found = ops.reverse_sequence(burn.tensor(X), np.maximum(lengths, 1), **axes)
     np.testing.assert_array_equal(found.numpy(), expected)
     check_gradient(lambda x: ops.reverse_sequence(x, lengths, **axes), X)
+
+
+@pytest.mark.parametrize("axis", range(-3, 3))
+@pytest.mark.parametrize("shift", [-7, -1, 0, 2, 4, 9])
+def test_roll_along_one_axis_is_numpys(axis: int, shift: int) -> None:
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5).transpose(2, 0, 1)
+    found = ops.roll(burn.from_numpy(x), shift, axis).numpy()
+    np.testing.assert_array_equal(found, np.roll(x, shift, axis))
+
+
+@pytest.mark.parametrize("axis", range(-3, 3))
+def test_stack_is_numpys(axis: int) -> None:
+    xs = [np.arange(6.0).reshape(2, 3) + i for i in range(3)]
+    found = ops.stack([burn.from_numpy(x) for x in xs], axis).numpy()
+    np.testing.assert_array_equal(found, np.stack(xs, axis))
+
+
+def test_stacks_are_of_one_shape() -> None:
+    xs = [burn.from_numpy(np.ones(shape)) for shape in ((2, 3), (2, 4))]
+    with pytest.raises(ValueError, match="expected one shape"):
+        ops.stack(xs, 1)

@@ -144,3 +144,27 @@ def test_errors_name_what_is_wrong() -> None:
         ops.roi_align(X, np.zeros((1, 4)), ONE, output_size=(1, 1), mode="sum")
     with pytest.raises(ValueError, match="'CMYK'"):
         ops.decode_image(np.zeros(9, np.uint8), pixel_format="CMYK")
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("taps", [1, 4])
+@pytest.mark.parametrize("count", [7, 20_000])
+def test_gather_sum_of_few_and_of_many_elements(
+    batch: int, taps: int, count: int
+) -> None:
+    """Few are read together, many tap by tap; what is outside is not even read."""
+    x = RNG.standard_normal((batch, 2, 11)).astype(np.float32)
+    x[:, :, 0] = np.inf
+    index = RNG.integers(-2, 11, (batch, taps, count))
+    index[index == 0] = -1
+    weight = RNG.standard_normal((batch, taps, count)).astype(np.float32)
+    found = ops.gather_sum(x, index, weight).numpy()
+    expected = np.zeros((batch, 2, count))
+    for n in range(batch):
+        for k in range(taps):
+            terms = x[n][:, np.maximum(index[n, k], 1)] * weight[n, k]
+            expected[n] += np.where(index[n, k] < 0, 0, terms)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    plain = ops.gather_sum(x, index).numpy()
+    ones = ops.gather_sum(x, index, np.ones_like(weight)).numpy()
+    np.testing.assert_allclose(plain, ones, rtol=1e-6, atol=1e-6)

@@ -32,10 +32,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", found)
 
 
-def test_compiled_is_eager(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("generated", [False, True])
+def test_compiled_is_eager(case: Case, tmp_path: Path, generated: bool) -> None:
     module, name = generate(case.path, tmp_path)
     model = getattr(import_file(module), name).load()
-    compiled = burn.compile(model)
+    compiled = burn.compile(model, generated=generated)
     for golden in [*case.goldens, *case.goldens]:
         inputs = [given(value) for value in golden.read()[0]]
         expected = leaves(model(*inputs))

@@ -16,6 +16,7 @@ from burn.ops import activation
 from burn.ops.conv import conv, conv_weight_grad
 from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
+from burn.ops.norm import group_norm
 from burn.ops.pool import max_pool, window_argmax
 from burn.ops.support import Array
 from burn.primitive import primitive
@@ -94,6 +95,20 @@ def matmul_then(
     ``residual`` may have extents of 1 on axes along which it is repeated.
     """
     return _then(matmul.kernel(x, y), residual, after)
+
+
+@primitive
+def group_norm_then(
+    x: Array,
+    weight: Array,
+    bias: Array,
+    residual: None = None,
+    *,
+    after: After,
+    **static: Any,
+) -> Array:
+    """:func:`group_norm`, and the activations ``after`` it, in one pass over memory."""
+    return _then(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
 @primitive
@@ -200,7 +215,8 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
 
 
 for _made in (
-    *(conv_then, linear_then, matmul_then, scaled_weight, shifted_bias),
+    *(conv_then, linear_then, matmul_then, group_norm_then),
+    *(scaled_weight, shifted_bias),
     *(scaled_columns, shifted_by_columns, chained, rows_added),
     *(conv_grads, max_pool_with_places),
 ):

@@ -6,7 +6,13 @@ import numpy as np
 
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
-from burn.ops.layer_norm import affine, average, average_product, layer_norm
+from burn.ops.layer_norm import (
+    affine,
+    average,
+    average_product,
+    layer_norm,
+    layer_norm_grad,
+)
 from burn.ops.pool import window_sum
 from burn.ops.reduction import mean as _mean, sum as sum_
 from burn.ops.shape import expand, reshape, squeeze, unsqueeze
@@ -189,7 +195,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@composite
+@primitive
 def group_norm(
     x: Array,
     weight: Array | None = None,
@@ -197,21 +203,54 @@ def group_norm(
     *,
     groups: int,
     epsilon: float = 1e-5,
-) -> Tensor:
+) -> Array:
     """``x`` [N, C, ...] normalised over each of ``groups`` of channels and all space.
 
     ``weight`` and ``bias`` are [C].
     """
-    batch, channels, *space = x.shape
-    inner = (groups, channels // groups, *(1 for _ in space))
-    out = layer_norm(
-        reshape(x, (batch, groups, channels // groups, *space)),
-        None if weight is None else reshape(weight, inner),
-        None if bias is None else reshape(bias, inner),
-        axis=tuple(range(2, len(space) + 3)),
-        epsilon=epsilon,
+    axes, inner, parts = _of_groups(groups, x, weight, bias)
+    out = layer_norm.kernel(x.reshape(inner), *parts, axis=axes, epsilon=epsilon)
+    return out.reshape(x.shape)
+
+
+@group_norm.vjp
+def _(
+    grad: Any,
+    out: Any,
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    groups: int,
+    epsilon: float = 1e-5,
+) -> Any:
+    axes, inner, (scale, _) = _of_groups(groups, x, weight)
+    joint = Joint(
+        lambda: layer_norm_grad(
+            *(reshape(grad, inner), reshape(x, inner), scale),
+            axis=axes,
+            epsilon=epsilon,
+        )
     )
-    return reshape(out, x.shape)
+    return (
+        lambda: reshape(joint[0](), x.shape),
+        lambda: reshape(joint[1](), weight.shape),
+        lambda: like(sum_(grad, (0, *range(2, x.ndim))), bias),
+    )
+
+
+def _of_groups(
+    groups: int, x: Any, weight: Any, bias: Any = None
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
+    """The axes of a norm over groups, ``x``'s shape with them, and what is beside."""
+    batch, channels, *space = x.shape
+    within = channels // groups
+    line = (groups, within, *(1 for _ in space))
+    scale, shift = (
+        None if part is None else part.reshape(line) for part in (weight, bias)
+    )
+    axes = tuple(range(2, len(space) + 3))
+    return axes, (batch, groups, within, *space), (scale, shift)
 
 
 @composite
@@ -223,13 +262,7 @@ def instance_norm(
     epsilon: float = 1e-5,
 ) -> Tensor:
     """``x`` [N, C, *size] normalised over space; ``weight`` and ``bias`` are [C]."""
-    return layer_norm(
-        x,
-        None if weight is None else _beside(weight, x),
-        None if bias is None else _beside(bias, x),
-        axis=tuple(range(2, len(x.shape))),
-        epsilon=epsilon,
-    )
+    return group_norm(x, weight, bias, groups=max(x.shape[1], 1), epsilon=epsilon)
 
 
 @composite

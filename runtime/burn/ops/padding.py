@@ -188,7 +188,11 @@ def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
 @primitive
 def stack(xs: list[Array], axis: int = 0) -> Array:
     """The arrays, all of one shape, side by side along a new axis."""
-    return namespace(xs[0]).stack(xs, axis=axis)
+    (place,) = axes_of(axis, xs[0].ndim + 1)
+    if any(x.shape != xs[0].shape for x in xs):
+        raise ValueError(f"expected one shape, got {[x.shape for x in xs]}")
+    key = (*(slice(None),) * place, None)
+    return namespace(xs[0]).concatenate([x[key] for x in xs], axis=place)
 
 
 @stack.vjp
@@ -210,7 +214,14 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
 @primitive
 def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     """``x`` moved on by ``shifts`` along ``axes``; what leaves comes in again."""
-    return np.roll(x, integers(shifts), axes_of(axes, x.ndim))
+    steps, along = integers(shifts), axes_of(axes, x.ndim)
+    if len(steps) != 1 or len(along) != 1 or not x.size:
+        return np.roll(x, steps, along)
+    # NumPy's takes long to think about it.
+    (step,), (axis,) = steps, along
+    first, before = -step % x.shape[axis], (slice(None),) * axis
+    parts = [x[(*before, slice(first, None))], x[(*before, slice(first))]]
+    return namespace(x).concatenate(parts, axis)
 
 
 @roll.vjp

@@ -22,6 +22,9 @@ from burn.primitive import primitive
 #: The place of what is not there, far enough for every sum with it to be negative.
 OUTSIDE = -(1 << 40)
 
+# As many elements are read at once: calling for each tap takes longer than that.
+_FEW = 65_536
+
 #: Along one axis: int64 places, with :data:`OUTSIDE` among them, and their weights.
 Taps = list[tuple[Any, Any]]
 
@@ -34,7 +37,9 @@ def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
     and the result in the dtype of ``x``. A negative index adds nothing.
     """
     batch, channels, size = x.shape
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
+    if x.size <= index.size * channels <= _FEW and x.dtype.kind == "f":
+        return _sum_of_few(x, index, weight)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
     total = None
     for tap in range(index.shape[1]):
         part = _read(rows, _flat(index[:, tap], size))
@@ -46,8 +51,22 @@ def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
         else:
             total += part
     assert total is not None
-    out = np.moveaxis(total.reshape(batch, index.shape[2], channels), 2, 1)
+    out = total.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
     return out.astype(x.dtype, copy=False)
+
+
+def _sum_of_few(x: Array, index: Array, weight: Array | None) -> Array:
+    """:func:`gather_sum` that reads all taps at once, and zeros for what is outside."""
+    xp, (batch, channels, size) = namespace(x), x.shape
+    rows = xp.zeros((batch, size + 1, channels), _working(x.dtype))
+    rows[:, :size] = x.swapaxes(1, 2)
+    starts = xp.arange(batch, dtype=np.int64).reshape(-1, 1, 1) * (size + 1)
+    flat = xp.where(index < 0, -1, index + starts)
+    found = xp.take(rows.reshape(-1, channels), flat, axis=0)
+    if weight is not None:
+        found *= weight[..., None].astype(found.dtype, copy=False)
+    total = found[:, 0] if found.shape[1] == 1 else found.sum(1)
+    return total.swapaxes(1, 2).astype(x.dtype, copy=False)
 
 
 @gather_sum.vjp
@@ -68,7 +87,7 @@ def scatter_sum(
     The adjoint of :func:`gather_sum` in ``x``.
     """
     batch, channels, count = grad.shape
-    rows = np.moveaxis(grad, 1, 2).reshape(batch * count, channels)
+    rows = grad.swapaxes(1, 2).reshape(batch * count, channels)
     rows = rows.astype(_working(grad.dtype), copy=False)
     out = namespace(grad).zeros((batch * size, channels), rows.dtype)
     for tap in range(index.shape[1]):
@@ -78,7 +97,7 @@ def scatter_sum(
             part = rows * weight[:, tap].reshape(-1, 1).astype(rows.dtype)
         inside = flat >= 0
         add_rows(out, flat[inside], part[inside])
-    whole = np.moveaxis(out.reshape(batch, size, channels), 2, 1)
+    whole = out.reshape(batch, size, channels).swapaxes(1, 2)
     return whole.astype(grad.dtype, copy=False)
 
 
@@ -101,8 +120,8 @@ def gather_dot(grad: Array, x: Array, index: Array) -> Array:
     """
     batch, channels, size = x.shape
     dtype = _working(x.dtype)
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
-    other = np.moveaxis(grad, 1, 2).reshape(-1, channels).astype(dtype, copy=False)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
+    other = grad.swapaxes(1, 2).reshape(-1, channels).astype(dtype, copy=False)
     out = namespace(x).empty(index.shape, dtype)
     for tap in range(index.shape[1]):
         part = _read(rows, _flat(index[:, tap], size)).astype(dtype, copy=False)
@@ -127,7 +146,7 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
     Of equal terms the first; 0 where every index is negative.
     """
     batch, channels, size = x.shape
-    rows = np.moveaxis(x, 1, 2).reshape(batch * size, channels)
+    rows = x.swapaxes(1, 2).reshape(batch * size, channels)
     best, choice = None, None
     for tap in range(index.shape[1]):
         flat = _flat(index[:, tap], size)
@@ -142,7 +161,7 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
             choice[better] = tap
             best[better] = part[better]
     assert choice is not None
-    return np.moveaxis(choice.reshape(batch, index.shape[2], channels), 2, 1)
+    return choice.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
 
 
 tap_argmax.no_gradient("the result are integers")

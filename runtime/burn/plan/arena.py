@@ -7,6 +7,8 @@ import numpy as np
 from burn.ops.support import Array
 
 _ALIGNMENT = 64
+#: The most bytes that are held back.
+HELD = 64 << 20
 
 
 class Buffer:
@@ -69,6 +71,11 @@ class Arena:
             return None
         return self._used[position][2]
 
+    def span(self, buffer: Buffer) -> tuple[int, int]:
+        """The addresses between which ``buffer`` is."""
+        start = self._chunks[buffer.chunk].ctypes.data
+        return start + buffer.start, start + buffer.end
+
     def release(self, buffer: Buffer) -> None:
         """Let others have the memory of ``buffer``."""
         free = self._free[buffer.chunk]
@@ -106,6 +113,30 @@ class Arena:
         first = -raw.ctypes.data % _ALIGNMENT
         self._chunks.append(raw[first : first + size])
         self._free.append([(0, size)])
+
+
+class Releases:
+    """Buffers that an arena gets back, at once or where they are ``held`` later.
+
+    A kernel that stands for several calls reads until the end of the last one.
+    """
+
+    def __init__(self, arena: Arena, *, held: bool) -> None:
+        self._arena, self._held = arena, held
+        self._buffers: list[Buffer] = []
+
+    def take(self, buffers: list[Buffer]) -> None:
+        """Give them back unless they are held and not too large together."""
+        self._buffers += buffers
+        size = sum(buffer.end - buffer.start for buffer in self._buffers)
+        if not self._held or size > HELD:
+            self.release()
+
+    def release(self) -> None:
+        """Give all back."""
+        for buffer in self._buffers:
+            self._arena.release(buffer)
+        self._buffers = []
 
 
 def _copied(buffer: Buffer) -> Buffer:

@@ -22,7 +22,7 @@ from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
 from burn.ops.fused import rows_added
 from burn.ops.support import Array
-from burn.plan.arena import Arena, Buffer
+from burn.plan.arena import Arena, Buffer, Releases
 from burn.plan.calls import call_kernel, check, several
 from burn.plan.kept import Kept, written_over
 from burn.plan.orders import wanted_orders
@@ -51,8 +51,11 @@ class Builder:
     It is what kernels and traced arrays tell of what they do.
     """
 
-    def __init__(self, arena: Arena, volatile: set[Box]) -> None:
-        self.arena = arena
+    def __init__(
+        self, arena: Arena, volatile: set[Box], generated: bool = False
+    ) -> None:
+        self.arena, self._generated = arena, generated
+        self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
         self.helped_from = ALONE
@@ -72,7 +75,8 @@ class Builder:
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
-        other = Builder(self.arena.branched(), self._volatile)
+        self._releases.release()
+        other = Builder(self.arena.branched(), self._volatile, self._generated)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
@@ -386,6 +390,9 @@ class Builder:
             if buffer is not None:
                 buffer.users -= 1
                 touched.append(buffer)
-        for buffer in {id(buffer): buffer for buffer in touched}.values():
-            if not buffer.users:
-                self.arena.release(buffer)
+        unused = {id(buffer): buffer for buffer in touched if not buffer.users}
+        for buffer in unused.values():
+            self._sequence.freed(*self.arena.span(buffer))
+        self._releases.take(list(unused.values()))
+        if self._sequence.ends_in_engine():
+            self._releases.release()

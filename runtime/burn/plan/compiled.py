@@ -43,9 +43,14 @@ class _Plan:
     """What was recorded for one kind of arguments, on one device."""
 
     def __init__(
-        self, device: ArrayBackend, lowering: tuple[Pass, ...], watched: bool
+        self,
+        device: ArrayBackend,
+        lowering: tuple[Pass, ...],
+        watched: bool,
+        generated: bool,
     ) -> None:
         self.device, self.lowering, self.watched = device, lowering, watched
+        self.generated = generated
         self.root = Segment()
         self.bound: Bound | None = None
         self.quick: Program | None = None
@@ -55,6 +60,10 @@ class _Plan:
         self.refused: str | None = None
         #: Why it is of float32 although less was asked for.
         self.full: str | None = None
+        #: Why there are no generated kernels although they were asked for.
+        self.idle: str | None = None
+        if generated and device is not Cpu():
+            self.idle = f"generated kernels are not used: it is on {device}"
 
     def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
@@ -107,14 +116,14 @@ class _Plan:
         """Make the plan ready to run."""
         root = self.root
         if self.device is Cpu():
-            lowered = fused(self.root, forms, self.lowering)
+            lowered = fused(self.root, forms, self.lowering, generated=self.generated)
             if self.lowering:  # the recording packed what is of no use after it
                 for box in boxes_read(self.root):
                     drop_packed(innermost(box.held()).data)
             if self.watched:
                 root = lowered
             else:
-                self.quick = Program(lowered)
+                self.quick = Program(lowered, self.generated)
                 if self.lowering and not is_lowered(lowered):
                     self.full = "it has no layer for it, or none with scales"
         self.places = last_place(root) + 1
@@ -143,12 +152,13 @@ class Compiled(Generic[P, R]):
         lowering: tuple[Pass, ...] | None = None,
         *,
         watched: bool = False,
+        generated: bool = False,
     ) -> None:
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = LOWERINGS[precision] if lowering is None else lowering
-        self._watched = watched
+        self._watched, self._generated = watched, generated
         self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
@@ -159,6 +169,7 @@ class Compiled(Generic[P, R]):
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
+        found += sorted({plan.idle for plan in plans if plan.idle})
         if self.precision != "float32":
             full = {plan.full for plan in plans if plan.full}
             found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
@@ -208,7 +219,8 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                plan = self._plans[where] = _Plan(device, self._lowering, self._watched)
+                kind = (self._lowering, self._watched, self._generated)
+                plan = self._plans[where] = _Plan(device, *kind)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

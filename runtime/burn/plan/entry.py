@@ -5,6 +5,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from burn.plan.calibration import arguments_of, compared
 from burn.plan.compiled import Compiled
+from burn.plan.kernels.machine import machine
 from burn.plan.passes import LOWERINGS, Pass
 from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
 
@@ -17,6 +18,7 @@ def compile(
     *,
     precision: str = "float32",
     calibration: Iterable[Any] = (),
+    generated: bool = False,
 ) -> Compiled[P, R]:
     """``function``, or a module, as a plan that is replayed without Python's detours.
 
@@ -29,7 +31,13 @@ def compile(
     examples of arguments, each a tuple or a single tensor, whose largest numbers fill
     the range; :attr:`Compiled.accuracy` says what this costs on them.
 
+    With ``generated`` kernels on the CPU, NumPy's functions that oneDNN has nothing for
+    become loops over memory, on all threads, that LLVM compiles at the first call
+    (about 0.05 s each, equal ones once): chains of operations on elements and of sums
+    and extremes over axes. This needs the extra ``burn-import[jit]``.
+
     Raises:
+        ImportError: ``generated`` kernels without that extra.
         ValueError: there is no such ``precision``, or no plan to calibrate.
         TypeError: an example is neither a tuple nor a tensor.
     """
@@ -39,11 +47,15 @@ def compile(
     samples = [arguments_of(sample) for sample in calibration]
     if samples and precision != "int8":
         raise ValueError(f"expected no calibration with precision {precision!r}")
-    return _calibrated(function, samples) if samples else Compiled(function, precision)
+    if generated:
+        machine()
+    if samples:
+        return _calibrated(function, samples, generated)
+    return Compiled(function, precision, generated=generated)
 
 
 def _calibrated(
-    function: Callable[P, R], samples: list[tuple[Any, ...]]
+    function: Callable[P, R], samples: list[tuple[Any, ...]], generated: bool
 ) -> Compiled[P, R]:
     """A function with integers by the ranges that are seen in ``samples``."""
     ranges = Ranges()
@@ -54,6 +66,6 @@ def _calibrated(
         why = watched.notes or ["no layer with weights was seen in a plan"]
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
     lowering: tuple[Pass, ...] = (Calibrated(ranges), *LOWERINGS["int8"])
-    made = Compiled(function, "int8", lowering)
+    made = Compiled(function, "int8", lowering, generated=generated)
     made.accuracy = compared(made, samples, expected)
     return made

@@ -30,9 +30,11 @@ _CPU = Cpu()
 class _Node:
     """A segment that is bound, and those after it that were needed so far."""
 
-    def __init__(self, segment: Segment, builder: Builder) -> None:
-        self.segment, self.builder = segment, builder
+    def __init__(self, segment: Segment, builder: Builder, generated: bool) -> None:
+        self.segment, self.builder, self.generated = segment, builder, generated
         self.sequence = builder.build(segment)
+        if generated:
+            self.sequence.join()
         self.result = _result(segment.result, builder)
         self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
         self.children: dict[bytes, _Node] = {}
@@ -44,6 +46,8 @@ class _Node:
         with WRITING:
             if self._end is None:
                 self._end = self.builder.finish(self.segment)
+                if self.generated:
+                    self._end[0].join()
             else:
                 self._end[0].run()
         commit(self._end[1])
@@ -53,11 +57,12 @@ class Program:
     """The plan of one kind of arguments on the CPU.
 
     Its memory is used by one thread at a time; the others wait. It is for finite
-    numbers alone, in the arguments and in boxes.
+    numbers alone, in the arguments and in boxes. With ``generated`` what is left of
+    NumPy's functions becomes kernels.
     """
 
-    def __init__(self, root: Segment) -> None:
-        self._root = root
+    def __init__(self, root: Segment, generated: bool = False) -> None:
+        self._root, self._generated = root, generated
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._inputs: list[Array] = []
@@ -92,9 +97,9 @@ class Program:
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        builder = Builder(Arena(_size(self._root, inputs)), volatile)
+        builder = Builder(Arena(_size(self._root, inputs)), volatile, self._generated)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
-        node = _Node(self._root, builder)
+        node = _Node(self._root, builder, self._generated)
         self._node = node
         return node
 
@@ -107,7 +112,8 @@ class Program:
         if seen not in node.segment.children:
             raise UnforeseenError(f"{node.builder.values[place]} was read")
         segment = node.segment.children[seen]
-        child = node.children[seen] = _Node(segment, node.builder.branched())
+        child = _Node(segment, node.builder.branched(), self._generated)
+        node.children[seen] = child
         return child
 
     def _is_stale(self) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from burn.backend.onednn.api import OneDnnError
 from burn.backend.onednn.engine import current
 from burn.backend.onednn.prepared import Fixed
+from burn.plan.kernels.groups import Free
+from burn.plan.kernels.joining import joined
 
 
 class Sequence:
@@ -21,6 +23,7 @@ class Sequence:
         self.owned: list[Any] = []
         self._calls: list[tuple[bool | None, Callable[[], Any]]] = []
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
+        self._frees: list[Free] = []
 
     def engine(self, fixed: Fixed) -> None:
         """Append a primitive of oneDNN."""
@@ -38,6 +41,19 @@ class Sequence:
     def back_to(self, mark: int) -> None:
         """Drop what was appended since there were ``mark`` calls."""
         del self._calls[mark:]
+
+    def freed(self, low: int, high: int) -> None:
+        """Note that nobody needs what is between two addresses after these calls."""
+        self._frees.append(Free(len(self._calls), low, high))
+
+    def ends_in_engine(self) -> bool:
+        """Whether the last call is oneDNN's, or there is none."""
+        return not self._calls or self._calls[-1][0] is not None
+
+    def join(self) -> None:
+        """Let kernels that are generated do what NumPy's functions would."""
+        self._calls, owned = joined(self._calls, self._frees)
+        self.owned += owned
 
     def __len__(self) -> int:
         return len(self._calls)

@@ -10,6 +10,7 @@ from burn.backend.onednn.api import (
     GELU_TANH,
     HARD_SIGMOID,
     HARD_SWISH,
+    INFERENCE,
     LINEAR,
     LOGISTIC,
     MISH,
@@ -22,7 +23,7 @@ from burn.backend.onednn.api import (
     Api,
 )
 from burn.backend.onednn.memory import Handle
-from burn.backend.onednn.prepared import PostOps
+from burn.backend.onednn.prepared import Description, PostOps, described
 
 #: Names with their numbers, as :mod:`burn.ops.fused` has them.
 After: TypeAlias = tuple[tuple[Any, ...], ...]
@@ -66,8 +67,28 @@ def post_ops(
             else:
                 made.binary(BINARY_ADD, residual)
         else:
-            made.activation(*_KINDS[name], *numbers)
+            activations(made, ((name, *numbers),))
     return made
+
+
+def activations(made: PostOps, after: After) -> None:
+    """Append operations that have no other operand."""
+    for name, *numbers in after:
+        made.activation(*_KINDS[name], *numbers)
+
+
+def activated(api: Api, after: After, line: Handle) -> Description | None:
+    """The primitive of activations of what lies as ``line``; None if there is none."""
+    (name, *numbers), *rest = after
+    post = PostOps(api)
+    activations(post, tuple(rest))
+    kind, *given = *_KINDS[name], *numbers
+    alpha, beta = (*given, 0.0, 0.0)[:2]
+    return described(
+        *(api, "eltwise_forward", api.engine, INFERENCE, kind),
+        *(line, line, alpha, beta),
+        post=post,
+    )
 
 
 def added(after: After) -> int:

@@ -93,6 +93,13 @@ def current() -> Session | None:
     return None if _STATE.paused else _STATE.session
 
 
+def loaded() -> Session | None:
+    """The session of this process, although it may be switched off just now."""
+    if _STATE.answer is None:
+        _choose()
+    return _STATE.session
+
+
 def limits() -> Limits:
     """The least work that oneDNN is used for: any in a plan, which calls it at once."""
     return _STATE.limits if noting() is None else _WHATEVER

@@ -4,6 +4,7 @@ from burn.backend.onednn import (
     casting as casting,
     chains as chains,
     convolution as convolution,
+    groups as groups,
     matmul as matmul,
     normalization as normalization,
     normalization_grad as normalization_grad,

@@ -33,14 +33,16 @@ from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
 from burn.plan.passes.scales import with_scales
+from burn.plan.passes.sums import as_matrices
 from burn.plan.passes.updates import with_updates_last
-from burn.plan.tree import Segment, Step, find_drops
+from burn.plan.tree import Segment, Step, find_drops, written
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
 #: In the order in which they run.
 PASSES: tuple[Pass, ...] = (
     as_products,
+    as_matrices,
     constants_first,
     as_rows,
     as_layers,
@@ -70,11 +72,22 @@ LOWERINGS: dict[str, tuple[Pass, ...]] = {
 
 
 def fused(
-    root: Segment, inputs: Inputs = (), lowering: tuple[Pass, ...] = ()
+    root: Segment,
+    inputs: Inputs = (),
+    lowering: tuple[Pass, ...] = (),
+    *,
+    generated: bool = False,
 ) -> Segment:
-    """A copy of a plan after all passes, and after those that lower its precision."""
+    """A copy of a plan after all passes, and after those that lower its precision.
+
+    Chains are left to the kernels that are ``generated``, except where a plan sets
+    boxes: there the updates of tables are found in them.
+    """
     found = with_own_places(root)
-    for each in (*PASSES, *lowering, *LAST):
+    last = LAST
+    if generated and next(written(root), None) is None:
+        last = tuple(each for each in LAST if each is not in_chains)
+    for each in (*PASSES, *lowering, *last):
         found = _passed(each, found, inputs)
     found = with_updates_last(found)
     find_drops(found)

@@ -1,4 +1,4 @@
-"""Steps that are one pass over memory: a convolution or a product, and what follows."""
+"""Steps that are one pass over memory: a layer or a norm, and what follows."""
 
 from dataclasses import replace
 from math import isfinite
@@ -7,8 +7,9 @@ from typing import Any
 from burn.ops import activation
 from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul
-from burn.ops.fused import conv_then, linear_then, matmul_then
+from burn.ops.fused import conv_then, group_norm_then, linear_then, matmul_then
 from burn.ops.matmul import linear, matmul
+from burn.ops.norm import group_norm
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.tree import Read, Slot, Step
 from burn.tensor import Tensor
@@ -17,6 +18,8 @@ from burn.tensor import Tensor
 _THEN: dict[Any, Any] = {
     conv: conv_then,
     conv_then: conv_then,
+    group_norm: group_norm_then,
+    group_norm_then: group_norm_then,
     linear: linear_then,
     linear_then: linear_then,
     matmul: matmul_then,
@@ -35,7 +38,7 @@ _NUMBERS: dict[Any, dict[str, float]] = {
 
 
 def with_endings(steps: Steps, graph: Graph) -> Steps:
-    """Convolutions and linear layers with the activations and sums after them."""
+    """Layers and norms with the activations and sums after them."""
     found: list[Step | Read | None] = []
     made: dict[int, int] = {}  # where in ``found`` a place is made
     for step in steps:
@@ -69,7 +72,7 @@ def _joined(
         if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
             continue
         after = after_of(step, index)
-        if after is None:
+        if after is None or not _takes(source, after):
             continue
         args = [*source.args, *(None for _ in range(4 - len(source.args)))]
         if after == ("add",):
@@ -82,6 +85,19 @@ def _joined(
         )
         return position, changed
     return None
+
+
+def _takes(source: Step, after: tuple[Any, ...]) -> bool:
+    """Whether there is a pass over the results of ``source`` that ``after`` is part of.
+
+    Norms of groups have one for their weights, but those of each channel have not.
+    """
+    if source.primitive not in (group_norm, group_norm_then):
+        return True
+    parts = (*source.args, None, None)[1:3]
+    is_affine = all(part is not None for part in parts)
+    within = source.shapes[0][1] != source.static["groups"]
+    return is_affine and within and after[0] not in ("add", "scale")
 
 
 def _fits(source: Step, other: Any, graph: Graph) -> bool:

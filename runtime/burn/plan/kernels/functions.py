@@ -1,0 +1,235 @@
+"""NumPy's functions of numbers in the language of LLVM.
+
+Arithmetic is rounded as NumPy does it, one operation after the other: no two become
+one.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+_FLOAT32, _FLOAT64, _BOOL = map(np.dtype, (np.float32, np.float64, np.bool_))
+_INT32, _INT64 = map(np.dtype, (np.int32, np.int64))
+#: The type of each dtype among values. In memory a bool is a byte.
+TYPES = {_FLOAT32: "float", _FLOAT64: "double", _BOOL: "i1", _INT32: "i32"}
+TYPES[_INT64] = "i64"
+_NUMBERS = (_FLOAT32, _FLOAT64, _INT32, _INT64)
+FLOATS = (_FLOAT32, _FLOAT64)
+#: What is reduced, and in which dtypes.
+REDUCTIONS = {"add": _NUMBERS, "maximum": _NUMBERS, "minimum": _NUMBERS}
+
+
+class Writer(Protocol):
+    """Who takes instructions."""
+
+    def do(self, text: str) -> str:
+        """Append an instruction; the name of its result."""
+
+
+#: Writes a function of operands of one dtype.
+Rule: TypeAlias = Callable[[Writer, np.dtype[Any], tuple[str, ...]], str]
+
+
+def is_known(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels have values of this dtype."""
+    return dtype in TYPES
+
+
+def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
+    """The dtypes in which a function takes its operands, None if no kernel has it."""
+    rule = _FUNCTIONS.get(function.__name__)
+    given = [getattr(arg, "dtype", type(arg)) for arg in args]
+    if rule is None or not all(
+        is_known(kind) if isinstance(kind, np.dtype) else kind in (bool, int, float)
+        for kind in given
+    ):
+        return None
+    found: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
+    taken = found[: function.nin]
+    return taken if len(set(taken)) == 1 and taken[0] in rule[0] else None
+
+
+def result_of(name: str, types: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
+    """The dtype of what a function gives."""
+    return _BOOL if name in _ASKING else types[-1]
+
+
+def cost_of(name: str) -> int:
+    """How many additions a function takes as long as."""
+    return _COSTS.get(name, 1)
+
+
+def write(name: str, to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    """Write a function of operands of ``dtype``; the name of the result."""
+    return _FUNCTIONS[name][1](to, dtype, args)
+
+
+def constant(value: float, dtype: np.dtype[Any]) -> str:
+    """A number as LLVM reads it without rounding."""
+    if dtype in FLOATS:
+        exact = float(dtype.type(value))
+        return f"0x{struct.unpack('>Q', struct.pack('>d', exact))[0]:016X}"
+    return ("true" if value else "false") if dtype == _BOOL else str(int(value))
+
+
+def converted(to: Writer, value: str, given: Any, wanted: Any) -> str:
+    """``value`` in another dtype.
+
+    Raises:
+        KeyError: there is no such conversion; NumPy's of floats to integers depends on
+            the processor where they do not fit.
+    """
+    if given == wanted:
+        return value
+    source, target = TYPES[given], TYPES[wanted]
+    if wanted == _BOOL:
+        nothing = constant(0, given)
+        compare = "fcmp une" if given in FLOATS else "icmp ne"
+        return to.do(f"{compare} {source} {value}, {nothing}")
+    return to.do(f"{_CONVERSIONS[source, target]} {source} {value} to {target}")
+
+
+def can_convert(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether :func:`converted` can."""
+    pair = (TYPES.get(given, ""), TYPES.get(wanted, ""))
+    if not all(pair):
+        return False
+    return given == wanted or wanted == _BOOL or pair in _CONVERSIONS
+
+
+_CONVERSIONS = {("float", "double"): "fpext", ("double", "float"): "fptrunc"}
+_CONVERSIONS |= {("i1", kind): "zext" for kind in ("i32", "i64")}
+_CONVERSIONS |= {("i1", kind): "uitofp" for kind in ("float", "double")}
+_CONVERSIONS |= {(i, f): "sitofp" for i in ("i32", "i64") for f in ("float", "double")}
+_CONVERSIONS |= {("i32", "i64"): "sext", ("i64", "i32"): "trunc"}
+
+
+def _binary(of_floats: str, of_integers: str = "") -> Rule:
+    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+        name = of_floats if dtype in FLOATS else of_integers
+        return to.do(f"{name} {TYPES[dtype]} {args[0]}, {args[1]}")
+
+    return rule
+
+
+def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
+    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+        is_float, kind = dtype in FLOATS, TYPES[dtype]
+        bits = f"f{8 * dtype.itemsize}" if is_float else kind
+        name = f"@llvm.{of_floats if is_float else of_integers}.{bits}"
+        given = ", ".join(f"{kind} {arg}" for arg in args)
+        return to.do(f"call {kind} {name}({given}{'' if is_float else more})")
+
+    return rule
+
+
+def _negative(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    if dtype in FLOATS:
+        return to.do(f"fneg {TYPES[dtype]} {args[0]}")
+    return to.do(f"sub {TYPES[dtype]} 0, {args[0]}")
+
+
+def _square(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    return _binary("fmul", "mul")(to, dtype, args * 2)
+
+
+def _reciprocal(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    return _binary("fdiv")(to, dtype, (constant(1, dtype), *args))
+
+
+def _logical(name: str) -> Rule:
+    def rule(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+        one, *other = [converted(to, arg, dtype, _BOOL) for arg in args]
+        return to.do(f"{name} i1 {one}, {other[0] if other else 'true'}")
+
+    return rule
+
+
+# exp(x) = 2**n * exp(r) with r = x - n log(2) in two parts, the first of few bits, and
+# a polynomial for exp(r). The constants are Cephes' of single precision.
+_LOG2_E = 1.44269504088896341
+_LOG_2 = (0.693359375, -2.12194440e-4)
+_EXP = (
+    *(1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3),
+    *(4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
+)
+# Added to a number of less than 22 bits it leaves the nearest integer in the low bits.
+_ROUNDING = 12582912.0
+# Beyond these exp is 0 or infinite.
+_LEAST, _MOST = -104.0, 89.0
+
+
+def _exp(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
+    def number(value: float) -> str:
+        return constant(value, _FLOAT32)
+
+    def two(name: str, a: str, b: str) -> str:
+        return to.do(f"{name} float {a}, {b}")
+
+    def fused(a: str, b: str, c: str) -> str:
+        given = f"float {a}, float {b}, float {c}"
+        return to.do(f"call float @llvm.fma.f32({given})")
+
+    x = _called("minimum")(to, dtype, (args[0], number(_MOST)))
+    x = _called("maximum")(to, dtype, (x, number(_LEAST)))
+    shifted = two("fadd", two("fmul", x, number(_LOG2_E)), number(_ROUNDING))
+    n = two("fsub", shifted, number(_ROUNDING))
+    r = fused(n, number(-_LOG_2[0]), x)
+    r = fused(n, number(-_LOG_2[1]), r)
+    y = number(_EXP[0])
+    for factor in _EXP[1:]:
+        y = fused(y, r, number(factor))
+    y = two("fadd", fused(y, two("fmul", r, r), r), number(1))
+    # In two factors, since 2**n alone may be too small or too large.
+    bits = to.do(f"bitcast float {shifted} to i32")
+    whole = to.do(f"sub i32 {bits}, {_bits_of(_ROUNDING)}")
+    half = to.do(f"ashr i32 {whole}, 1")
+    for part in (half, to.do(f"sub i32 {whole}, {half}")):
+        power = to.do(f"shl i32 {to.do(f'add i32 {part}, 127')}, 23")
+        y = two("fmul", y, to.do(f"bitcast i32 {power} to float"))
+    return y
+
+
+def _bits_of(value: float) -> int:
+    found: int = struct.unpack(">I", struct.pack(">f", value))[0]
+    return found
+
+
+def _compare(of_floats: str, of_integers: str) -> Rule:
+    return _binary(f"fcmp {of_floats}", f"icmp {of_integers}")
+
+
+_EVERY = (*_NUMBERS, _BOOL)
+_FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
+    "add": (_NUMBERS, _binary("fadd", "add")),
+    "subtract": (_NUMBERS, _binary("fsub", "sub")),
+    "multiply": (_NUMBERS, _binary("fmul", "mul")),
+    "divide": (FLOATS, _binary("fdiv")),
+    "maximum": (_NUMBERS, _called("maximum", "smax")),
+    "minimum": (_NUMBERS, _called("minimum", "smin")),
+    "negative": (_NUMBERS, _negative),
+    "absolute": (_NUMBERS, _called("fabs", "abs", ", i1 false")),
+    "square": (_NUMBERS, _square),
+    "reciprocal": (FLOATS, _reciprocal),
+    "sqrt": (FLOATS, _called("sqrt")),
+    "floor": (FLOATS, _called("floor")),
+    "ceil": (FLOATS, _called("ceil")),
+    "trunc": (FLOATS, _called("trunc")),
+    "rint": (FLOATS, _called("rint")),
+    "exp": ((_FLOAT32,), _exp),
+    "less": (_NUMBERS, _compare("olt", "slt")),
+    "less_equal": (_NUMBERS, _compare("ole", "sle")),
+    "greater": (_NUMBERS, _compare("ogt", "sgt")),
+    "greater_equal": (_NUMBERS, _compare("oge", "sge")),
+    "equal": (_NUMBERS, _compare("oeq", "eq")),
+    "not_equal": (_NUMBERS, _compare("une", "ne")),
+    "logical_and": (_EVERY, _logical("and")),
+    "logical_or": (_EVERY, _logical("or")),
+    "logical_xor": (_EVERY, _logical("xor")),
+    "logical_not": (_EVERY, _logical("xor")),
+}
+_ASKING = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+_ASKING |= {"logical_and", "logical_or", "logical_xor", "logical_not"}
+_COSTS = {"exp": 12, "divide": 4, "sqrt": 4, "reciprocal": 4}
