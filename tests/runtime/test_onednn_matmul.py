@@ -144,3 +144,32 @@ def test_bias_that_is_broadcast_is_numpys() -> None:
     with engine.whatever_size():
         found = ops.linear(x, weight, bias)
     assert_close(found.numpy(), x.numpy() @ weight.numpy().T + bias.numpy())
+
+
+@pytest.mark.parametrize(
+    ("shape", "tiny"), [((8, 9, 3, 4, 5), True), ((1, 40, 3, 2, 33), False)]
+)
+def test_heads_of_attention(shape: tuple[int, ...], tiny: bool) -> None:
+    """Many small matrices are copied first, where others are read by their strides."""
+    batch, length, _, heads, size = shape
+    x = normal(batch, length, 3 * heads * size)
+
+    def run(x: Any) -> Any:
+        q, k, v = ops.permute(ops.reshape(x, shape), (2, 0, 3, 1, 4))
+        found = ops.permute((q @ k.mT) @ v, (0, 2, 1, 3))
+        return ops.reshape(found, (batch, length, heads * size))
+
+    both(ops.matmul, normal(4, 9, 5), normal(4, 5, 9))
+    session = engine.current()
+    assert session is not None
+    if any(name.startswith("gemm") for name in session.primitives.made()):
+        pytest.skip("there is one code for all products on this processor")
+    session.primitives.clear()
+    compiled = burn.compile(run)
+    for _ in range(3):
+        found = compiled(burn.tensor(x)).numpy()
+    used = session.primitives.made()
+    assert used
+    assert any(name.startswith("gemm") for name in used) is not tiny
+    with engine.numpy_only():
+        assert_close(found, run(burn.tensor(x)).numpy())

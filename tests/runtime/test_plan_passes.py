@@ -73,6 +73,11 @@ def after_a_branch(x: Any, w: Any) -> Any:
     return ops.relu(y) if bool(ops.max(x) > -99.0) else y
 
 
+def heads(x: Any, w: Any) -> list[Any]:
+    """``x`` [3, 5, 8] and a matrix of weights, both in two heads of four."""
+    return [ops.reshape(x, (3, 5, 2, 4)), ops.reshape(w.square, (2, 4, 8))]
+
+
 IMAGE = ["reshape", "permute"]
 EINSUM = "einsum"
 #: Functions of ``x`` [3, 5, 8] and the weights, with the primitives that are left.
@@ -89,9 +94,34 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
     ),
     "of a weight": (
         lambda x, w: ops.einsum("bij,jk->bik", [x, w.square]),
-        [EINSUM],
+        "transpose linear",
     ),
-    "of one": (lambda x, w: ops.einsum("bij->bji", [x]), [EINSUM]),
+    "of a weight first": (
+        lambda x, w: ops.einsum("jk,bij->kib", [w.square, x]),
+        "permute transpose linear permute",
+    ),
+    "of heads": (
+        lambda x, w: ops.einsum("bihd,hde->hbie", heads(x, w)),
+        "reshape reshape permute reshape matmul reshape",
+    ),
+    "over heads": (
+        lambda x, w: ops.einsum("bihd,hde->bie", heads(x, w)),
+        "reshape reshape reshape reshape transpose linear",
+    ),
+    "of two groups": (
+        lambda x, w: ops.einsum("bihd,bjhd->bhij", [heads(x, w)[0]] * 2),
+        "reshape permute permute matmul",
+    ),
+    "of one": (lambda x, w: ops.einsum("bij->bji", [x]), ["permute"]),
+    "sum of one": (lambda x, w: ops.einsum("bij->jb", [x]), "sum permute"),
+    "outer": (
+        lambda x, w: ops.einsum("i,j->ji", [x[0, 0], x[0, :, 0]]),
+        "getitem getitem reshape reshape mul",
+    ),
+    "sums apart": (
+        lambda x, w: ops.einsum("bij,bkl->lb", [x, x * 2.0]),
+        "mul sum sum reshape permute mul",
+    ),
     "of three": (
         lambda x, w: ops.einsum("bi,bi,bi->bi", [x[:, 0]] * 3),
         "getitem einsum",
@@ -100,15 +130,15 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
         lambda x, w: ops.einsum("bii,bij->bj", [x[:, :5, :5], x[:, :5, :5]]),
         "getitem getitem einsum",
     ),
-    "nothing summed": (lambda x, w: ops.einsum("bij,bij->bij", [x, x]), [EINSUM]),
-    "two summed": (lambda x, w: ops.einsum("bij,bij->b", [x, x]), [EINSUM]),
+    "nothing summed": (lambda x, w: ops.einsum("bij,bij->bij", [x, x]), ["mul"]),
+    "two summed": (lambda x, w: ops.einsum("bij,bij->b", [x, x]), "mul sum"),
     "dots": (
         lambda x, w: ops.einsum("...ij,...jk->...ik", [x, x.mT]),
-        "transpose einsum",
+        "transpose matmul",
     ),
     "without arrow": (
         lambda x, w: ops.einsum("bij,bjk", [x, x.mT]),
-        "transpose einsum",
+        "transpose permute reshape reshape matmul",
     ),
     "other dtype": (
         lambda x, w: ops.einsum("bij,bkj->bik", [x.cast(burn.float64)] * 2),
@@ -144,12 +174,12 @@ CASES: dict[str, tuple[Any, list[str] | str]] = {
     "number": (lambda x, w: x @ w.square + 1.0, "transpose linear add"),
     "bias of a row": (
         lambda x, w: x @ w.square + w.row,
-        "transpose linear add",
+        "transpose reshape linear",
     ),
     "bias of one": (lambda x, w: x @ w.square + w.one, "transpose linear add"),
     "two biases": (
         lambda x, w: x @ w.square + w.bias + w.shift,
-        "transpose linear add",
+        "transpose reshape add linear",
     ),
     "bias of the input": (
         lambda x, w: x @ w.square + x[0, 0],

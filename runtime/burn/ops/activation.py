@@ -19,8 +19,8 @@ from burn.primitive import primitive
 
 P = ParamSpec("P")
 
-_SELU_ALPHA = 1.67326319217681884765625
-_SELU_GAMMA = 1.05070102214813232421875
+SELU_ALPHA = 1.67326319217681884765625
+SELU_GAMMA = 1.05070102214813232421875
 # gelu by tanh: sqrt(2 / pi), and the factor of the cube.
 _SLOPE, _CUBE = sqrt(2.0 / pi), 0.044715
 # erf(x) = tanh(x * P(x ** 2)) within 6e-8: least squares on the error, reweighted.
@@ -120,7 +120,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
 
 @primitive
 @_wide
-def selu(x: Array, *, alpha: float = _SELU_ALPHA, gamma: float = _SELU_GAMMA) -> Array:
+def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * alpha) * gamma
 
@@ -131,8 +131,8 @@ def _(
     out: Any,
     x: Any,
     *,
-    alpha: float = _SELU_ALPHA,
-    gamma: float = _SELU_GAMMA,
+    alpha: float = SELU_ALPHA,
+    gamma: float = SELU_GAMMA,
 ) -> Any:
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 

@@ -36,14 +36,20 @@ _LINKS: dict[str, Callable[..., Array]] = {
 }
 _KERNELS: dict[str, Callable[..., Array]] = {
     "clip": activation.clip.kernel,
+    "elu": lambda x, alpha: activation.elu.kernel(x, alpha=alpha),
     "gelu": activation.gelu.kernel,
     "gelu_tanh": partial(activation.gelu.kernel, approximate="tanh"),
+    "hard_sigmoid": lambda x, alpha, beta: activation.hard_sigmoid.kernel(
+        x, alpha=alpha, beta=beta
+    ),
     "hard_swish": activation.hard_swish.kernel,
     "leaky_relu": lambda x, alpha: activation.leaky_relu.kernel(x, alpha=alpha),
+    "mish": activation.mish.kernel,
     "relu": activation.relu.kernel,
     "scale": lambda x, factor: x * x.dtype.type(factor),
     "sigmoid": activation.sigmoid.kernel,
     "silu": activation.silu.kernel,
+    "softplus": activation.softplus.kernel,
     "tanh": activation.tanh.kernel,
 }
 

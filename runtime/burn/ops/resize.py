@@ -77,7 +77,7 @@ def resize(
         ValueError: neither or both of scales and sizes, or an unknown mode.
     """
     chosen = Options(**options)
-    plans = _plan(x.shape, scales, sizes, roi, chosen)
+    plans = resamplings(x.shape, scales, sizes, roi, chosen)
     out = x if chosen.mode == "nearest" else x.astype(_working(x.dtype), copy=False)
     for plan in plans:
         out = _resample(out, plan)
@@ -117,7 +117,7 @@ def resize_grad(
     """``grad`` of a resized array summed into the elements it came from."""
     xp = namespace(grad)
     total = grad.astype(_working(grad.dtype))
-    plans = _plan(shape, scales, sizes, roi, Options(**options))
+    plans = resamplings(shape, scales, sizes, roi, Options(**options))
     for plan in plans:
         if plan.outside is not None:
             total[(slice(None),) * plan.axis + (xp.asarray(plan.outside),)] = 0
@@ -195,9 +195,10 @@ def _project(x: Array, matrix: Floats, axis: int) -> Array:
     return xp.moveaxis(rows, -1, axis)
 
 
-def _plan(
+def resamplings(
     shape: tuple[int, ...], scales: Any, sizes: Any, roi: Any, options: Options
 ) -> list[Resampling]:
+    """How each axis that changes is resampled."""
     if (scales is None) == (sizes is None):
         raise ValueError("expected either scales or sizes")
     where = axes_of(options.axes, len(shape))

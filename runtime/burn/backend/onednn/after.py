@@ -5,14 +5,18 @@ from typing import Any, TypeAlias
 from burn.backend.onednn.api import (
     BINARY_ADD,
     CLIP,
+    ELU,
     GELU_ERF,
     GELU_TANH,
+    HARD_SIGMOID,
     HARD_SWISH,
     INFERENCE,
     LINEAR,
     LOGISTIC,
+    MISH,
     POST_OPERATION,
     RELU,
+    SOFT_RELU,
     SRC_1,
     SWISH,
     TANH,
@@ -26,14 +30,18 @@ After: TypeAlias = tuple[tuple[Any, ...], ...]
 
 _KINDS: dict[str, tuple[Any, ...]] = {
     "clip": (CLIP,),
+    "elu": (ELU,),
     "gelu": (GELU_ERF,),
     "gelu_tanh": (GELU_TANH,),
+    "hard_sigmoid": (HARD_SIGMOID,),
     "hard_swish": (HARD_SWISH, 1 / 6, 0.5),
     "leaky_relu": (RELU,),
+    "mish": (MISH,),
     "relu": (RELU,),
     "scale": (LINEAR,),
     "sigmoid": (LOGISTIC,),
     "silu": (SWISH, 1.0),
+    "softplus": (SOFT_RELU, 1.0),
     "tanh": (TANH,),
 }
 

@@ -44,6 +44,7 @@ BINARY_ADD, BINARY_MUL, BINARY_DIV, BINARY_SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1F
 CLIP = 0x2F
 SQRT, LINEAR = 0x25, 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
+ELU, HARD_SIGMOID = 0x22, 0x28
 GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
 USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
 FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
@@ -149,6 +150,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "eltwise_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, _H, _H, c_float, c_float, _H),
     ),
+    "prelu_forward_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
     "eltwise_backward_primitive_desc_create": (
         *(_OUT, _H, c_int, _H, _H, _H, c_float, c_float, _H, _H),
     ),

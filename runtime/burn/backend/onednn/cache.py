@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from burn.backend.onednn.api import DST, SRC, Api
 from burn.backend.onednn.memory import Array
+from burn.backend.onednn.noting import noting
 from burn.backend.onednn.prepared import (
     Description,
     Descriptor,
@@ -51,23 +52,25 @@ class Primitives(threading.local):
         ``work`` is roughly how many multiplications it is, which are shared among
         threads if they are many.
         """
-        known = self._known
+        known, notes = self._known, noting()
+        alone = work < (ALONE if notes is None else notes.helped_from)
+        place = (alone, key)
         try:
-            found = known[key]
-            known.move_to_end(key)
+            found = known[place]
+            known.move_to_end(place)
         except TypeError:  # a list, which has no hash
             key = frozen(key)
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
-            found = known[key] = self._made(make, work)
+            found = known[place] = self._made(make, alone)
             if len(known) > LIMIT:
                 known.popitem(last=False)
         return found
 
-    def _made(self, make: Make, work: int) -> Any:
+    def _made(self, make: Make, alone: bool) -> Any:
         choose = self.api.set_threads
-        if work >= ALONE or choose is None:
+        if not alone or choose is None:
             return make(self)
         choose(1)
         self._alone = True

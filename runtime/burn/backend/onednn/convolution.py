@@ -1,5 +1,6 @@
 """Convolutions, their transposes and the gradients of their weights by oneDNN."""
 
+from math import prod
 from typing import Any
 
 from burn.backend.cpu import Cpu
@@ -55,7 +56,7 @@ def conv(
             return forward(session, primitives, slots, wins, CONVOLUTION)
 
         key = ("conv", groups, steps, form(x), form(weight), form(bias))
-        found = session.primitives.get(key, make, _work(x, weight))
+        found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias)
     return conv_op.kernel(
@@ -98,7 +99,7 @@ def conv_then(
 
         forms = (form(x), form(weight), form(bias), form(residual))
         key = ("conv", groups, steps, after, forms, in_place)
-        found = session.primitives.get(key, make, _work(x, weight))
+        found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias, residual)
     return conv_then_op.kernel(
@@ -196,7 +197,8 @@ def _weight_grad(
         return weight_grad(primitives, x, grad, wins, groups, biased)
 
     key = ("grad", biased, groups, steps, kernel_size, form(x), form(grad))
-    found: WeightGrad | None = session.primitives.get(key, make, _work(x, grad))
+    work = grad.size * prod(kernel_size) * (x.shape[1] // groups)
+    found: WeightGrad | None = session.primitives.get(key, make, work)
     return found
 
 
@@ -208,7 +210,12 @@ def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
     return current() if x.size and other.size else None
 
 
-def _work(x: Array, other: Array) -> int:
-    """About how many products: an element meets each weight of its channel once."""
-    work: int = x.size * other.size // x.shape[1]
+def _work(x: Array, weight: Array, stride: Any = 1) -> int:
+    """About how many products: an element meets each weight of its channel once.
+
+    With a stride it meets fewer of them.
+    """
+    rank = x.ndim - 2
+    apart = prod(stride) if isinstance(stride, list | tuple) else stride**rank
+    work: int = x.size * weight.size // (x.shape[1] * apart)
     return work

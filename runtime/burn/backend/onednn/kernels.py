@@ -14,6 +14,7 @@ from burn.backend.onednn import (
     pooling_grad as pooling_grad,
     quantized_layers as quantized_layers,
     recurrent as recurrent,
+    resize as resize,
     rounding as rounding,
     rows as rows,
 )

@@ -40,6 +40,9 @@ Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
 _FOR_MATRICES = "brg"
+# That for matrices of any strides is slow on many small ones, which are copied.
+_FOR_LARGE = "gemm"
+_TINY, _MANY, _COPIED = 16_384, 4, 32_768
 # A row meets each weight once: it is read for one multiplication, not for many.
 _VECTOR_WORK = 16
 
@@ -47,8 +50,13 @@ _VECTOR_WORK = 16
 @matmul_op.on(Cpu)
 def matmul(x: Array, y: Array) -> Array:
     """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
-    out = _product_of(x, y, _Ending())
+    out = product(x, y)
     return matmul_op.kernel(x, y) if out is None else out
+
+
+def product(x: Array, y: Array) -> Array | None:
+    """The product of matrices; None where NumPy should compute it."""
+    return _product_of(x, y, _Ending())
 
 
 @matmul_then_op.on(Cpu)
@@ -307,6 +315,11 @@ def _prepare(
     shape = (*batch, x.shape[-2], y.shape[-1])
     copies = (not _readable(x), not _readable(y))
     pack = pack and not copies[1]
+    if _are_tiny(x, y):
+        way = wanted._replace(order=None)
+        made = _attempt(session, primitives, given, (shape, way), (True, True), False)
+        if made is not None and not made.implementation.startswith(_FOR_LARGE):
+            return made
     for again in (False, True):
         if again:
             copies = (True, copies[1] if pack else True)
@@ -315,6 +328,13 @@ def _prepare(
             if made is not None:
                 return made
     return None
+
+
+def _are_tiny(x: Array, y: Array) -> bool:
+    """Whether copies of matrices cost less than reading them by their strides."""
+    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
+    many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
+    return many and each <= _TINY and bool(max(x.size, y.size) <= _COPIED)
 
 
 def _attempt(

@@ -5,33 +5,41 @@ Others answer NaN at an infinity, where the limit is due: NumPy computes those a
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.api import (
     DST,
+    ELU,
     GELU_ERF,
     GELU_TANH,
+    HARD_SIGMOID,
     HARD_SWISH,
     INFERENCE,
+    LINEAR,
     LOGISTIC,
     MISH,
     RELU,
+    SOFT_RELU,
     SRC,
     SWISH,
     TANH,
+    WEIGHTS,
 )
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import current, limits
-from burn.backend.onednn.memory import Array, address, is_dense, strided
+from burn.backend.onednn.memory import Array, address, is_dense, of_array, strided
 from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
-from burn.backend.onednn.operands import is_computed
-from burn.backend.onednn.prepared import Prepared, described
+from burn.backend.onednn.operands import are_float32, form, is_computed
+from burn.backend.onednn.prepared import Operands, Prepared, described
 from burn.ops import activation
+from burn.ops.activation import SELU_ALPHA, SELU_GAMMA
 from burn.primitive import Primitive
 
 # An element of an activation takes as long as that many multiplications.
 _EACH = 16
+#: An activation of the library's, and its numbers.
+Kind: TypeAlias = tuple[float, ...]
 _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 
 
@@ -87,6 +95,44 @@ def _with_limits_at_infinity(
     return kernel
 
 
+def _in_plans(
+    op: Primitive[..., Any], kinds: Callable[..., tuple[Kind, ...]]
+) -> Callable[..., Array]:
+    """The kernel of an activation that oneDNN computes for finite numbers alone.
+
+    It is ``kinds`` of its numbers, one after the other.
+    """
+
+    def kernel(x: Array, **static: float) -> Array:
+        out = None if noting() is None else _each(x, kinds(**static))
+        return op.kernel(x, **static) if out is None else out
+
+    op.on(Cpu)(kernel)
+    return kernel
+
+
+def _each(x: Array, kinds: tuple[Kind, ...]) -> Array | None:
+    out: Array | None = x
+    for kind, *numbers in kinds:
+        if out is not None:
+            out = _activated(out, 0, int(kind), *numbers)
+    return out
+
+
+def _selu(alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> tuple[Kind, ...]:
+    return (ELU, alpha), (LINEAR, gamma)
+
+
+def _celu(alpha: float = 1.0) -> tuple[Kind, ...]:
+    return ((LINEAR, 1 / alpha), (ELU, 1.0), (LINEAR, alpha)) if alpha else ()
+
+
+elu = _in_plans(activation.elu, lambda alpha=1.0: ((ELU, alpha),))
+selu, celu = _in_plans(activation.selu, _selu), _in_plans(activation.celu, _celu)
+softplus = _in_plans(activation.softplus, lambda: ((SOFT_RELU, 1.0),))
+hard_sigmoid = _in_plans(
+    activation.hard_sigmoid, lambda alpha=0.2, beta=0.5: ((HARD_SIGMOID, alpha, beta),)
+)
 mish = _with_limits_at_infinity(activation.mish, MISH)
 hard_swish = _with_limits_at_infinity(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
@@ -142,3 +188,47 @@ def _prepare(
     if found is None:
         return None
     return _Flat(primitives.prepared(found, [(SRC, line), (DST, line)]))
+
+
+@activation.prelu.on(Cpu)
+def prelu(x: Array, slope: Array) -> Array:
+    """:func:`burn.ops.prelu` by oneDNN in plans, by NumPy elsewhere."""
+    out = None
+    if noting() is not None and are_float32(x, slope) and slope.ndim <= x.ndim:
+        out = _with_slopes(x, slope)
+    return activation.prelu.kernel(x, slope) if out is None else out
+
+
+def _with_slopes(x: Array, slope: Array) -> Array | None:
+    session = current()
+    wide = slope.reshape((1,) * (x.ndim - slope.ndim) + slope.shape)
+    fits = all(n in (1, m) for n, m in zip(wide.shape, x.shape, strict=True))
+    if session is None or not (fits and x.size and is_dense(x) and is_dense(slope)):
+        return None
+
+    def make(primitives: Primitives) -> "_Sloped | None":
+        api = primitives.api
+        line, slopes = of_array(api, x), of_array(api, wide)
+        found = described(
+            *(api, "prelu_forward", api.engine, INFERENCE, line, slopes, line)
+        )
+        if found is None:
+            return None
+        operands: Operands = [(SRC, line), (WEIGHTS, slopes), (DST, line)]
+        return _Sloped(primitives.prepared(found, operands))
+
+    key = ("prelu", form(x), form(wide))
+    ready: _Sloped | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if ready is None else ready.run(x, wide)
+
+
+class _Sloped(_Flat):
+    """An activation with slopes of the array that it is given."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, *slopes: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = empty_like(x, *slopes)
+        self._prepared.run(address(x), *map(address, slopes), address(out))
+        return out

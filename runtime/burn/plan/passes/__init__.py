@@ -33,6 +33,7 @@ from burn.plan.passes.pairs import paired
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
+from burn.plan.passes.scales import with_scales
 from burn.plan.passes.sums import as_matrices
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, Step, find_drops, written
@@ -50,6 +51,7 @@ PASSES: tuple[Pass, ...] = (
     unflattened,
     as_cells,
     without_norms,
+    with_scales,
     with_norms_ahead,
     merged,
     with_endings,

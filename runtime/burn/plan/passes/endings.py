@@ -27,8 +27,14 @@ _THEN: dict[Any, Any] = {
 }
 _PLAIN = frozenset(
     {activation.relu, activation.sigmoid, activation.tanh, activation.silu}
-    | {activation.hard_swish}
+    | {activation.hard_swish, activation.mish, activation.softplus}
 )
+#: Activations with numbers, and their names with the values that they have by default.
+_NUMBERS: dict[Any, dict[str, float]] = {
+    activation.elu: {"alpha": 1.0},
+    activation.hard_sigmoid: {"alpha": 0.2, "beta": 0.5},
+    activation.leaky_relu: {"alpha": 0.01},
+}
 
 
 def with_endings(steps: Steps, graph: Graph) -> Steps:
@@ -123,8 +129,9 @@ def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
     if step.primitive is activation.gelu:
         tanh = step.static.get("approximate") == "tanh"
         return ("gelu_tanh",) if tanh else ("gelu",)
-    if step.primitive is activation.leaky_relu:
-        return ("leaky_relu", float(step.static.get("alpha", 0.01)))
+    if step.primitive in _NUMBERS:
+        numbers = {**_NUMBERS[step.primitive], **step.static}
+        return (step.primitive.name, *map(float, numbers.values()))
     if step.primitive is activation.clip and index == 0:
         bounds = step.args[1:]
         if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
