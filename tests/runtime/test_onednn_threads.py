@@ -84,3 +84,25 @@ def test_both_kinds_are_kept(made: list[tuple[int, bool]]) -> None:
     for _ in range(2):
         assert_close(compiled(x).numpy(), run(x).numpy())
     assert {alone for _, alone in made} == {True, False}
+
+
+@pytest.mark.parametrize(("width", "helped"), [(64, False), (320, True)])
+def test_threads_help_to_read_weights_for_one_row(
+    made: list[tuple[int, bool]], width: int, helped: bool
+) -> None:
+    """However short the plan is: 4 or 102 thousand weights are read once."""
+    weight = burn.Parameter(burn.tensor(normal(width, width) / 8))
+    gates = burn.tensor(normal(1, 4 * width, width, seed=1) / 8)
+    state = burn.tensor(normal(1, 1, width, seed=2))
+
+    def run(x: Any) -> Any:
+        y = ops.matmul(x, weight)
+        found = ops.lstm(ops.unsqueeze(y, 0), gates, gates, None, state, state)
+        return ops.relu(found[1])
+
+    compiled, x = burn.compile(run), burn.tensor(normal(1, width, seed=3))
+    compiled(x)
+    made.clear()
+    assert_close(compiled(x).numpy(), run(x).numpy())
+    assert made
+    assert [alone for _, alone in made[:2]] == [not helped] * 2

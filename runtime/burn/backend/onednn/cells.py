@@ -24,7 +24,7 @@ from burn.backend.onednn.api import (
     WEIGHTS_2,
     Api,
 )
-from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.cache import Primitives, work_of_row
 from burn.backend.onednn.engine import Session
 from burn.backend.onednn.memory import (
     Array,
@@ -109,12 +109,14 @@ class Form(NamedTuple):
     def work(self) -> int:
         """How many multiplications as one pays threads as a step does.
 
-        They meet twice in it. One row alone waits for the weights, not for them.
+        They meet twice in it. One row alone waits for the weights, not for them, and
+        a step alone for those in memory.
         """
         weights = len(self.cell.gates) * self.hidden * (self.inputs + self.hidden)
-        return self.directions * (
-            weights if self.batch == 1 else self.batch * weights // 2
-        )
+        weights *= self.directions
+        if self.batch > 1:
+            return self.batch * weights // 2
+        return weights if self.time > 1 else work_of_row(weights)
 
     @property
     def state(self) -> tuple[int, ...]:

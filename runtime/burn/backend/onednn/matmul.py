@@ -13,7 +13,7 @@ import numpy as np
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.after import After, added, post_ops
 from burn.backend.onednn.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
-from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.cache import Primitives, work_of_row
 from burn.backend.onednn.engine import Session, current, limits
 from burn.backend.onednn.memory import (
     Array,
@@ -43,8 +43,6 @@ _FOR_MATRICES = "brg"
 # That for matrices of any strides is slow on many small ones, which are copied.
 _FOR_LARGE = "gemm"
 _TINY, _MANY, _COPIED = 16_384, 4, 32_768
-# A row meets each weight once: it is read for one multiplication, not for many.
-_VECTOR_WORK = 16
 
 
 @matmul_op.on(Cpu)
@@ -209,7 +207,7 @@ def _product(
         in_place,
     )
     if x.shape[-2] == 1:
-        work *= _VECTOR_WORK
+        work = work_of_row(work)
     found: _Product | None = session.primitives.get(key, make, work)
     return None if found is None else found.run(given, owner, residual)
 
