@@ -7,7 +7,6 @@ import pytest
 import burn
 from burn import ops
 from burn.backend.onednn import cache, engine
-from burn.plan.work import ASLEEP
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 
 pytestmark = needs_onednn
@@ -47,50 +46,11 @@ def test_work_of_a_convolution_is_what_it_multiplies(
     assert products <= work <= 1.3 * products  # windows are counted beyond the edges
 
 
-def layers(count: int) -> Any:
-    """So many convolutions of 2.4 million products each."""
-    weights = [burn.tensor(normal(16, 16, 3, 3, seed=i) / 8) for i in range(count)]
-
-    def run(x: Any) -> Any:
-        for weight in weights:
-            x = ops.conv(x, weight, padding=1)
-        return x
-
-    return run
-
-
-@pytest.mark.parametrize(("count", "helped"), [(3, False), (25, True)])
-def test_short_plans_do_not_wake_threads(
-    made: list[tuple[int, bool]], count: int, helped: bool
-) -> None:
-    run, x = layers(count), burn.tensor(normal(1, 16, 32, 32))
-    expected = run(x).numpy()
-    assert made and not any(alone for _, alone in made)  # eager
-    made.clear()
-    compiled = burn.compile(run)
-    for _ in range(3):
-        found = compiled(x).numpy()
-    assert_close(found, expected)
-    planned = made[-count:]
-    assert cache.ALONE < planned[0][0] < ASLEEP
-    assert [alone for _, alone in planned] == [not helped] * count
-
-
-def test_both_kinds_are_kept(made: list[tuple[int, bool]]) -> None:
-    """A primitive of a plan is no other's that has help."""
-    x = burn.tensor(normal(1, 16, 32, 32))
-    run = layers(1)
-    compiled = burn.compile(run)
-    for _ in range(2):
-        assert_close(compiled(x).numpy(), run(x).numpy())
-    assert {alone for _, alone in made} == {True, False}
-
-
 @pytest.mark.parametrize(("width", "helped"), [(64, False), (320, True)])
 def test_threads_help_to_read_weights_for_one_row(
     made: list[tuple[int, bool]], width: int, helped: bool
 ) -> None:
-    """However short the plan is: 4 or 102 thousand weights are read once."""
+    """Of 4 or 102 thousand weights, each of which is read once."""
     weight = burn.Parameter(burn.tensor(normal(width, width) / 8))
     gates = burn.tensor(normal(1, 4 * width, width, seed=1) / 8)
     state = burn.tensor(normal(1, 1, width, seed=2))

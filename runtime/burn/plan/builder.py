@@ -13,7 +13,6 @@ from weakref import proxy
 import numpy as np
 
 from burn.backend.cpu import Cpu
-from burn.backend.onednn.cache import ALONE
 from burn.backend.onednn.engine import current
 from burn.backend.onednn.memory import address
 from burn.backend.onednn.noting import noted_by
@@ -41,7 +40,6 @@ from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, traced, unheard
 from burn.plan.tree import Read, Segment, Slot, Step, slots_in
-from burn.plan.work import helped_from
 from burn.record.mapped import forget
 
 
@@ -58,7 +56,6 @@ class Builder:
         self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
-        self.helped_from = ALONE
         self._kept: dict[Box, Kept] = {}
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
@@ -104,7 +101,6 @@ class Builder:
             UnforeseenError: a step gives another shape than it gave before.
         """
         self._sequence = Sequence()
-        self.helped_from = helped_from(segment, self.values)
         orders = wanted_orders(segment)
         for step, drops in segment.in_time():
             self._free = self._last(drops)

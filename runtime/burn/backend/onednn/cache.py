@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from burn.backend.onednn.api import DST, SRC, Api
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import noting
 from burn.backend.onednn.prepared import (
     Description,
     Descriptor,
@@ -31,10 +30,9 @@ Make: TypeAlias = Callable[["Primitives"], Any]
 def work_of_row(weights: int) -> int:
     """How much work it is to multiply one row by so many weights.
 
-    Threads that read a part each are a help with that, however long they slept.
+    Threads that read a part each are a help with that.
     """
-    notes = noting()
-    return weights * _ROW * (1 if notes is None else notes.helped_from // ALONE)
+    return weights * _ROW
 
 
 def frozen(value: Any) -> Any:
@@ -63,25 +61,23 @@ class Primitives(threading.local):
         ``work`` is roughly how many multiplications it is, which are shared among
         threads if they are many.
         """
-        known, notes = self._known, noting()
-        alone = work < (ALONE if notes is None else notes.helped_from)
-        place = (alone, key)
+        known = self._known
         try:
-            found = known[place]
-            known.move_to_end(place)
+            found = known[key]
+            known.move_to_end(key)
         except TypeError:  # a list, which has no hash
             key = frozen(key)
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
-            found = known[place] = self._made(make, alone)
+            found = known[key] = self._made(make, work)
             if len(known) > LIMIT:
                 known.popitem(last=False)
         return found
 
-    def _made(self, make: Make, alone: bool) -> Any:
+    def _made(self, make: Make, work: int) -> Any:
         choose = self.api.set_threads
-        if not alone or choose is None:
+        if work >= ALONE or choose is None:
             return make(self)
         choose(1)
         self._alone = True

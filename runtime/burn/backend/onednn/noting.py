@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class Notes(Protocol):
-    """What a plan offers to kernels while it is prepared.
-
-    Primitives of as much work as ``helped_from`` have the help of other threads.
-    """
-
-    helped_from: int
+    """What a plan offers to kernels while it is prepared."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array:
         """Row-major memory of the plan."""
