@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from burn.backend.onednn.memory import (
     ordered,
     strided,
 )
-from burn.backend.onednn.noting import compact, empty, noting
+from burn.backend.onednn.noting import compact, do, empty, noting
 from burn.backend.onednn.prepared import Description, Operands, Prepared, described
 from burn.backend.onednn.weights import Weights
 
@@ -249,15 +249,7 @@ def _arranged(parts: int, sums: Sums, array: Array) -> Array:
     found = empty((len(array), len(sums), given.shape[2]))
     for place, (first, *more) in enumerate(sums):
         target = found[:, place]
-        _do(partial(np.copyto, target, given[:, first]))
+        do(partial(np.copyto, target, given[:, first]))
         for part in more:
-            _do(partial(np.add, target, given[:, part], out=target))
+            do(partial(np.add, target, given[:, part], out=target))
     return found
-
-
-def _do(call: Callable[[], Any]) -> None:
-    """Make a call, now and whenever the plan runs."""
-    call()
-    notes = noting()
-    if notes is not None:
-        notes.note(call)

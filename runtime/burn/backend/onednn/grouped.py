@@ -1,13 +1,12 @@
 """Norms of groups of channels that are ready to run."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from burn.backend.onednn.memory import Array, address
-from burn.backend.onednn.noting import empty, empty_like, noting
+from burn.backend.onednn.noting import do, empty, empty_like
 from burn.backend.onednn.prepared import Prepared
 
 
@@ -73,7 +72,7 @@ class Samples:
         unused = empty(x.shape[1:])
         for sample, *line in zip(x, mean, var, strict=True):
             self._statistics.run(*map(address, (sample, unused, *line)))
-        _do(partial(_of_groups, mean, var, weight, self._groups, self._epsilon))
+        do(partial(_of_groups, mean, var, weight, self._groups, self._epsilon))
         shift = () if bias is None else (bias,)
         out = empty_like(x, *shift)
         for sample, *line, to in zip(x, mean, var, out, strict=True):
@@ -101,14 +100,6 @@ class Channels:
         for sample, to in zip(x, out, strict=True):
             self._norm.run(*map(address, (sample, to, mean, var, *parts)))
         return out
-
-
-def _do(call: Callable[[], Any]) -> None:
-    """Make a call, now and whenever the plan runs."""
-    call()
-    notes = noting()
-    if notes is not None:
-        notes.note(call)
 
 
 def _of_groups(

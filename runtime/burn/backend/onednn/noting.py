@@ -93,6 +93,14 @@ def noted_by(notes: Notes | None) -> Iterator[None]:
 SINGLE = np.dtype(np.float32)
 
 
+def do(call: Callable[[], Any]) -> None:
+    """Make a call, now and whenever the plan runs if there is one."""
+    call()
+    notes = noting()
+    if notes is not None:
+        notes.note(call)
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype = SINGLE) -> Array:
     """Row-major memory."""
     notes = noting()

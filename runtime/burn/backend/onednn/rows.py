@@ -10,7 +10,7 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import Notes, noting
+from burn.backend.onednn.noting import do, noting
 from burn.ops.fused import add_rows_at, rows_added as rows_added_op
 from burn.ops.indexing import getitem_grad as getitem_grad_op, take_grad as take_grad_op
 
@@ -28,7 +28,7 @@ def rows_added(x: Array, rows: Array, indices: Array) -> Array:
     else:
         out = notes.shaped_as(x)
         notes.assign(out, x)
-    _do(notes, partial(add_rows_at, out, rows, indices))
+    do(partial(add_rows_at, out, rows, indices))
     return out
 
 
@@ -41,7 +41,7 @@ def take_grad(
     if notes is None or axis % len(shape) or grad.itemsize <= _HALVES:
         return take_grad_op.kernel(grad, indices, axis, shape=shape)
     out = notes.empty(shape, grad.dtype)
-    _do(notes, partial(_spread, out, grad, np.asarray(indices)))
+    do(partial(_spread, out, grad, np.asarray(indices)))
     return out
 
 
@@ -58,17 +58,12 @@ def getitem_grad(grad: Array, key: Any, *, shape: tuple[int, ...]) -> Array:
     if notes is None or grad.itemsize <= _HALVES or not _is_plain(key):
         return getitem_grad_op.kernel(grad, key, shape=shape)
     out = notes.empty(shape, grad.dtype)
-    _do(notes, partial(out.fill, 0))
+    do(partial(out.fill, 0))
     view = out[key] if ... in key else out[*key, ...]  # never a number
-    _do(notes, partial(np.copyto, view, grad))
+    do(partial(np.copyto, view, grad))
     return out
 
 
 def _is_plain(key: tuple[Any, ...]) -> bool:
     """Whether a key names each element once at most, without reading an array."""
     return all(part is None or type(part) in (int, slice, type(...)) for part in key)
-
-
-def _do(notes: Notes, call: Any) -> None:
-    call()
-    notes.note(call)

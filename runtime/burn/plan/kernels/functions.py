@@ -18,7 +18,7 @@ TYPES[_INT64] = "i64"
 _NUMBERS = (_FLOAT32, _FLOAT64, _INT32, _INT64)
 FLOATS = (_FLOAT32, _FLOAT64)
 #: What is reduced, and in which dtypes.
-REDUCTIONS = {"add": _NUMBERS, "maximum": _NUMBERS, "minimum": _NUMBERS}
+REDUCTIONS = dict.fromkeys(("add", "maximum", "minimum"), _NUMBERS)
 
 
 class Writer(Protocol):

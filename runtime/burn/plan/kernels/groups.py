@@ -205,19 +205,12 @@ class Group:
 
     def _place(self, array: Array, shape: tuple[int, ...]) -> Place | None:
         """Where the elements of ``array``, broadcast to ``shape``, are."""
-        if shape != self.shape and shape != self._ones() and shape == self._kept():
-            lying = np.broadcast_to(array, shape)
-            steps = iter(zip(lying.strides, shape, strict=True))
-            axes = self.axes or ()
-            pairs = [
-                (0, 1) if axis in axes else next(steps)
-                for axis in range(len(self.shape))
-            ]
-        else:
-            lying = np.broadcast_to(array, shape)
-            if len(shape) != len(self.shape):
-                return None
-            pairs = list(zip(lying.strides, shape, strict=True))
+        pairs = list(zip(np.broadcast_to(array, shape).strides, shape, strict=True))
+        if shape not in (self.shape, self._ones()) and shape == self._kept():
+            for axis in self.axes or ():
+                pairs.insert(axis, (0, 1))
+        if len(pairs) != len(self.shape):
+            return None
         strides = tuple(stride if extent != 1 else 0 for stride, extent in pairs)
         return Place(address(array), array.dtype, strides)
 

@@ -6,11 +6,9 @@ from typing import Any, TypeAlias
 from burn.plan.kernels.calls import Call, read
 from burn.plan.kernels.groups import Free, Frees, Group
 from burn.plan.kernels.loops import UnwritableError
-from burn.plan.kernels.machine import machine
+from burn.plan.kernels.machine import SHARED, machine
 from burn.plan.kernels.source import Kernel, written
 
-#: A single function pays a kernel from so much work on, in additions.
-LEAST = 400_000
 #: Whether a call is oneDNN's and on one thread, or None, and the call.
 Entry: TypeAlias = tuple[bool | None, Callable[[], Any]]
 
@@ -65,6 +63,7 @@ def _kernel(
             kernel = written(group, group.stores(frees))
         except UnwritableError:
             continue
-        if count > 1 or kernel.work >= LEAST:
+        # A single function gains nothing but the help of other threads.
+        if count > 1 or kernel.work >= SHARED:
             return count, kernel
     return None

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p
+from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
 from functools import cache, partial
 from typing import Any
 
@@ -120,8 +120,6 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
 
 
 def _address(function: Any) -> int:
-    from ctypes import cast
-
     found = cast(function, c_void_p).value
     assert found is not None
     return found
