@@ -10,6 +10,7 @@ from tests.importer.limits import check, converting, taken
 from tests.importer.pytorch_files import zip_file
 from tests.importer.test_pytorch_damaged import WRONG, ZIPS
 from tests.importer.test_pytorch_hostile import BOMBS, PAYLOADS
+from tests.pace import within
 from tests.runtime.test_record_of_burn import HOSTILE
 
 
@@ -46,3 +47,10 @@ def test_what_a_file_takes_is_measured(tmp_path: Path) -> None:
     less, more = taken([small, large])
     assert more.peak - less.peak > 15_000 and more.seconds > less.seconds
     assert (less.code, more.code) == (1, 1)
+
+
+def test_what_takes_longer_than_its_limit_is_told() -> None:
+    with pytest.raises(AssertionError, match="s, of "), within(1e-6):
+        sum(range(100_000))
+    with within(60):
+        sum(range(100_000))
