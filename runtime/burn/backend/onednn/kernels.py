@@ -4,6 +4,8 @@ from burn.backend.onednn import (
     casting as casting,
     chains as chains,
     convolution as convolution,
+    einsum as einsum,
+    elementwise as elementwise,
     groups as groups,
     matmul as matmul,
     normalization as normalization,

@@ -1,32 +1,13 @@
 """Einstein's sums become products of matrices between views, products, or sums."""
 
 from dataclasses import replace
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
-from burn.ops.elementwise import mul
-from burn.ops.matmul import einsum, explicit, matmul
-from burn.ops.reduction import sum as sum_
-from burn.ops.shape import permute, reshape
+from burn.ops.contraction import contracted
+from burn.ops.matmul import einsum
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 from burn.primitive import Primitive
-
-
-class _Named(NamedTuple):
-    """An argument, and a label for each of its axes."""
-
-    value: Any
-    names: str
-
-
-class _Labels(NamedTuple):
-    """The axes of a product: those of both operands and of the result, and the rest."""
-
-    batch: str
-    left: str
-    right: str
-    summed: str
 
 
 def as_products(steps: Steps, graph: Graph) -> Steps:
@@ -43,122 +24,28 @@ def _as_product(step: Step, graph: Graph) -> list[Step] | None:
     if len(operands) > 2 or any(dtype != FLOAT32 for _, dtype in known):
         return None
     shapes = [shape for shape, _ in known if shape is not None]
-    terms, result = explicit(equation, [len(shape) for shape in shapes])
-    extents = _extents(terms, result, shapes)
-    if extents is None:
-        return None
-    work = _Work(graph, extents)
-    first, *others = map(_Named, operands, terms)
-    if others:
-        made = _pair(work, first, others[0], result)
-    else:
-        made = work.summed(first, result)
-    work.permuted(made, result)
+    work = _Steps(graph)
+    contracted(work, equation, operands, shapes)
     if not work.steps:
         return None
     return [*work.steps[:-1], replace(work.steps[-1], outputs=step.outputs)]
 
 
-def _extents(
-    terms: list[str], result: str, shapes: list[tuple[int, ...]]
-) -> dict[str, int] | None:
-    """The extents of all axes, None if one is repeated or empty."""
-    extents: dict[str, int] = {}
-    for names, shape in zip(terms, shapes, strict=True):
-        if len(set(names)) != len(names):
-            return None
-        for name, extent in zip(names, shape, strict=True):
-            if extents.setdefault(name, extent) != extent or not extent:
-                return None
-    return extents if len(set(result)) == len(result) else None
-
-
-class _Work:
+class _Steps:
     """The steps that were made."""
 
-    def __init__(self, graph: Graph, extents: dict[str, int]) -> None:
-        self.graph, self._extents = graph, extents
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.is_constant = graph.is_constant
         self.steps: list[Step] = []
 
-    def shape(self, *names: str) -> tuple[int, ...]:
-        """The extent of each group of axes."""
-        return tuple(prod(self._extents[name] for name in group) for group in names)
-
     def made(
-        self, primitive: Primitive[..., Any], args: Any, shape: Any, **static: Any
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        shape: tuple[int, ...],
+        **static: Any,
     ) -> Slot:
         """The result of a new step."""
-        self.steps.append(self.graph.made(primitive, args, shape, **static))
+        self.steps.append(self._graph.made(primitive, args, shape, **static))
         return Slot(self.steps[-1].outputs[0])
-
-    def permuted(self, x: _Named, names: str) -> _Named:
-        """``x`` with its axes in the order of ``names``."""
-        if x.names == names:
-            return x
-        axes = tuple(x.names.index(name) for name in names)
-        return _Named(self.made(permute, (x.value, axes), self.shape(*names)), names)
-
-    def grouped(self, x: _Named, *groups: str) -> Any:
-        """The value of ``x`` with an axis for each group of names."""
-        x = self.permuted(x, "".join(groups))
-        shape = self.shape(*groups)
-        if shape == self.shape(*x.names):
-            return x.value
-        return self.made(reshape, (x.value, shape), shape)
-
-    def summed(self, x: _Named, kept: str) -> _Named:
-        """``x`` without the axes that are not ``kept``."""
-        names = "".join(name for name in x.names if name in kept)
-        if names == x.names:
-            return x
-        axes = tuple(i for i, name in enumerate(x.names) if name not in kept)
-        made = self.made(sum_, (x.value, axes), self.shape(*names), keepdims=False)
-        return _Named(made, names)
-
-
-def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:
-    """The sum of products of two operands, in some order of axes."""
-    x, y = work.summed(x, y.names + result), work.summed(y, x.names + result)
-    if work.graph.is_constant(x.value) and not work.graph.is_constant(y.value):
-        x, y = y, x  # a weight is on the right
-    labels = _labels(x.names, y.names, result)
-    if labels.summed and labels.left + labels.right:
-        return _matrices(work, x, y, labels)
-    names = result + labels.summed
-    value = work.made(
-        mul, tuple(_spread(work, z, names) for z in (x, y)), work.shape(*names)
-    )
-    return work.summed(_Named(value, names), result)
-
-
-def _labels(x: str, y: str, result: str) -> _Labels:
-    """The axes by their kind, those of the result in its order."""
-    both = [name for name in result if name in x and name in y]
-    left = [name for name in result if name in x and name not in y]
-    right = [name for name in result if name not in x]
-    summed = [name for name in x if name not in result]
-    return _Labels(*("".join(names) for names in (both, left, right, summed)))
-
-
-def _matrices(work: _Work, x: _Named, y: _Named, labels: _Labels) -> _Named:
-    batch, left, right, summed = labels
-    # Rows of a matrix without a batch may have several axes.
-    rows = left if left and not batch else [left]
-    first = work.grouped(x, *batch, *rows, summed)
-    second = work.grouped(y, *batch, summed, right)
-    shape = work.shape(*batch, *rows, right)
-    product = work.made(matmul, (first, second), shape)
-    names = batch + left + right
-    if shape == work.shape(*names):
-        return _Named(product, names)
-    plain = work.shape(*names)
-    return _Named(work.made(reshape, (product, plain), plain), names)
-
-
-def _spread(work: _Work, x: _Named, names: str) -> Any:
-    """The value of ``x`` with an axis for each of ``names``, of 1 where it has none."""
-    x = work.permuted(x, "".join(name for name in names if name in x.names))
-    shape = tuple(work.shape(n)[0] if n in x.names else 1 for n in names)
-    if shape == work.shape(*x.names):
-        return x.value
-    return work.made(reshape, (x.value, shape), shape)

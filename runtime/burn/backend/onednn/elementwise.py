@@ -1,0 +1,157 @@
+"""Arithmetic on large arrays by oneDNN, on all threads.
+
+Eager calls alone: in plans NumPy's calls are noted, and joined with those around them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.onednn.api import (
+    BINARY_ADD,
+    BINARY_DIV,
+    BINARY_GT,
+    BINARY_MAX,
+    BINARY_MUL,
+    BINARY_SUB,
+    DST,
+    POST_OPERATION,
+    SRC,
+    SRC_1,
+)
+from burn.backend.onednn.cache import Primitives
+from burn.backend.onednn.engine import Session, current, limits
+from burn.backend.onednn.memory import Array, address, is_dense, strided
+from burn.backend.onednn.noting import noting
+from burn.backend.onednn.operands import FLOAT32
+from burn.backend.onednn.prepared import Operands, PostOps, Prepared, described
+from burn.ops.activation import relu as relu_op
+from burn.ops.elementwise import add, div, mul, sub
+from burn.primitive import Primitive
+
+# An element takes as long as that many multiplications.
+_EACH = 16
+
+
+def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
+    """Register the kernel of an operation on the elements of two arrays of one form."""
+    plain = op.kernel
+
+    def kernel(x: Any, y: Any) -> Array:
+        session = _session(x)
+        if session is None or not _is_like(y, x):
+            return plain(x, y)
+
+        def make(primitives: Primitives) -> "_Pairs | None":
+            return _pairs(primitives, x.size, kind)
+
+        key = ("pairs", x.size, kind)
+        found: _Pairs | None = session.primitives.get(key, make, x.size * _EACH)
+        return plain(x, y) if found is None else found.run(x, y)
+
+    op.on(Cpu)(kernel)
+
+
+for _op, _kind in {
+    add: BINARY_ADD,
+    sub: BINARY_SUB,
+    mul: BINARY_MUL,
+    div: BINARY_DIV,
+}.items():
+    _by_pairs(_op, _kind)
+
+
+@relu_op.on(Cpu)
+def relu(x: Array) -> Array:
+    """:func:`burn.ops.relu` by oneDNN where that pays, by NumPy elsewhere."""
+    session = _session(x)
+    if session is None:
+        return relu_op.kernel(x)
+
+    def make(primitives: Primitives) -> "_Relu | None":
+        return _relu(primitives, x.size)
+
+    key = ("relu", x.size)
+    found: _Relu | None = session.primitives.get(key, make, x.size * _EACH)
+    return relu_op.kernel(x) if found is None else found.run(x)
+
+
+def _session(x: Any) -> Session | None:
+    """The session, if ``x`` is an array that pays a primitive."""
+    if type(x) is not np.ndarray or x.size < limits().cheap or not x.size:
+        return None
+    if x.dtype != FLOAT32 or noting() is not None or not is_dense(x):
+        return None
+    return current()
+
+
+def _is_like(y: Any, x: Array) -> bool:
+    """Whether ``y`` has an element for each of ``x``, in the same places."""
+    if type(y) is not np.ndarray or y.dtype != FLOAT32:
+        return False
+    return bool(y.shape == x.shape and y.strides == x.strides)
+
+
+class _Pairs:
+    """An operation on so many pairs of numbers."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, x: Array, y: Array) -> Array:
+        """The result, in the memory order of both."""
+        out = np.empty_like(x)
+        self._prepared.run(address(x), address(y), address(out))
+        return out
+
+
+def _pairs(primitives: Primitives, size: int, kind: int) -> _Pairs | None:
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    found = described(api, "binary", api.engine, kind, line, line, line)
+    if found is None:
+        return None
+    operands: Operands = [(SRC, line), (SRC_1, line), (DST, line)]
+    return _Pairs(primitives.prepared(found, operands))
+
+
+class _Relu(_Pairs):
+    """The larger one of 0 and each of so many numbers; NaN stays NaN."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, *_: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out, place = np.empty_like(x), address(x)
+        self._prepared.run(place, place, place, address(out))
+        return out
+
+    def keeps_nan(self, size: int) -> bool:
+        """Whether the code takes the operand that is NaN for the larger one."""
+        return bool(np.isnan(self.run(np.full(size, np.nan, np.float32))).all())
+
+
+def _relu(primitives: Primitives, size: int) -> _Relu | None:
+    """``max(x > x, x)``: oneDNN's own takes 0 for larger than NaN, this code does not.
+
+    The processor's instruction answers with its second operand then. The library does
+    not promise that x is the second, so it is tried.
+    """
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    post = PostOps(api)
+    post.binary(BINARY_MAX, line)
+    found = described(api, "binary", api.engine, BINARY_GT, line, line, line, post=post)
+    if found is None:
+        return None
+    last = POST_OPERATION | SRC_1
+    operands: Operands = [(SRC, line), (SRC_1, line), (last, line), (DST, line)]
+    made = _Relu(primitives.prepared(found, operands))
+    return made if made.keeps_nan(size) else None

@@ -1,0 +1,171 @@
+"""Sums in Einstein's notation as products of matrices between views, or of elements."""
+
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+from burn.ops.elementwise import mul
+from burn.ops.matmul import explicit, matmul
+from burn.ops.reduction import sum as sum_
+from burn.ops.shape import permute, reshape
+from burn.primitive import Primitive
+
+
+class Maker(Protocol):
+    """Who computes primitives, or writes down that they are to be computed."""
+
+    def made(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        shape: tuple[int, ...],
+        **static: Any,
+    ) -> Any:
+        """The result of ``primitive``, which has this shape."""
+
+    def is_constant(self, value: Any) -> bool:
+        """Whether an operand is the same in every run."""
+
+
+def contracted(
+    maker: Maker, equation: str, operands: list[Any], shapes: list[tuple[int, ...]]
+) -> Any:
+    """What ``einsum`` of one or two operands of ``shapes`` is, made by ``maker``.
+
+    It is None if an axis is repeated in one operand, broadcast or empty, and where
+    the equation is not for such operands.
+    """
+    terms, result = explicit(equation, [len(shape) for shape in shapes])
+    extents = _extents(terms, result, shapes)
+    if extents is None:
+        return None
+    work = _Work(maker, extents)
+    first, *others = map(_Named, operands, terms)
+    if others:
+        made = _pair(work, first, others[0], result)
+    else:
+        made = work.summed(first, result)
+    return work.permuted(made, result).value
+
+
+@lru_cache
+def has_matrices(equation: str, *ranks: int) -> bool:
+    """Whether the sum of two operands of these ranks is a product of matrices."""
+    (x, y), result = explicit(equation, list(ranks))
+    labels = _labels(x, y, result)
+    return bool(set(x) & set(labels.summed) & set(y) and labels.left + labels.right)
+
+
+class _Named(NamedTuple):
+    """An argument, and a label for each of its axes."""
+
+    value: Any
+    names: str
+
+
+class _Labels(NamedTuple):
+    """The axes of a product: those of both operands and of the result, and the rest."""
+
+    batch: str
+    left: str
+    right: str
+    summed: str
+
+
+def _extents(
+    terms: list[str], result: str, shapes: list[tuple[int, ...]]
+) -> dict[str, int] | None:
+    """The extents of all axes, None if one is repeated or empty, or has no name."""
+    extents: dict[str, int] = {}
+    for names, shape in zip(terms, shapes, strict=True):
+        if len(set(names)) != len(names) or len(names) != len(shape):
+            return None
+        for name, extent in zip(names, shape, strict=True):
+            if extents.setdefault(name, extent) != extent or not extent:
+                return None
+    known = extents.keys() >= set(result)
+    return extents if known and len(set(result)) == len(result) else None
+
+
+class _Work:
+    """What is made of operands whose axes have names."""
+
+    def __init__(self, maker: Maker, extents: dict[str, int]) -> None:
+        self.is_constant, self.made = maker.is_constant, maker.made
+        self._extents = extents
+
+    def shape(self, *names: str) -> tuple[int, ...]:
+        """The extent of each group of axes."""
+        return tuple(prod(self._extents[name] for name in group) for group in names)
+
+    def permuted(self, x: _Named, names: str) -> _Named:
+        """``x`` with its axes in the order of ``names``."""
+        if x.names == names:
+            return x
+        axes = tuple(x.names.index(name) for name in names)
+        return _Named(self.made(permute, (x.value, axes), self.shape(*names)), names)
+
+    def grouped(self, x: _Named, *groups: str) -> Any:
+        """The value of ``x`` with an axis for each group of names."""
+        x = self.permuted(x, "".join(groups))
+        shape = self.shape(*groups)
+        if shape == self.shape(*x.names):
+            return x.value
+        return self.made(reshape, (x.value, shape), shape)
+
+    def summed(self, x: _Named, kept: str) -> _Named:
+        """``x`` without the axes that are not ``kept``."""
+        names = "".join(name for name in x.names if name in kept)
+        if names == x.names:
+            return x
+        axes = tuple(i for i, name in enumerate(x.names) if name not in kept)
+        made = self.made(sum_, (x.value, axes), self.shape(*names), keepdims=False)
+        return _Named(made, names)
+
+
+def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:
+    """The sum of products of two operands, in some order of axes."""
+    x, y = work.summed(x, y.names + result), work.summed(y, x.names + result)
+    if work.is_constant(x.value) and not work.is_constant(y.value):
+        x, y = y, x  # a weight is on the right
+    labels = _labels(x.names, y.names, result)
+    if labels.summed and labels.left + labels.right:
+        return _matrices(work, x, y, labels)
+    names = result + labels.summed
+    value = work.made(
+        mul, tuple(_spread(work, z, names) for z in (x, y)), work.shape(*names)
+    )
+    return work.summed(_Named(value, names), result)
+
+
+def _labels(x: str, y: str, result: str) -> _Labels:
+    """The axes by their kind, those of the result in its order."""
+    both = [name for name in result if name in x and name in y]
+    left = [name for name in result if name in x and name not in y]
+    right = [name for name in result if name not in x]
+    summed = [name for name in x if name not in result]
+    return _Labels(*("".join(names) for names in (both, left, right, summed)))
+
+
+def _matrices(work: _Work, x: _Named, y: _Named, labels: _Labels) -> _Named:
+    batch, left, right, summed = labels
+    # Rows of a matrix without a batch may have several axes.
+    rows = left if left and not batch else [left]
+    first = work.grouped(x, *batch, *rows, summed)
+    second = work.grouped(y, *batch, summed, right)
+    shape = work.shape(*batch, *rows, right)
+    product = work.made(matmul, (first, second), shape)
+    names = batch + left + right
+    if shape == work.shape(*names):
+        return _Named(product, names)
+    plain = work.shape(*names)
+    return _Named(work.made(reshape, (product, plain), plain), names)
+
+
+def _spread(work: _Work, x: _Named, names: str) -> Any:
+    """The value of ``x`` with an axis for each of ``names``, of 1 where it has none."""
+    x = work.permuted(x, "".join(name for name in names if name in x.names))
+    shape = tuple(work.shape(n)[0] if n in x.names else 1 for n in names)
+    if shape == work.shape(*x.names):
+        return x.value
+    return work.made(reshape, (x.value, shape), shape)
