@@ -9,7 +9,7 @@ from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import empty, may_overwrite
+from burn.backend.onednn.noting import empty, is_constant, may_overwrite
 from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
@@ -52,10 +52,12 @@ def conv(
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape)
+            slots = Slots(x, view, bias, shape, constant=constant)
             return forward(session, primitives, slots, wins, CONVOLUTION)
 
-        key = ("conv", groups, steps, form(x), form(weight), form(bias))
+        constant = is_constant(weight)
+        forms = (form(x), form(weight), form(bias))
+        key = ("conv", constant, groups, steps, forms)
         found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias)
@@ -94,11 +96,12 @@ def conv_then(
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape, after, residual, in_place)
+            slots = Slots(x, view, bias, shape, after, residual, in_place, constant)
             return forward(session, primitives, slots, wins, CONVOLUTION)
 
+        constant = is_constant(weight)
         forms = (form(x), form(weight), form(bias), form(residual))
-        key = ("conv", groups, steps, after, forms, in_place)
+        key = ("conv", constant, groups, steps, after, forms, in_place)
         found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias, residual)

@@ -143,6 +143,12 @@ def may_overwrite(array: Array | None, *read: Array | None) -> bool:
     return notes.may_overwrite(array, tuple(r for r in read if r is not None))
 
 
+def is_constant(array: Array) -> bool:
+    """Whether there is a plan, and ``array`` is the same whenever it runs."""
+    notes = noting()
+    return notes is not None and notes.is_constant(array)
+
+
 def compact(x: Array) -> Array:
     """``x``, or a row-major copy if it is in another order."""
     if x.flags.c_contiguous:

@@ -5,8 +5,9 @@ layout that the library's best code wants; weights are packed. What is not chann
 is copied first: where layouts are mixed the library has slow code only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from burn.backend.onednn.api import (
 )
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session
+from burn.backend.onednn.folded import Folded, folded
 from burn.backend.onednn.memory import (
     Array,
     Handle,
@@ -38,10 +40,11 @@ from burn.backend.onednn.memory import (
     empty_channels_last,
     is_dense,
     of_array,
+    row_major,
     strided,
 )
 from burn.backend.onednn.noting import empty
-from burn.backend.onednn.operands import Arranged
+from burn.backend.onednn.operands import FLOAT32, Arranged
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
@@ -52,6 +55,8 @@ from burn.backend.onednn.weights import Weights
 from burn.ops.window import Windows
 
 _BYTE = np.dtype(np.uint8)
+#: What brings an operand into the layout that is wanted.
+Arrange: TypeAlias = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,10 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Slots:
-    """The operands of a convolution, and the shape of its result."""
+    """The operands of a convolution, and the shape of its result.
+
+    ``constant`` weights are the same whenever a plan runs.
+    """
 
     x: Array
     weight: Grouped
@@ -103,6 +111,7 @@ class Slots:
     after: After = ()
     residual: Array | None = None
     in_place: bool = False
+    constant: bool = False
 
 
 class Windowed:
@@ -114,7 +123,7 @@ class Windowed:
 
     def __init__(
         self,
-        arranged: Arranged,
+        arranged: Arrange,
         weights: Weights,
         prepared: Prepared,
         shape: Any,
@@ -191,18 +200,36 @@ def forward(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows, kind: int
 ) -> Windowed | None:
     """A convolution or, by its ``kind``, a transposed one; None if there is none."""
+    fold = found = None
+    if slots.constant and len(slots.weight.shape) == slots.x.ndim:
+        fold = folded(slots.x, slots.shape[1], wins)
+    if fold is not None:
+        found = _forward(session, primitives, slots, fold.wins, kind, fold)
+    if found is None and is_dense(slots.weight):
+        found = _forward(session, primitives, slots, wins, kind)
+    return found
+
+
+def _forward(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    wins: Windows,
+    kind: int,
+    fold: Folded | None = None,
+) -> Windowed | None:
     api, x, bias, shape = primitives.api, slots.x, slots.bias, slots.shape
-    kept = long_axes(wins)
+    kept, rank = long_axes(wins), len(wins.size)
     where = geometry(wins, kept)
-    if where is None or not is_dense(slots.weight):
+    if where is None:
         return None
     if bias is not None and (bias.shape != (shape[1],) or not is_dense(bias)):
         return None
-    rank, weight = len(wins.size), slots.weight
     source, target = (
-        image(api, only(extents, rank, kept), x.dtype) for extents in (x.shape, shape)
+        image(api, only(extents, rank, kept), x.dtype)
+        for extents in (x.shape if fold is None else fold.x, shape)
     )
-    view = weight.along(wins)
+    view = (slots.weight if fold is None else _row_major(fold.weight)).along(wins)
     shift = None if bias is None else of_array(api, bias)
     other = target
     if slots.residual is not None:
@@ -216,29 +243,47 @@ def forward(
     )
     if found is None:
         return None
-    weights = _weights(session, primitives, view, found)
-    if weights is None:
-        return None
     operands: Operands = [(SRC, source), (WEIGHTS, found.lent(WEIGHTS_MD))]
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
-    residual = None
-    if slots.residual is not None:
-        if not slots.in_place:
-            operands.append((added(slots.after), other))
-        residual = Arranged(primitives, slots.residual, channels_last(shape))
-    arranged = Arranged(primitives, x, channels_last(x.shape))
-    prepared = primitives.prepared(found, operands)
-    return Windowed(arranged, weights, prepared, shape, residual, slots.in_place)
+    if slots.residual is not None and not slots.in_place:
+        operands.append((added(slots.after), other))
+    return _ready(session, primitives, slots, (found, operands), view, fold)
 
 
-def _weights(
-    session: Session, primitives: Primitives, view: Grouped, found: Description
-) -> Weights | None:
-    given = of_array(primitives.api, view)
+def _ready(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    made: tuple[Description, Operands],
+    view: Grouped,
+    fold: Folded | None,
+) -> Windowed | None:
+    """The convolution of ``made``, with what brings its operands into their layouts."""
+    last, residual = channels_last(slots.shape), slots.residual
     form = (view.shape, view.strides)
-    return Weights(primitives, session.packed, given, form, found, WEIGHTS_MD)
+    weights = Weights(
+        *(primitives, session.packed, of_array(primitives.api, view), form),
+        *(made[0], WEIGHTS_MD),
+        arrange=None if fold is None else fold.weights,
+    )
+    arranged: Arrange | None = None
+    if fold is None:
+        arranged = Arranged(primitives, slots.x, channels_last(slots.x.shape))
+    else:
+        arranged = fold.image(primitives, slots.x)
+    if arranged is None:
+        return None
+    other = None if residual is None else Arranged(primitives, residual, last)
+    prepared = primitives.prepared(*made)
+    return Windowed(arranged, weights, prepared, slots.shape, other, slots.in_place)
+
+
+def _row_major(shape: tuple[int, ...]) -> Grouped:
+    """Weights of float32 that are in this order."""
+    steps = tuple(FLOAT32.itemsize * step for step in row_major(shape))
+    return Grouped(shape, steps, FLOAT32)
 
 
 class WeightGrad:

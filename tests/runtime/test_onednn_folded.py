@@ -1,0 +1,138 @@
+"""First convolutions that plans do over two by two elements each are NumPy's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import nn, ops
+from burn.backend.onednn import engine, windowed
+from burn.backend.onednn.folded import Folded, folded
+from burn.ops.window import windows
+from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+
+pytestmark = needs_onednn
+pads = st.integers(0, 4)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Any, ...]:
+    """x, weight, bias and padding of a convolution that is done so."""
+    channels, outputs = draw(st.integers(1, 4)), draw(st.sampled_from([1, 5, 16]))
+    size = tuple(2 * draw(st.integers(6, 10)) for _ in range(2))
+    kernel = tuple(draw(st.integers(5, 8)) for _ in range(2))
+    padding = tuple((draw(pads), draw(pads)) for _ in range(2))
+    x = laid_out(
+        normal(draw(st.integers(1, 3)), channels, *size),
+        draw(st.permutations(range(4))),
+    )
+    weight = laid_out(
+        normal(outputs, channels, *kernel, seed=1), draw(st.permutations(range(4)))
+    )
+    return x, weight, normal(outputs, seed=2) if draw(st.booleans()) else None, padding
+
+
+def planned(function: Any, *arrays: Any) -> Any:
+    """The result of a plan."""
+    plan = burn.compile(function)
+    tensors = [burn.from_numpy(x) for x in arrays]
+    for _ in range(3):
+        found = plan(*tensors)
+    return found.numpy()
+
+
+@settings(max_examples=60)
+@given(case=cases(), gaps=st.booleans())
+def test_convolution(case: Any, gaps: bool) -> None:
+    x, weight, bias, padding = case
+    if gaps:
+        x = np.repeat(x, 2, 3)[..., ::2]
+
+    def run(x: Any, weight: Any) -> Any:
+        return ops.conv(x, weight, bias, stride=2, padding=padding)
+
+    with engine.numpy_only():
+        expected = run(*map(burn.from_numpy, (x, weight))).numpy()
+    assert_close(planned(lambda x: run(x, burn.from_numpy(weight)), x), expected)
+
+
+def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def noted(*args: Any) -> Folded | None:
+        made.append(folded(*args))
+        return made[-1]
+
+    monkeypatch.setattr(windowed, "folded", noted)
+    x, weight = normal(2, 3, 22, 20), normal(5, 3, 7, 7, seed=1)
+
+    def run(x: Any) -> Any:
+        found = ops.conv(x, burn.from_numpy(weight), stride=2, padding=3)
+        return ops.relu(found)
+
+    expected = run(burn.from_numpy(x)).numpy()
+    assert made == []  # an eager call has numbers that are not finite as well
+    assert_close(planned(run, x), expected)
+    assert [found.weight for found in made if found] == [(5, 12, 4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("size", "channels", "kernel", "stride", "dilation"),
+    [
+        ((21, 20), 3, 7, 2, 1),
+        ((22, 20), 5, 7, 2, 1),
+        ((22, 20), 3, (7, 3), 2, 1),
+        ((22, 20), 3, 7, (2, 1), 1),
+        ((22, 20), 3, 5, 2, 2),
+        ((4, 20), 3, 6, 2, 1),
+    ],
+    ids=["odd", "channels", "kernel", "stride", "dilation", "small"],
+)
+def test_others_stay(
+    size: Any, channels: int, kernel: Any, stride: Any, dilation: int
+) -> None:
+    x = normal(2, channels, *size)
+    kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    assert folded(x, 5, windows(size, kernel, stride, 4, dilation)) is None
+
+    def run(x: Any) -> Any:
+        weight = burn.from_numpy(normal(5, channels, *kernel, seed=1))
+        return ops.conv(x, weight, stride=stride, padding=4, dilation=dilation)
+
+    assert_close(planned(run, x), run(burn.from_numpy(x)).numpy())
+
+
+class Stem(nn.Module):
+    """A first convolution that is trained."""
+
+    def __init__(self) -> None:
+        self.conv = nn.Conv2d(3, 6, 7, stride=2, padding=3)
+
+    def __call__(self, x: Any) -> Any:
+        return ops.relu(self.conv(x))
+
+
+def test_weights_that_are_trained() -> None:
+    nets = [Stem().to(burn.Autodiff(burn.Cpu())) for _ in range(2)]
+    for net in nets:
+        for seed, (_, box) in enumerate(net.parameters()):
+            box.set(burn.from_numpy(normal(*box.shape, seed=seed) / 4))
+
+    def stepping(net: Any) -> Any:
+        def step(x: Any) -> Any:
+            loss = ops.mean(net(x) ** 2.0)
+            grads = loss.backward()
+            for _, box in net.parameters():
+                box.set(box.value.detach() - grads[box] * 0.1)
+            return loss.detach()
+
+        return step
+
+    plain, compiled = stepping(nets[0]), burn.compile(stepping(nets[1]))
+    for seed in range(5):
+        x = burn.from_numpy(normal(2, 3, 22, 20, seed=seed))
+        assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
+    for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
+        assert_close(other.value.numpy(), one.value.numpy(), 1e-4)
