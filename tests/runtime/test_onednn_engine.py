@@ -67,10 +67,10 @@ def test_import_loads_nothing() -> None:
     code = """
 import sys, burn
 from burn.backend.onednn import engine
-assert engine._STATE.answer is None
+assert engine.STATE.answer is None
 small = burn.tensor([[1.0, 2.0]])
 small @ small.mT
-assert engine._STATE.answer is None
+assert engine.STATE.answer is None
 maps = open("/proc/self/maps").read() if sys.platform == "linux" else ""
 assert "libdnnl" not in maps
 """

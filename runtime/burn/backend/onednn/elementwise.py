@@ -21,7 +21,7 @@ from burn.backend.onednn.api import (
     SRC_1,
 )
 from burn.backend.onednn.cache import Primitives
-from burn.backend.onednn.engine import Session, current, limits
+from burn.backend.onednn.engine import STATE, Session, current
 from burn.backend.onednn.memory import Array, address, is_dense, strided
 from burn.backend.onednn.noting import noting
 from burn.backend.onednn.operands import FLOAT32
@@ -39,6 +39,8 @@ def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
     plain = op.kernel
 
     def kernel(x: Any, y: Any) -> Array:
+        if type(x) is not np.ndarray or x.size < STATE.limits.cheap:
+            return plain(x, y)  # as soon as possible: it is what most calls do
         session = _session(x)
         if session is None or not _is_like(y, x):
             return plain(x, y)
@@ -65,7 +67,7 @@ for _op, _kind in {
 @relu_op.on(Cpu)
 def relu(x: Array) -> Array:
     """:func:`burn.ops.relu` by oneDNN where that pays, by NumPy elsewhere."""
-    session = _session(x)
+    session = None if x.size < STATE.limits.cheap else _session(x)
     if session is None:
         return relu_op.kernel(x)
 
@@ -77,11 +79,9 @@ def relu(x: Array) -> Array:
     return relu_op.kernel(x) if found is None else found.run(x)
 
 
-def _session(x: Any) -> Session | None:
-    """The session, if ``x`` is an array that pays a primitive."""
-    if type(x) is not np.ndarray or x.size < limits().cheap or not x.size:
-        return None
-    if x.dtype != FLOAT32 or noting() is not None or not is_dense(x):
+def _session(x: Array) -> Session | None:
+    """The session, if ``x`` is an array that oneDNN is given in an eager call."""
+    if x.dtype != FLOAT32 or noting() is not None or not x.size or not is_dense(x):
         return None
     return current()
 

@@ -70,8 +70,8 @@ class Session:
         self.packed = Packed(api)
 
 
-class _State:
-    """The choice that was made, once."""
+class State:
+    """The choice that was made, once, and the limits of eager calls."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -82,7 +82,7 @@ class _State:
         self.forks = 0
 
 
-_STATE = _State()
+STATE = State()
 
 
 def current() -> Session | None:
@@ -91,16 +91,16 @@ def current() -> Session | None:
     Raises:
         RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
     """
-    if _STATE.answer is None:
+    if STATE.answer is None:
         _choose()
-    return None if _STATE.paused else _STATE.session
+    return None if STATE.paused else STATE.session
 
 
 def loaded() -> Session | None:
     """The session of this process, although it may be switched off just now."""
-    if _STATE.answer is None:
+    if STATE.answer is None:
         _choose()
-    return _STATE.session
+    return STATE.session
 
 
 def forks() -> int:
@@ -108,12 +108,12 @@ def forks() -> int:
 
     Calls of primitives that were prepared before a fork wait for ever.
     """
-    return _STATE.forks
+    return STATE.forks
 
 
 def limits() -> Limits:
     """The least work that oneDNN is used for: any in a plan, which calls it at once."""
-    return _STATE.limits if noting() is None else _WHATEVER
+    return STATE.limits if noting() is None else _WHATEVER
 
 
 def engine() -> Engine:
@@ -122,11 +122,11 @@ def engine() -> Engine:
     Raises:
         RuntimeError: ``BURN_ENGINE`` asks for what cannot be had.
     """
-    if _STATE.answer is None:
+    if STATE.answer is None:
         _choose()
-    answer = _STATE.answer
+    answer = STATE.answer
     assert answer is not None
-    return _numpy("switched off here") if _STATE.paused else answer
+    return _numpy("switched off here") if STATE.paused else answer
 
 
 def no_gain(precision: str) -> str | None:
@@ -144,34 +144,34 @@ def no_gain(precision: str) -> str | None:
 
 def drop_packed(array: Array) -> None:
     """Forget what ``array`` was packed to; who computes with it packs it again."""
-    if _STATE.session is not None:
-        _STATE.session.packed.drop(array)
+    if STATE.session is not None:
+        STATE.session.packed.drop(array)
 
 
 @contextmanager
 def numpy_only() -> Iterator[None]:
     """Let NumPy compute everything meanwhile, in all threads."""
-    _STATE.paused += 1
+    STATE.paused += 1
     try:
         yield
     finally:
-        _STATE.paused -= 1
+        STATE.paused -= 1
 
 
 @contextmanager
 def whatever_size() -> Iterator[None]:
     """Let oneDNN compute whatever it can meanwhile, however small, in all threads."""
-    before = _STATE.limits
-    _STATE.limits = _WHATEVER
+    before = STATE.limits
+    STATE.limits = _WHATEVER
     try:
         yield
     finally:
-        _STATE.limits = before
+        STATE.limits = before
 
 
 def _choose() -> None:
-    with _STATE.lock:
-        if _STATE.answer is not None:
+    with STATE.lock:
+        if STATE.answer is not None:
             return
         choice = os.environ.get(VARIABLE, "")
         if choice not in CHOICES:
@@ -179,16 +179,16 @@ def _choose() -> None:
                 f"expected {VARIABLE} to be one of {CHOICES}: {choice!r}"
             )
         if choice == "numpy":
-            _STATE.answer = _numpy(f"{VARIABLE} is numpy")
+            STATE.answer = _numpy(f"{VARIABLE} is numpy")
             return
         notes = _load()
-        if _STATE.session is None:
+        if STATE.session is None:
             if choice == "onednn":
                 raise RuntimeError(
                     f"{VARIABLE} is onednn, but there is no usable library: "
                     + ("; ".join(notes) or "pip install 'burn-import[cpu]'")
                 )
-            _STATE.answer = _numpy(*notes)
+            STATE.answer = _numpy(*notes)
 
 
 def _load() -> tuple[str, ...]:
@@ -200,8 +200,8 @@ def _load() -> tuple[str, ...]:
     if not addresses_are_read():
         return (*found.refused, "arrays of this Python have another form")
     keep_memory()
-    _STATE.session = Session(Api(library))
-    _STATE.answer = Engine(
+    STATE.session = Session(Api(library))
+    STATE.answer = Engine(
         *("onednn", library.version, library.runtime, library.path), found.refused
     )
     return found.refused
@@ -215,11 +215,11 @@ def _numpy(*notes: str) -> Engine:
 
 def _forked() -> None:
     """OpenMP's threads are not there in a forked process, and it waits for them."""
-    _STATE.lock = threading.Lock()
-    _STATE.forks += 1
-    if _STATE.session is not None:
-        _STATE.session = None
-        _STATE.answer = _numpy("this process was forked from one that used oneDNN")
+    STATE.lock = threading.Lock()
+    STATE.forks += 1
+    if STATE.session is not None:
+        STATE.session = None
+        STATE.answer = _numpy("this process was forked from one that used oneDNN")
 
 
 if hasattr(os, "register_at_fork"):
