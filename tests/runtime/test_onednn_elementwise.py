@@ -33,6 +33,28 @@ def test_to_the_bit(op: Callable[..., Any], shape: Any, data: st.DataObject) -> 
     np.testing.assert_array_equal(found, expected)
 
 
+@settings(max_examples=40)
+@given(
+    shape=shapes,
+    low=st.sampled_from([None, 0, -1.0, 0.5, -np.inf]),
+    high=st.sampled_from([None, 0, 6.0, -0.25, np.inf]),
+    data=st.data(),
+)
+def test_clip(shape: Any, low: Any, high: Any, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(shape))))
+    x = laid_out(data.draw(st.sampled_from([normal, special]))(*shape, seed=2), order)
+    if low is None is high:
+        return
+    found, expected = both(ops.clip, x, low=low, high=high)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("bound", [np.nan, np.array([0.5], np.float32)])
+def test_other_bounds_are_numpys(bound: Any) -> None:
+    with pytest.raises(AssertionError, match="was not used"):
+        both(ops.clip, normal(2, 3, 5), low=bound)
+
+
 def test_relu_keeps_nan_and_loses_minus_infinity() -> None:
     x = normal(3, 7, 11)
     x[0, 0, :3] = np.nan, -np.inf, np.inf
@@ -41,7 +63,7 @@ def test_relu_keeps_nan_and_loses_minus_infinity() -> None:
 
 
 def test_code_that_loses_nan_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elementwise._Relu, "keeps_nan", lambda self, size: False)
+    monkeypatch.setattr(elementwise._Bound, "keeps_nan", lambda self, size: False)
     x = normal(2, 3, 13)
     with pytest.raises(AssertionError, match="was not used"):
         both(ops.relu, x)

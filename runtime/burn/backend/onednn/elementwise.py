@@ -3,6 +3,7 @@
 Eager calls alone: in plans NumPy's calls are noted, and joined with those around them.
 """
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from burn.backend.onednn.api import (
     BINARY_DIV,
     BINARY_GT,
     BINARY_MAX,
+    BINARY_MIN,
     BINARY_MUL,
     BINARY_SUB,
     DST,
+    LINEAR,
     POST_OPERATION,
     SRC,
     SRC_1,
@@ -26,12 +29,12 @@ from burn.backend.onednn.memory import Array, address, is_dense, strided
 from burn.backend.onednn.noting import noting
 from burn.backend.onednn.operands import FLOAT32
 from burn.backend.onednn.prepared import Operands, PostOps, Prepared, described
-from burn.ops.activation import relu as relu_op
+from burn.ops.activation import clip as clip_op, relu as relu_op
 from burn.ops.elementwise import add, div, mul, sub
 from burn.primitive import Primitive
 
 # An element takes as long as that many multiplications.
-_EACH = 16
+_EACH = 8
 
 
 def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
@@ -68,15 +71,40 @@ for _op, _kind in {
 def relu(x: Array) -> Array:
     """:func:`burn.ops.relu` by oneDNN where that pays, by NumPy elsewhere."""
     session = None if x.size < STATE.limits.cheap else _session(x)
-    if session is None:
-        return relu_op.kernel(x)
+    out = None if session is None else _bounded(session, x, BINARY_MAX, 0.0)
+    return relu_op.kernel(x) if out is None else out
 
-    def make(primitives: Primitives) -> "_Relu | None":
-        return _relu(primitives, x.size)
 
-    key = ("relu", x.size)
-    found: _Relu | None = session.primitives.get(key, make, x.size * _EACH)
-    return relu_op.kernel(x) if found is None else found.run(x)
+@clip_op.on(Cpu)
+def clip(x: Array, low: Any = None, high: Any = None) -> Array:
+    """:func:`burn.ops.clip` by oneDNN where that pays, by NumPy elsewhere."""
+    out: Array | None = None
+    if x.size >= STATE.limits.cheap and _is_bound(low) and _is_bound(high):
+        session = _session(x)
+        out = None if session is None else x
+        for kind, bound in ((BINARY_MAX, low), (BINARY_MIN, high)):
+            if session is not None and out is not None and bound is not None:
+                out = _bounded(session, out, kind, float(bound))
+    return clip_op.kernel(x, low, high) if out is None else out
+
+
+def _is_bound(bound: Any) -> bool:
+    """Whether ``bound`` is absent or a number."""
+    return bound is None or (isinstance(bound, int | float) and not isnan(bound))
+
+
+def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | None:
+    """The larger one of each of ``x`` and ``bound``, or the smaller one by ``kind``.
+
+    NaN stays NaN. None if there is no code for it.
+    """
+
+    def make(primitives: Primitives) -> "_Bound | None":
+        return _bound(primitives, x.size, kind, bound)
+
+    key = ("bound", x.size, kind, bound)
+    found: _Bound | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if found is None else found.run(x)
 
 
 def _session(x: Array) -> Session | None:
@@ -122,8 +150,8 @@ def _pairs(primitives: Primitives, size: int, kind: int) -> _Pairs | None:
     return _Pairs(primitives.prepared(found, operands))
 
 
-class _Relu(_Pairs):
-    """The larger one of 0 and each of so many numbers; NaN stays NaN."""
+class _Bound(_Pairs):
+    """A bound of so many numbers; NaN stays NaN."""
 
     __slots__ = ()
 
@@ -134,12 +162,12 @@ class _Relu(_Pairs):
         return out
 
     def keeps_nan(self, size: int) -> bool:
-        """Whether the code takes the operand that is NaN for the larger one."""
+        """Whether the code takes the operand that is NaN, and not the bound."""
         return bool(np.isnan(self.run(np.full(size, np.nan, np.float32))).all())
 
 
-def _relu(primitives: Primitives, size: int) -> _Relu | None:
-    """``max(x > x, x)``: oneDNN's own takes 0 for larger than NaN, this code does not.
+def _bound(primitives: Primitives, size: int, kind: int, bound: float) -> _Bound | None:
+    """``max((x > x) + bound, x)``, or the least: oneDNN's own make numbers of NaN.
 
     The processor's instruction answers with its second operand then. The library does
     not promise that x is the second, so it is tried.
@@ -147,11 +175,12 @@ def _relu(primitives: Primitives, size: int) -> _Relu | None:
     api = primitives.api
     line = strided(api, (size,), (1,))
     post = PostOps(api)
-    post.binary(BINARY_MAX, line)
+    post.activation(LINEAR, 1.0, bound)
+    post.binary(kind, line)
     found = described(api, "binary", api.engine, BINARY_GT, line, line, line, post=post)
     if found is None:
         return None
-    last = POST_OPERATION | SRC_1
+    last = POST_OPERATION * 2 | SRC_1
     operands: Operands = [(SRC, line), (SRC_1, line), (last, line), (DST, line)]
-    made = _Relu(primitives.prepared(found, operands))
+    made = _Bound(primitives.prepared(found, operands))
     return made if made.keeps_nan(size) else None
