@@ -28,7 +28,7 @@ from burn.backend.onednn.engine import STATE, Session, current
 from burn.backend.onednn.memory import Array, address, is_dense, strided
 from burn.backend.onednn.noting import noting
 from burn.backend.onednn.operands import FLOAT32
-from burn.backend.onednn.prepared import Operands, PostOps, Prepared, described
+from burn.backend.onednn.prepared import Operands, PostOps, Ready, described
 from burn.ops.activation import clip as clip_op, relu as relu_op
 from burn.ops.elementwise import add, div, mul, sub
 from burn.primitive import Primitive
@@ -121,17 +121,10 @@ def _is_like(y: Any, x: Array) -> bool:
     return bool(y.shape == x.shape and y.strides == x.strides)
 
 
-class _Pairs:
+class _Pairs(Ready):
     """An operation on so many pairs of numbers."""
 
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
+    __slots__ = ()
 
     def run(self, x: Array, y: Array) -> Array:
         """The result, in the memory order of both."""

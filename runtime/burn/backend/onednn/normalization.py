@@ -31,7 +31,7 @@ from burn.backend.onednn.memory import (
 )
 from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import are_float32, is_computed, lies_as
-from burn.backend.onednn.prepared import Operands, Prepared, described
+from burn.backend.onednn.prepared import Operands, Prepared, Ready, described
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import layer_norm as layer_norm_op
 from burn.ops.norm import batch_norm as batch_norm_op
@@ -174,17 +174,10 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     return None if has_nan(out, part=out[..., :1]) else out
 
 
-class _Line:
+class _Line(Ready):
     """A primitive from one array to one like it, with small operands between."""
 
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
+    __slots__ = ()
 
     def run(self, x: Array, *parts: Array) -> Array:
         """The result, in the memory order of ``x``."""

@@ -36,7 +36,7 @@ from burn.backend.onednn.normalization import (
     session_for,
 )
 from burn.backend.onednn.noting import compact, empty, empty_like, like_memory, noting
-from burn.backend.onednn.prepared import Operands, Prepared, described
+from burn.backend.onednn.prepared import Operands, Prepared, Ready, described
 from burn.ops.layer_norm import layer_norm_grad as layer_norm_grad_op
 from burn.ops.norm import (
     batch_norm_grad as batch_norm_grad_op,
@@ -149,20 +149,7 @@ def _with_space(x: Array) -> Array:
     return x[..., None] if x.ndim == 2 else x
 
 
-class _Ready:
-    """A primitive that is ready to run."""
-
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
-
-
-class _Norm(_Ready):
+class _Norm(Ready):
     """A norm that gives its statistics as well."""
 
     __slots__ = ()
@@ -176,7 +163,7 @@ class _Norm(_Ready):
         return out, mean, var
 
 
-class _NormGrad(_Ready):
+class _NormGrad(Ready):
     """The gradient of such a norm."""
 
     __slots__ = ()
@@ -189,7 +176,7 @@ class _NormGrad(_Ready):
         return out, slope, shift
 
 
-class _SoftmaxGrad(_Ready):
+class _SoftmaxGrad(Ready):
     """The gradient of a softmax of rows."""
 
     __slots__ = ()

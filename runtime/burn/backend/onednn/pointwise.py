@@ -31,7 +31,7 @@ from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array, address, is_dense, of_array, strided
 from burn.backend.onednn.noting import compact, empty_like, has_nan, noting
 from burn.backend.onednn.operands import are_float32, form, is_computed
-from burn.backend.onednn.prepared import Operands, Prepared, described
+from burn.backend.onednn.prepared import Operands, Ready, described
 from burn.ops import activation
 from burn.ops.activation import SELU_ALPHA, SELU_GAMMA
 from burn.primitive import Primitive
@@ -157,17 +157,10 @@ def _activated(
     return None if found is None else found.run(x)
 
 
-class _Flat:
+class _Flat(Ready):
     """An activation of so many elements, in whatever order they are in memory."""
 
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
+    __slots__ = ()
 
     def run(self, x: Array) -> Array:
         """The result, in the memory order of ``x``."""

@@ -17,7 +17,7 @@ from burn.backend.onednn.engine import current, limits
 from burn.backend.onednn.memory import Array, address, is_dense, strided
 from burn.backend.onednn.noting import empty_like, has_nan, like_memory
 from burn.backend.onednn.operands import FLOAT32
-from burn.backend.onednn.prepared import Operands, Prepared, described
+from burn.backend.onednn.prepared import Operands, Ready, described
 from burn.ops import activation
 
 _EACH = 16
@@ -59,17 +59,10 @@ def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
     return None if found is None else found.run(grad, x)
 
 
-class _Pair:
+class _Pair(Ready):
     """The gradient of so many elements, in whatever order they are in memory."""
 
-    __slots__ = ("_prepared",)
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-
-    @property
-    def implementation(self) -> str:
-        return self._prepared.description.implementation
+    __slots__ = ()
 
     def run(self, grad: Array, x: Array) -> Array:
         """The result, in the memory order of both."""

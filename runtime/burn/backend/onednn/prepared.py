@@ -233,6 +233,20 @@ class Prepared:
         return Fixed(call, self.alone, (self, memories, args))
 
 
+class Ready:
+    """What runs a primitive on operands of some kind."""
+
+    __slots__ = ("_prepared",)
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+
+    @property
+    def implementation(self) -> str:
+        """How the library calls its code."""
+        return self._prepared.description.implementation
+
+
 class Fixed(NamedTuple):
     """A primitive with its memory: ``call`` computes, and answers with a status.
 
