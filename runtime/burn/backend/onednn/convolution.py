@@ -14,18 +14,18 @@ from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
     Slots,
-    WeightGrad,
     Windowed,
     forward,
-    weight_grad,
 )
+from burn.backend.onednn.windowed_grad import WeightGrad, weight_grad
+from burn.backend.onednn.winograd import winograd
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
     conv_weight_grad as conv_weight_grad_op,
 )
 from burn.ops.fused import conv_grads as conv_grads_op, conv_then as conv_then_op
-from burn.ops.window import transposed, windows
+from burn.ops.window import Windows, transposed, windows
 
 _RANKS = (3, 4, 5)
 
@@ -53,7 +53,7 @@ def conv(
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
             slots = Slots(x, view, bias, shape, constant=constant)
-            return forward(session, primitives, slots, wins, CONVOLUTION)
+            return _forward(session, primitives, slots, wins)
 
         constant = is_constant(weight)
         forms = (form(x), form(weight), form(bias))
@@ -97,7 +97,7 @@ def conv_then(
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
             slots = Slots(x, view, bias, shape, after, residual, in_place, constant)
-            return forward(session, primitives, slots, wins, CONVOLUTION)
+            return _forward(session, primitives, slots, wins)
 
         constant = is_constant(weight)
         forms = (form(x), form(weight), form(bias), form(residual))
@@ -202,6 +202,16 @@ def _weight_grad(
     key = ("grad", biased, groups, steps, kernel_size, form(x), form(grad))
     work = grad.size * prod(kernel_size) * (x.shape[1] // groups)
     found: WeightGrad | None = session.primitives.get(key, make, work)
+    return found
+
+
+def _forward(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows
+) -> Windowed | None:
+    """A convolution in the quickest way that there is."""
+    found = winograd(session, primitives, slots, wins)
+    if found is None:
+        return forward(session, primitives, slots, wins, CONVOLUTION)
     return found
 
 

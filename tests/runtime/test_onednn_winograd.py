@@ -1,0 +1,227 @@
+"""Convolutions that plans do with fewer products are NumPy's but for rounding."""
+
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import burn
+from burn import nn, ops
+from burn.backend.onednn import convolution, engine, winograd
+from burn.backend.onednn.winograd_sums import FOUR, TWO, Form
+from burn.ops.window import windows
+from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+
+pytestmark = needs_onednn
+orders = st.permutations(range(4))
+forms = pytest.mark.parametrize("form", [TWO, FOUR], ids=["two", "four"])
+
+
+def planned(function: Any, *arrays: Any) -> Any:
+    """The result of a plan, of its second run."""
+    plan = burn.compile(function)
+    tensors = [burn.from_numpy(x) for x in arrays]
+    for _ in range(3):
+        found = plan(*tensors)
+    return found.numpy()
+
+
+def by_numpy(function: Any, *arrays: Any) -> Any:
+    """The result without oneDNN."""
+    with engine.numpy_only():
+        return function(*map(burn.from_numpy, arrays)).numpy()
+
+
+def done_so(monkeypatch: pytest.MonkeyPatch) -> list[Form]:
+    """The forms of the convolutions that are done so from here on."""
+    made: list[Form] = []
+
+    def noted(*args: Any) -> Any:
+        found = winograd.winograd(*args)
+        if found is not None:
+            made.append(found._source.form)
+        return found
+
+    monkeypatch.setattr(convolution, "winograd", noted)
+    return made
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Any, ...]:
+    """x, weight, bias, residual, the windows and what is done to the result."""
+    few = st.integers(1, 3)
+    size = (draw(st.integers(1, 19)), draw(st.integers(7, 11)))
+    channels = draw(st.sampled_from([1, 3, 16, 20]))
+    outputs = draw(st.sampled_from([1, 5, 16, 24]))
+    columns, stride, dilation = (draw(st.integers(1, n)) for n in (4, 2, 2))
+    padding = ((1, 1), (draw(st.integers(0, 2)), draw(st.integers(0, 2))))
+    x = laid_out(normal(draw(few), channels, *size), draw(orders))
+    weight = normal(outputs, channels, 3, columns, seed=1)
+    how = {"stride": (1, stride), "dilation": (1, dilation), "padding": padding}
+    wins = windows(size, (3, columns), (1, stride), padding, (1, dilation))
+    bias = normal(outputs, seed=2) if draw(st.booleans()) else None
+    residual = None
+    if draw(st.booleans()):
+        residual = laid_out(
+            normal(x.shape[0], outputs, *wins.count, seed=3), draw(orders)
+        )
+    after = draw(st.sampled_from([None, ops.relu, ops.silu]))
+    return x, laid_out(weight, draw(orders)), bias, residual, how, after
+
+
+@forms
+@settings(max_examples=40)
+@given(case=cases(), needed=st.booleans())
+def test_convolution(form: Form, case: Any, needed: bool) -> None:
+    x, weight, bias, residual, how, after = case
+
+    def run(x: Any, *others: Any) -> Any:
+        found = ops.conv(x, burn.from_numpy(weight), bias, **how)
+        for other in others:
+            # Of the plan's own memory, which is written over unless it is needed.
+            kept = other * 2.0
+            found = found + kept
+            found = found if after is None else after(found)
+            return ops.sum(kept) + found if needed else found
+        return found if after is None else after(found)
+
+    given = [x] if residual is None else [x, residual]
+    # Primitives of the other form are kept by what they compute.
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+    with patch.object(
+        winograd, "_form", lambda slots, _: form if slots.constant else None
+    ):
+        found = planned(run, *given)
+    assert_close(found, by_numpy(run, *given))
+
+
+@pytest.mark.parametrize(
+    ("shape", "outputs", "form"),
+    [
+        ((1, 64, 40, 64), 64, FOUR),
+        ((1, 96, 14, 15), 512, TWO),
+        ((9, 80, 7, 9), 260, FOUR),
+    ],
+    ids=["large", "few rows", "batch"],
+)
+def test_most_are_done_so(
+    monkeypatch: pytest.MonkeyPatch, shape: Any, outputs: int, form: Form
+) -> None:
+    made = done_so(monkeypatch)
+    x, weight = normal(*shape), normal(outputs, shape[1], 3, 3, seed=1)
+
+    def run(x: Any) -> Any:
+        return ops.relu(ops.conv(x, burn.from_numpy(weight), padding=1))
+
+    expected = run(burn.from_numpy(x)).numpy()
+    assert made == []  # an eager call has numbers that are not finite as well
+    assert_close(planned(run, x), expected)
+    assert made == [form]
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "how"),
+    [
+        ((1, 64, 20, 64), 3, {}),
+        ((1, 20, 200, 128), 3, {}),
+        ((1, 256, 7, 8), 3, {}),
+        ((1, 128, 5, 64), 3, {}),
+        ((1, 64, 40, 64), (3, 1), {}),
+        ((1, 64, 60, 60), 3, {"stride": 2}),
+        ((1, 64, 60, 60), 3, {"dilation": 2}),
+        ((1, 64, 60, 60), 3, {"padding": 0}),
+        ((1, 64, 60, 60), 3, {"padding": 2}),
+        ((1, 128, 60, 60), 3, {"groups": 2}),
+        ((1, 64, 30, 30), 5, {}),
+    ],
+    ids=[
+        *("little", "channels", "small", "rows", "columns", "stride", "dilation"),
+        *("no padding", "padding", "groups", "kernel"),
+    ],
+)
+def test_others_stay(
+    monkeypatch: pytest.MonkeyPatch, shape: Any, kernel: Any, how: Any
+) -> None:
+    made = done_so(monkeypatch)
+    taps = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    inputs = shape[1] // how.get("groups", 1)
+    weight = normal(shape[1], inputs, *taps, seed=1)
+
+    def run(x: Any) -> Any:
+        static = {"padding": tuple(tap // 2 for tap in taps), **how}
+        return ops.conv(x, burn.from_numpy(weight), **static)
+
+    x = normal(*shape)
+    assert_close(planned(run, x), run(burn.from_numpy(x)).numpy())
+    assert made == []
+
+
+@forms
+def test_it_is_no_less_exact_than_it_says(form: Form) -> None:
+    x = normal(1, 256, 20, 20)
+    # Of images and weights that are not centred, sums of rows are the largest.
+    x[:, ::2] += 3
+    weight = normal(32, 256, 3, 3, seed=1) + 0.3
+
+    def run(x: Any, weight: Any) -> Any:
+        return ops.conv(x, weight, padding=1)
+
+    expected = by_numpy(run, x.astype(float), weight.astype(float))
+    weights = burn.from_numpy(weight)
+    with patch.object(
+        winograd, "_form", lambda slots, _: form if slots.constant else None
+    ):
+        found = planned(lambda x: run(x, weights), x)
+    assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+
+
+@forms
+def test_forms(form: Form) -> None:
+    rng = np.random.default_rng(0)
+    image, weights = rng.standard_normal(form.rows + 2), rng.standard_normal(3)
+    found = form.result @ ((form.image @ image) * (form.weights @ weights))
+    expected = np.convolve(image, weights[::-1], "valid")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+class Layer(nn.Module):
+    """A convolution that is trained."""
+
+    def __init__(self) -> None:
+        self.conv = nn.Conv2d(64, 64, 3, padding=1)
+
+    def __call__(self, x: Any) -> Any:
+        return ops.relu(self.conv(x))
+
+
+def test_weights_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, net, x = done_so(monkeypatch), Layer(), normal(1, 64, 40, 64)
+    plan = burn.compile(net)
+    for seed in range(3):
+        for _, box in net.parameters():
+            box.set(burn.from_numpy(normal(*box.shape, seed=seed)))
+        for _ in range(2):
+            found = plan(burn.from_numpy(x)).numpy()
+        assert_close(found, by_numpy(net, x))
+    assert made == [FOUR]
+
+
+def test_what_is_trained_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = done_so(monkeypatch)
+    net = Layer().to(burn.Autodiff(burn.Cpu()))
+
+    def step(x: Any) -> Any:
+        loss = ops.mean(net(x) ** 2.0)
+        grads = loss.backward()
+        for _, box in net.parameters():
+            box.set(box.value.detach() - grads[box] * 0.1)
+        return loss.detach()
+
+    plan = burn.compile(step)
+    losses = [plan(burn.from_numpy(normal(1, 64, 40, 64))).item() for _ in range(4)]
+    assert made == []
+    assert losses == sorted(losses, reverse=True)
