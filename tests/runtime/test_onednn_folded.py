@@ -1,6 +1,7 @@
-"""First convolutions that plans do over two by two elements each are NumPy's."""
+"""First convolutions that plans do over pairs of rows are NumPy's."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn, ops
-from burn.backend.onednn import engine, windowed
+from burn.backend.onednn import engine, folded as folding, windowed
 from burn.backend.onednn.folded import Folded, folded
 from burn.ops.window import windows
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
@@ -21,8 +22,8 @@ pads = st.integers(0, 4)
 def cases(draw: st.DrawFn) -> tuple[Any, ...]:
     """x, weight, bias and padding of a convolution that is done so."""
     channels, outputs = draw(st.integers(1, 4)), draw(st.sampled_from([1, 5, 16]))
-    size = tuple(2 * draw(st.integers(6, 10)) for _ in range(2))
-    kernel = tuple(draw(st.integers(5, 8)) for _ in range(2))
+    size = (2 * draw(st.integers(6, 10)), draw(st.integers(11, 20)))
+    kernel = (draw(st.integers(1, 8)), draw(st.integers(1, 8)))
     padding = tuple((draw(pads), draw(pads)) for _ in range(2))
     x = laid_out(
         normal(draw(st.integers(1, 3)), channels, *size),
@@ -55,7 +56,9 @@ def test_convolution(case: Any, gaps: bool) -> None:
 
     with engine.numpy_only():
         expected = run(*map(burn.from_numpy, (x, weight))).numpy()
-    assert_close(planned(lambda x: run(x, burn.from_numpy(weight)), x), expected)
+    with patch.multiple(folding, _LEAST=1, _OUTPUTS=1, _ROWS=1):
+        found = planned(lambda x: run(x, burn.from_numpy(weight)), x)
+    assert_close(found, expected)
 
 
 def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +69,7 @@ def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
         return made[-1]
 
     monkeypatch.setattr(windowed, "folded", noted)
-    x, weight = normal(2, 3, 22, 20), normal(5, 3, 7, 7, seed=1)
+    x, weight = normal(2, 3, 22, 21), normal(40, 3, 7, 5, seed=1)
 
     def run(x: Any) -> Any:
         found = ops.conv(x, burn.from_numpy(weight), stride=2, padding=3)
@@ -75,30 +78,35 @@ def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(burn.from_numpy(x)).numpy()
     assert made == []  # an eager call has numbers that are not finite as well
     assert_close(planned(run, x), expected)
-    assert [found.weight for found in made if found] == [(5, 12, 4, 4)]
+    assert [found.weight for found in made if found] == [(40, 6, 4, 5)]
 
 
 @pytest.mark.parametrize(
-    ("size", "channels", "kernel", "stride", "dilation"),
+    ("size", "channels", "outputs", "kernel", "stride", "dilation"),
     [
-        ((21, 20), 3, 7, 2, 1),
-        ((22, 20), 5, 7, 2, 1),
-        ((22, 20), 3, (7, 3), 2, 1),
-        ((22, 20), 3, 7, (2, 1), 1),
-        ((22, 20), 3, 5, 2, 2),
-        ((4, 20), 3, 6, 2, 1),
+        ((21, 20), 3, 40, 7, 2, 1),
+        ((22, 20), 1, 40, 7, 2, 1),
+        ((22, 20), 5, 40, 7, 2, 1),
+        ((22, 20), 3, 31, 7, 2, 1),
+        ((22, 20), 3, 40, (4, 7), 2, 1),
+        ((22, 20), 3, 40, 7, (2, 1), 1),
+        ((22, 20), 3, 40, 5, 2, 2),
+        ((4, 20), 3, 40, 6, 2, 1),
     ],
-    ids=["odd", "channels", "kernel", "stride", "dilation", "small"],
+    ids=[
+        *("odd", "one channel", "channels", "outputs", "kernel"),
+        *("stride", "dilation", "small"),
+    ],
 )
 def test_others_stay(
-    size: Any, channels: int, kernel: Any, stride: Any, dilation: int
+    size: Any, channels: int, outputs: int, kernel: Any, stride: Any, dilation: int
 ) -> None:
     x = normal(2, channels, *size)
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
-    assert folded(x, 5, windows(size, kernel, stride, 4, dilation)) is None
+    assert folded(x, outputs, windows(size, kernel, stride, 4, dilation)) is None
 
     def run(x: Any) -> Any:
-        weight = burn.from_numpy(normal(5, channels, *kernel, seed=1))
+        weight = burn.from_numpy(normal(outputs, channels, *kernel, seed=1))
         return ops.conv(x, weight, stride=stride, padding=4, dilation=dilation)
 
     assert_close(planned(run, x), run(burn.from_numpy(x)).numpy())
@@ -108,7 +116,7 @@ class Stem(nn.Module):
     """A first convolution that is trained."""
 
     def __init__(self) -> None:
-        self.conv = nn.Conv2d(3, 6, 7, stride=2, padding=3)
+        self.conv = nn.Conv2d(3, 36, 7, stride=2, padding=3)
 
     def __call__(self, x: Any) -> Any:
         return ops.relu(self.conv(x))
