@@ -195,3 +195,33 @@ def test_the_largest_of_nan_is_nan() -> None:
     found, expected = pooled(ops.max_pool, x, {"kernel_size": 2})
     assert np.isnan(found).sum() == 4
     np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=40)
+@given(case=pools(), keepdims=st.booleans(), axes=st.integers(0, 2))
+def test_mean(case: Any, keepdims: bool, axes: int) -> None:
+    x, _ = case
+    axis = [tuple(range(2, x.ndim)), tuple(range(-1, 1 - x.ndim, -1)), (0, x.ndim - 1)]
+    for order in (tuple(range(x.ndim)), (0, *range(2, x.ndim), 1)):
+        given = laid_out(x, order)
+        found, expected = pooled(
+            ops.mean, given, {"axis": axis[axes], "keepdims": keepdims}
+        )
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_the_mean_of_an_image_is_onednns(keepdims: bool) -> None:
+    x = laid_out(normal(2, 8, 9, 7), (0, 2, 3, 1))
+    x[0, 1, 2, 3], x[1, 1, 2, 3] = np.nan, np.inf
+    found, expected = both(ops.mean, x, axis=(2, 3), keepdims=keepdims)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_mean_of_many_is_numpys() -> None:
+    x = laid_out(normal(1, 1, 300, 200) + 1e4, (0, 2, 3, 1))
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+    pooled(ops.mean, x, {"axis": (2, 3)})
+    assert session.primitives.made() == []

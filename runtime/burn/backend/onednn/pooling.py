@@ -1,8 +1,9 @@
-"""Pooling by oneDNN, of windows without gaps.
+"""Pooling by oneDNN, of windows without gaps, and the mean of all of an image.
 
 It takes the largest of numbers only: where a NaN is among them NumPy computes.
 """
 
+from math import prod
 from typing import Any
 
 from burn.backend.cpu import Cpu
@@ -25,12 +26,16 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.noting import has_nan
-from burn.backend.onednn.operands import Arranged, form, is_computed
+from burn.backend.onednn.operands import Arranged, form, is_computed, lies_as
 from burn.backend.onednn.prepared import Prepared, described
 from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
+from burn.ops.reduction import mean as mean_op
+from burn.ops.support import Axes, axes_of
 from burn.ops.window import Windows, windows
 
 RANKS = (3, 4, 5)
+#: The most elements that are added up one after the other for a mean.
+_PLACES = 4096
 
 
 @max_pool_op.on(Cpu)
@@ -58,6 +63,19 @@ def avg_pool(
         static["count_include_pad"] = count_include_pad
         return avg_pool_op.kernel(x, kernel_size=kernel_size, **static)
     return out
+
+
+@mean_op.on(Cpu)
+def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """:func:`burn.ops.mean` of channels-last images by oneDNN, by NumPy elsewhere."""
+    out = None
+    if x.ndim in RANKS and sorted(axes_of(axis, x.ndim)) == list(range(2, x.ndim)):
+        last = lies_as(x, channels_last(x.shape))
+        if last and prod(x.shape[2:]) <= _PLACES:
+            out = _pooled(x, POOL_WITHOUT_PADDING, x.shape[2:])
+    if out is None:
+        return mean_op.kernel(x, axis, keepdims=keepdims)
+    return out if keepdims else out.reshape(x.shape[:2])
 
 
 def _pooled(
