@@ -88,13 +88,7 @@ def test_convolution(form: Form, case: Any, needed: bool) -> None:
         return found if after is None else after(found)
 
     given = [x] if residual is None else [x, residual]
-    # Primitives of the other form are kept by what they compute.
-    session = engine.current()
-    assert session is not None
-    session.primitives.clear()
-    with patch.object(
-        winograd, "_form", lambda slots, _: form if slots.constant else None
-    ):
+    with done_by(form):
         found = planned(run, *given)
     assert_close(found, by_numpy(run, *given))
 
@@ -160,6 +154,57 @@ def test_others_stay(
     assert made == []
 
 
+def done_by(form: Form) -> Any:
+    """Let plans do all convolutions for which there is such a way by this form."""
+    # Primitives of the other form are kept by what they compute.
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+
+    def chosen(slots: Any, wins: Any) -> Form | None:
+        first = (wins.kernel[0], wins.stride[0], wins.dilation[0], wins.pads[0])
+        return form if slots.planned and first == (3, 1, 1, (1, 1)) else None
+
+    return patch.object(winograd, "_form", chosen)
+
+
+@forms
+@settings(max_examples=30)
+@given(case=cases(), transposed=st.booleans(), moving=st.booleans())
+def test_weights_that_are_computed(
+    form: Form, case: Any, transposed: bool, moving: bool
+) -> None:
+    x, weight, _, _, how, _ = case
+    how = {"padding": how["padding"]}
+    if transposed:
+        weight = weight.swapaxes(0, 1)
+        how["padding"] = ((1, 1), (0, 0))
+    bias = normal(weight.shape[int(transposed)], seed=2)
+    op = ops.conv_transpose if transposed else ops.conv
+
+    def run(x: Any, weight: Any) -> Any:
+        return op(x, weight * 2.0, bias, **how)
+
+    with done_by(form):
+        if moving:
+            found = planned(run, x, weight)
+        else:
+            given = burn.from_numpy(weight)
+            found = planned(lambda x: run(x, given), x)
+    assert_close(found, by_numpy(run, x, weight))
+
+
+def test_images_of_other_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = done_so(monkeypatch)
+    weight = burn.from_numpy(normal(512, 96, 3, 3, seed=1))
+    plan = burn.compile(lambda x: ops.conv(x, weight, padding=1))
+    for size in ((14, 15), (28, 20)) * 2:
+        x = normal(1, 96, *size)
+        expected = by_numpy(lambda x: ops.conv(x, weight, padding=1), x)
+        assert_close(plan(burn.from_numpy(x)).numpy(), expected)
+    assert made == [TWO, FOUR]
+
+
 @forms
 def test_it_is_no_less_exact_than_it_says(form: Form) -> None:
     x = normal(1, 256, 20, 20)
@@ -172,9 +217,7 @@ def test_it_is_no_less_exact_than_it_says(form: Form) -> None:
 
     expected = by_numpy(run, x.astype(float), weight.astype(float))
     weights = burn.from_numpy(weight)
-    with patch.object(
-        winograd, "_form", lambda slots, _: form if slots.constant else None
-    ):
+    with done_by(form):
         found = planned(lambda x: run(x, weights), x)
     assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
 
@@ -210,18 +253,30 @@ def test_weights_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [FOUR]
 
 
-def test_what_is_trained_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     made = done_so(monkeypatch)
-    net = Layer().to(burn.Autodiff(burn.Cpu()))
+    nets = [Layer().to(burn.Autodiff(burn.Cpu())) for _ in range(2)]
+    for net in nets:
+        for seed, (_, box) in enumerate(net.parameters()):
+            box.set(burn.from_numpy(normal(*box.shape, seed=seed) / 8))
 
-    def step(x: Any) -> Any:
-        loss = ops.mean(net(x) ** 2.0)
-        grads = loss.backward()
-        for _, box in net.parameters():
-            box.set(box.value.detach() - grads[box] * 0.1)
-        return loss.detach()
+    def stepping(net: Any) -> Any:
+        def step(x: Any) -> Any:
+            # Twice: the gradient of the inner one is that of its result as well.
+            loss = ops.mean(net(net(x)) ** 2.0)
+            grads = loss.backward()
+            for _, box in net.parameters():
+                box.set(box.value.detach() - grads[box] * 0.1)
+            return loss.detach()
 
-    plan = burn.compile(step)
-    losses = [plan(burn.from_numpy(normal(1, 64, 40, 64))).item() for _ in range(4)]
-    assert made == []
-    assert losses == sorted(losses, reverse=True)
+        return step
+
+    plain, compiled = stepping(nets[0]), burn.compile(stepping(nets[1]))
+    for seed in range(4):
+        x = burn.from_numpy(normal(2, 64, 40, 64, seed=seed))
+        assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
+    for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
+        assert_close(other.value.numpy(), one.value.numpy(), 1e-4)
+    # The convolution is done so, and its transpose.
+    assert set(made) == {FOUR}
+    assert len(made) > 1

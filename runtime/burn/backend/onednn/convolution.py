@@ -9,7 +9,7 @@ from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import empty, is_constant, may_overwrite
+from burn.backend.onednn.noting import empty, is_constant, may_overwrite, noting
 from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
@@ -52,12 +52,12 @@ def conv(
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape, constant=constant)
+            slots = Slots(x, view, bias, shape, planned=planned, constant=constant)
             return _forward(session, primitives, slots, wins)
 
-        constant = is_constant(weight)
+        planned, constant = noting() is not None, is_constant(weight)
         forms = (form(x), form(weight), form(bias))
-        key = ("conv", constant, groups, steps, forms)
+        key = ("conv", planned, constant, groups, steps, forms)
         found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias)
@@ -96,12 +96,15 @@ def conv_then(
             wins = windows(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[0], *wins.count)
             view = Grouped.of_conv(weight, groups)
-            slots = Slots(x, view, bias, shape, after, residual, in_place, constant)
+            slots = Slots(
+                *(x, view, bias, shape, after, residual, in_place),
+                *(planned, constant),
+            )
             return _forward(session, primitives, slots, wins)
 
-        constant = is_constant(weight)
+        planned, constant = noting() is not None, is_constant(weight)
         forms = (form(x), form(weight), form(bias), form(residual))
-        key = ("conv", constant, groups, steps, after, forms, in_place)
+        key = ("conv", planned, constant, groups, steps, after, forms, in_place)
         found = session.primitives.get(key, make, _work(x, weight, stride))
         if found is not None:
             return found.run(x, weight, bias, residual)
@@ -138,10 +141,17 @@ def conv_transpose(
             wins = transposed(x.shape[2:], weight.shape[2:], *steps)
             shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
             view = Grouped.of_transpose(weight, groups)
-            slots = Slots(x, view, bias, shape)
-            return forward(session, primitives, slots, wins, DECONVOLUTION)
+            slots = Slots(
+                *(x, view, bias, shape),
+                planned=planned,
+                constant=constant,
+                mirrored=True,
+            )
+            return _transposed(session, primitives, slots, wins)
 
-        key = ("deconv", groups, steps, form(x), form(weight), form(bias))
+        planned, constant = noting() is not None, is_constant(weight)
+        forms = (form(x), form(weight), form(bias))
+        key = ("deconv", planned, constant, groups, steps, forms)
         found = session.primitives.get(key, make, _work(x, weight))
         if found is not None:
             return found.run(x, weight, bias)
@@ -212,6 +222,25 @@ def _forward(
     found = winograd(session, primitives, slots, wins)
     if found is None:
         return forward(session, primitives, slots, wins, CONVOLUTION)
+    return found
+
+
+def _transposed(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows
+) -> Windowed | None:
+    """A transposed convolution, which without strides is one of mirrored weights."""
+    found = None
+    if set(wins.stride) | set(wins.dilation) == {1}:
+        pads = tuple(
+            (taps - 1 - before, taps - 1 - after)
+            for taps, (before, after) in zip(wins.kernel, wins.pads, strict=True)
+        )
+        other = Windows(
+            wins.count, wins.kernel, wins.stride, (1,) * len(pads), pads, wins.size
+        )
+        found = winograd(session, primitives, slots, other)
+    if found is None:
+        return forward(session, primitives, slots, wins, DECONVOLUTION)
     return found
 
 

@@ -95,7 +95,9 @@ class Grouped:
 class Slots:
     """The operands of a convolution, and the shape of its result.
 
-    ``constant`` weights are the same whenever a plan runs.
+    It is ``planned`` if a plan does it, and its weights are ``constant`` if they are
+    the same whenever the plan runs. They are ``mirrored`` in space for the transpose of
+    a convolution.
     """
 
     x: Array
@@ -105,7 +107,9 @@ class Slots:
     after: After = ()
     residual: Array | None = None
     in_place: bool = False
+    planned: bool = False
     constant: bool = False
+    mirrored: bool = False
 
 
 class Windowed:
@@ -118,7 +122,7 @@ class Windowed:
     def __init__(
         self,
         arranged: Arrange,
-        weights: Weights,
+        weights: Weights | None,
         prepared: Prepared,
         shape: Any,
         residual: Arranged | None = None,
@@ -159,6 +163,7 @@ class Windowed:
         residual: Array | None,
         out: Array,
     ) -> None:
+        assert self._weights is not None
         places = [address(x), self._weights.place(weight), address(out)]
         places += [address(given) for given in (bias, residual) if given is not None]
         self._prepared.run(*places)
@@ -204,7 +209,8 @@ def forward(
 ) -> Windowed | None:
     """A convolution or, by its ``kind``, a transposed one; None if there is none."""
     fold = found = None
-    if slots.constant and len(slots.weight.shape) == slots.x.ndim:
+    flat = len(slots.weight.shape) == slots.x.ndim
+    if slots.constant and flat and not slots.mirrored:
         fold = folded(slots.x, slots.shape[1], wins)
     if fold is not None:
         found = _forward(session, primitives, slots, fold.wins, kind, fold)

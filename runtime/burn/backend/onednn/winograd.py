@@ -6,30 +6,22 @@ sums of rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lav
 S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Such results are
 rounded otherwise, and differ by a few 1e-6 of their largest element at most.
 
-What is added and subtracted must be finite, as it is in plans; the weights are
-constants.
+What is added and subtracted must be finite, as it is in plans.
 """
 
-from functools import partial
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
-from burn.backend.onednn.api import WEIGHTS_MD
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session
 from burn.backend.onednn.memory import (
     Array,
     address,
     channels_last,
-    row_major,
-    strided,
 )
 from burn.backend.onednn.noting import empty
 from burn.backend.onednn.operands import FLOAT32, Arranged
 from burn.backend.onednn.prepared import Prepared
-from burn.backend.onednn.weights import Weights
 from burn.backend.onednn.windowed import Slots, Windowed
 from burn.backend.onednn.winograd_sums import (
     FOUR,
@@ -42,6 +34,7 @@ from burn.backend.onednn.winograd_sums import (
     convolution,
     into,
 )
+from burn.backend.onednn.winograd_weights import Combined, combined
 from burn.ops.window import Windows
 
 # The product that every row of a result takes once: the bias is added to it.
@@ -55,21 +48,16 @@ _WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
 _CHANNELS = 120
 #: Where fewer sums meet each weight TWO is quicker, which has fewer weights.
 _FEW = 100
-
-
-class _Product(NamedTuple):
-    """One of the products, which is a convolution of windows of one row."""
-
-    prepared: Prepared
-    weights: Weights
-    biased: bool
+#: So many pay for weights that are combined whenever the plan runs.
+_SET = 1000
 
 
 class _Steps(NamedTuple):
     """Everything that such a convolution is, in this order."""
 
     into: list[Sums | Outer]
-    products: list[_Product]
+    weights: Combined
+    products: list[Prepared]
     back: list[Sums]
 
 
@@ -85,13 +73,13 @@ class Winograd(Windowed):
         sides: tuple[Rows, Rows],
         steps: _Steps,
     ) -> None:
-        x, residual, product = slots.x, slots.residual, steps.products[0]
-        last, other = channels_last(slots.shape), None
+        x, residual, last = slots.x, slots.residual, channels_last(slots.shape)
+        other = None
         if residual is not None:
             other = Arranged(primitives, residual, last)
         super().__init__(
             Arranged(primitives, x, channels_last(x.shape)),
-            *(product.weights, product.prepared, slots.shape, other, slots.in_place),
+            *(None, steps.products[0], slots.shape, other, slots.in_place),
         )
         self._steps, (self._source, self._target) = steps, sides
 
@@ -106,12 +94,12 @@ class Winograd(Windowed):
         sums, products = empty(self._source.sums), empty(self._target.sums)
         for part in self._steps.into:
             part.run(address(x), address(sums))
+        weights = self._steps.weights.places(weight)
         for index, product in enumerate(self._steps.products):
-            places = [address(sums[index]), product.weights.place(weight)]
-            places.append(address(products[index]))
-            if product.biased and bias is not None:
+            places = [address(sums[index]), weights[index], address(products[index])]
+            if index == _COMMON and bias is not None:
                 places.append(address(bias))
-            product.prepared.run(*places)
+            product.run(*places)
         added = None if residual is None else address(residual)
         for part in self._steps.back:
             part.run(address(products), address(out), added)
@@ -125,19 +113,20 @@ def winograd(
     if form is None:
         return None
     source, target = _rows(form, slots.x.shape), _rows(form, slots.shape)
-    steps = _Steps(
-        into(primitives, source),
-        _products(session, primitives, slots, wins, source),
-        back(primitives, target, slots),
-    )
-    if not all(steps):
+    products = _products(primitives, slots, wins, source)
+    if not products:
         return None
+    weights = combined(session, primitives, slots, form.weights, products)
+    first, last = into(primitives, source), back(primitives, target, slots)
+    if weights is None or not first or not last:
+        return None
+    steps = _Steps(first, weights, products, last)
     return Winograd(primitives, slots, (source, target), steps)
 
 
 def _form(slots: Slots, wins: Windows) -> Form | None:
     """The form that suits a convolution; None where there is none or it is no gain."""
-    if not slots.constant or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
+    if not slots.planned or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
         return None
     given = (slots.x, slots.weight, slots.bias, slots.residual)
     if any(array is not None and array.dtype != FLOAT32 for array in given):
@@ -150,7 +139,8 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
         return None
     if prod(slots.shape) * inputs * wins.taps < _WORK:
         return None
-    for form, least in ((FOUR, _FEW), (TWO, _MEETINGS)):
+    ways = ((FOUR, _FEW), (TWO, _MEETINGS)) if slots.constant else ((FOUR, _SET),)
+    for form, least in ways:
         sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
         meetings = sides[1].step // outputs
         wanted = sides[1].height / (form.rows * sides[1].tiles)
@@ -166,43 +156,21 @@ def _rows(form: Form, shape: tuple[int, ...]) -> Rows:
 
 
 def _products(
-    session: Session,
-    primitives: Primitives,
-    slots: Slots,
-    wins: Windows,
-    source: Rows,
-) -> list[_Product]:
-    """The products; nothing if the library has no code for them."""
+    primitives: Primitives, slots: Slots, wins: Windows, source: Rows
+) -> list[Prepared]:
+    """The products, which are convolutions of windows of one row.
+
+    Nothing if the library has no code for them.
+    """
     outputs, inputs, _, columns = slots.weight.shape
-    count = wins.count[1]
     line = Windows(
         *((source.tiles, wins.size[1]), (1, columns)),
         *((1, wins.stride[1]), (1, wins.dilation[1])),
-        *(((0, 0), wins.pads[1]), (source.tiles, count)),
+        *(((0, 0), wins.pads[1]), (source.tiles, wins.count[1])),
     )
     where = (primitives, source.images, (inputs, outputs), line)
-    made = [convolution(*where), convolution(*where, bias=slots.bias)]
-    extents = (outputs, inputs, 1, columns)
-    given = strided(primitives.api, extents, row_major(extents))
-    found = []
-    for index in range(source.form.products):
-        prepared = made[index == _COMMON]
-        if prepared is None:
-            return []
-        numbers = source.form.weights[index]
-        weights = Weights(
-            *(primitives, session.packed, given, (*numbers, slots.weight.strides)),
-            *(prepared.description, WEIGHTS_MD),
-            arrange=partial(_combined, numbers=numbers),
-        )
-        found.append(_Product(prepared, weights, index == _COMMON))
-    return found
-
-
-def _combined(weight: Array, numbers: Array) -> Array:
-    """[O, C, 3, columns] as those of one product, [O, C, 1, columns]."""
-    found = np.zeros_like(weight[:, :, :1], np.float64)
-    for row, number in enumerate(numbers):
-        if number:
-            found[:, :, 0] += weight[:, :, row] * number
-    return np.ascontiguousarray(found, np.float32)
+    plain, common = convolution(*where), convolution(*where, bias=slots.bias)
+    if plain is None or common is None:
+        return []
+    count = source.form.products
+    return [common if index == _COMMON else plain for index in range(count)]
