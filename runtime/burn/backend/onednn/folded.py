@@ -25,7 +25,7 @@ from burn.ops.window import Windows
 
 #: With fewer or more channels it takes longer, as with fewer that come out, and with
 #: windows of fewer rows.
-_LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 5
+_LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 3
 
 
 class Folded:

@@ -1,0 +1,40 @@
+"""Which numbers plans are left for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn.plan.replay import is_finite
+from tests.runtime.onednn import normal
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 5), (30, 40, 50)])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_is_finite(dtype: Any, shape: tuple[int, ...], bad: float) -> None:
+    x = np.asarray(normal(*shape)).astype(dtype)
+    given = x.transpose(range(x.ndim)[::-1])
+    assert is_finite(given)
+    if x.size:
+        x[tuple(extent // 2 for extent in shape)] = bad
+        assert not is_finite(given)
+
+
+def test_numbers_whose_sum_overflows() -> None:
+    # Few numbers are added up, and such plans are left for no need.
+    assert is_finite(np.full(30_000, 3e38, np.float32))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_large_inputs_that_are_not_finite(bad: float) -> None:
+    def run(x: Any) -> Any:
+        return burn.ops.relu(x - 1.0) * 2.0
+
+    plan, x = burn.compile(run), normal(30, 40, 50)
+    for _ in range(3):
+        plan(burn.from_numpy(x))
+    x[3, 4, 5] = bad
+    found = plan(burn.from_numpy(x)).numpy()
+    np.testing.assert_array_equal(found, run(burn.from_numpy(x)).numpy())
