@@ -13,7 +13,7 @@ WHEEL = "onednn-cpu-gomp"
 SYSTEM = "libdnnl.so.3"
 # A thread of libgomp waits this many rounds at a barrier before it sleeps. Its own
 # default is so long that a foreign busy process, or OpenBLAS, is in its way.
-SPIN = ("GOMP_SPINCOUNT", "5000")
+SPIN = ("GOMP_SPINCOUNT", "3000")
 RUNTIMES = {0: "none", 1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool"}
 _SYCL = 512
 # Settings of the C library's malloc: the numbers of its parameters, the environment
