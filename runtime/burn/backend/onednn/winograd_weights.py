@@ -20,7 +20,7 @@ from burn.backend.onednn.memory import (
     row_major,
     strided,
 )
-from burn.backend.onednn.noting import empty
+from burn.backend.onednn.noting import empty, noting
 from burn.backend.onednn.operands import FLOAT32
 from burn.backend.onednn.prepared import Prepared, described
 from burn.backend.onednn.weights import Weights
@@ -67,6 +67,9 @@ class _Moving:
         rows = empty((3, *self._extents))
         for copy, source, target in self._rows:
             copy.run(address(weight) + source, address(rows) + target)
+        notes = noting()
+        if notes is not None:
+            notes.keep(self._matrix)
         sums = empty((len(self._matrix), *self._extents))
         self._product.run(address(self._matrix), address(rows), address(sums))
         pairs = zip(self._packed, sums, strict=True)
