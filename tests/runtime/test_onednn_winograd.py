@@ -195,6 +195,19 @@ def test_weights_that_are_computed(
 
 
 @forms
+def test_a_bias_with_gaps(form: Form) -> None:
+    x, weight = normal(1, 16, 9, 8), burn.from_numpy(normal(8, 16, 3, 3, seed=1))
+
+    def run(x: Any, bias: Any) -> Any:
+        return ops.conv(x, weight, bias[::2], padding=1)
+
+    given = (x, normal(16, seed=2))
+    with done_by(form):
+        found = planned(run, *given)
+    assert_close(found, by_numpy(run, *given))
+
+
+@forms
 def test_plans_own_what_they_read(form: Form) -> None:
     x, weight = normal(2, 16, 9, 8), normal(8, 16, 3, 3, seed=1)
 

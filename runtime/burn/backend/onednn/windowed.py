@@ -111,6 +111,12 @@ class Slots:
     constant: bool = False
     mirrored: bool = False
 
+    @property
+    def has_plain_bias(self) -> bool:
+        """Whether the bias has a number for each channel, side by side, if any."""
+        bias = self.bias
+        return bias is None or (bias.shape == self.shape[1:2] and is_dense(bias))
+
 
 class Windowed:
     """A convolution, or its transpose, that is ready to run."""
@@ -232,7 +238,7 @@ def _forward(
     where = geometry(wins, kept)
     if where is None:
         return None
-    if bias is not None and (bias.shape != (shape[1],) or not is_dense(bias)):
+    if not slots.has_plain_bias:
         return None
     source, target = (
         image(api, only(extents, rank, kept), x.dtype)

@@ -110,7 +110,7 @@ def winograd(
 ) -> Winograd | None:
     """A convolution in that way; None where there is none or it does not pay."""
     form = _form(slots, wins)
-    if form is None:
+    if form is None or not slots.has_plain_bias:
         return None
     source, target = _rows(form, slots.x.shape), _rows(form, slots.shape)
     products = _products(primitives, slots, wins, source)
