@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import burn
+from burn import ops
 from burn.backend.onednn import engine
 
 #: Without the extra ``cpu`` there is nothing to compare.
@@ -61,3 +62,41 @@ def laid_out(array: Any, order: Any) -> Any:
     """A copy of ``array`` whose axes are in memory by ``order``, slowest first."""
     back = np.argsort(order)
     return np.ascontiguousarray(array.transpose(order)).transpose(back)
+
+
+def planned(function: Any, *arrays: Any) -> Any:
+    """The result of a plan, when it runs again."""
+    plan = burn.compile(function)
+    tensors = [burn.from_numpy(x) for x in arrays]
+    for _ in range(3):
+        found = plan(*tensors)
+    return found.numpy()
+
+
+def assert_trained_alike(make: Callable[[], Any], *shape: int, scale: float) -> None:
+    """Assert that a network is trained by a plan as by eager calls.
+
+    It gets arrays of ``shape``, and the loss is the mean square of what it makes. Its
+    parameters are normally distributed with this ``scale`` at first.
+    """
+    nets = [make().to(burn.Autodiff(burn.Cpu())) for _ in range(2)]
+    for net in nets:
+        for seed, (_, box) in enumerate(net.parameters()):
+            box.set(burn.from_numpy(normal(*box.shape, seed=seed) * scale))
+
+    def stepping(net: Any) -> Any:
+        def step(x: Any) -> Any:
+            loss = ops.mean(net(x) ** 2.0)
+            grads = loss.backward()
+            for _, box in net.parameters():
+                box.set(box.value.detach() - grads[box] * 0.1)
+            return loss.detach()
+
+        return step
+
+    plain, compiled = stepping(nets[0]), burn.compile(stepping(nets[1]))
+    for seed in range(5):
+        x = burn.from_numpy(normal(*shape, seed=seed))
+        assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
+    for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
+        assert_close(other.value.numpy(), one.value.numpy(), 1e-4)

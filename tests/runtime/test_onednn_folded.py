@@ -12,7 +12,14 @@ from burn import nn, ops
 from burn.backend.onednn import engine, folded as folding, windowed
 from burn.backend.onednn.folded import Folded, folded
 from burn.ops.window import windows
-from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+from tests.runtime.onednn import (
+    assert_close,
+    assert_trained_alike,
+    laid_out,
+    needs_onednn,
+    normal,
+    planned,
+)
 
 pytestmark = needs_onednn
 pads = st.integers(0, 4)
@@ -33,15 +40,6 @@ def cases(draw: st.DrawFn) -> tuple[Any, ...]:
         normal(outputs, channels, *kernel, seed=1), draw(st.permutations(range(4)))
     )
     return x, weight, normal(outputs, seed=2) if draw(st.booleans()) else None, padding
-
-
-def planned(function: Any, *arrays: Any) -> Any:
-    """The result of a plan."""
-    plan = burn.compile(function)
-    tensors = [burn.from_numpy(x) for x in arrays]
-    for _ in range(3):
-        found = plan(*tensors)
-    return found.numpy()
 
 
 @settings(max_examples=60)
@@ -123,24 +121,4 @@ class Stem(nn.Module):
 
 
 def test_weights_that_are_trained() -> None:
-    nets = [Stem().to(burn.Autodiff(burn.Cpu())) for _ in range(2)]
-    for net in nets:
-        for seed, (_, box) in enumerate(net.parameters()):
-            box.set(burn.from_numpy(normal(*box.shape, seed=seed) / 4))
-
-    def stepping(net: Any) -> Any:
-        def step(x: Any) -> Any:
-            loss = ops.mean(net(x) ** 2.0)
-            grads = loss.backward()
-            for _, box in net.parameters():
-                box.set(box.value.detach() - grads[box] * 0.1)
-            return loss.detach()
-
-        return step
-
-    plain, compiled = stepping(nets[0]), burn.compile(stepping(nets[1]))
-    for seed in range(5):
-        x = burn.from_numpy(normal(2, 3, 22, 20, seed=seed))
-        assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
-    for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
-        assert_close(other.value.numpy(), one.value.numpy(), 1e-4)
+    assert_trained_alike(Stem, 2, 3, 22, 20, scale=1 / 4)

@@ -12,20 +12,18 @@ from burn import nn, ops
 from burn.backend.onednn import convolution, engine, winograd
 from burn.backend.onednn.winograd_sums import FOUR, TWO, Form
 from burn.ops.window import windows
-from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+from tests.runtime.onednn import (
+    assert_close,
+    assert_trained_alike,
+    laid_out,
+    needs_onednn,
+    normal,
+    planned,
+)
 
 pytestmark = needs_onednn
 orders = st.permutations(range(4))
 forms = pytest.mark.parametrize("form", [TWO, FOUR], ids=["two", "four"])
-
-
-def planned(function: Any, *arrays: Any) -> Any:
-    """The result of a plan, of its second run."""
-    plan = burn.compile(function)
-    tensors = [burn.from_numpy(x) for x in arrays]
-    for _ in range(3):
-        found = plan(*tensors)
-    return found.numpy()
 
 
 def by_numpy(function: Any, *arrays: Any) -> Any:
@@ -288,28 +286,13 @@ def test_weights_that_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     made = done_so(monkeypatch)
-    nets = [Layer().to(burn.Autodiff(burn.Cpu())) for _ in range(2)]
-    for net in nets:
-        for seed, (_, box) in enumerate(net.parameters()):
-            box.set(burn.from_numpy(normal(*box.shape, seed=seed) / 8))
 
-    def stepping(net: Any) -> Any:
-        def step(x: Any) -> Any:
-            # Twice: the gradient of the inner one is that of its result as well.
-            loss = ops.mean(net(net(x)) ** 2.0)
-            grads = loss.backward()
-            for _, box in net.parameters():
-                box.set(box.value.detach() - grads[box] * 0.1)
-            return loss.detach()
+    class Twice(Layer):
+        def __call__(self, x: Any) -> Any:
+            # The gradient of the inner one is that of its result as well.
+            return super().__call__(super().__call__(x))
 
-        return step
-
-    plain, compiled = stepping(nets[0]), burn.compile(stepping(nets[1]))
-    for seed in range(4):
-        x = burn.from_numpy(normal(2, 64, 40, 64, seed=seed))
-        assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
-    for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
-        assert_close(other.value.numpy(), one.value.numpy(), 1e-4)
+    assert_trained_alike(Twice, 2, 64, 40, 64, scale=1 / 8)
     # The convolution is done so, and its transpose.
     assert set(made) == {FOUR}
     assert len(made) > 1

@@ -119,24 +119,23 @@ class Slots:
 
 
 class Windowed:
-    """A convolution, or its transpose, that is ready to run."""
+    """A convolution, or its transpose, that is ready to run in some way."""
 
-    __slots__ = (
-        *("_arranged", "_in_place", "_prepared", "_residual", "_shape", "_weights"),
-    )
+    __slots__ = ("_arranged", "_in_place", "_prepared", "_residual", "_shape")
 
     def __init__(
         self,
+        primitives: Primitives,
+        slots: Slots,
         arranged: Arrange,
-        weights: Weights | None,
         prepared: Prepared,
-        shape: Any,
-        residual: Arranged | None = None,
-        in_place: bool = False,
     ) -> None:
-        self._arranged, self._weights = arranged, weights
-        self._prepared, self._shape = prepared, shape
-        self._residual, self._in_place = residual, in_place
+        self._arranged, self._prepared = arranged, prepared
+        self._shape, self._in_place = slots.shape, slots.in_place
+        self._residual: Arranged | None = None
+        if slots.residual is not None:
+            last = channels_last(slots.shape)
+            self._residual = Arranged(primitives, slots.residual, last)
 
     @property
     def implementation(self) -> str:
@@ -169,7 +168,34 @@ class Windowed:
         residual: Array | None,
         out: Array,
     ) -> None:
-        assert self._weights is not None
+        """Write the result to ``out``, where what is added is unless it is given."""
+        raise NotImplementedError
+
+
+class _Direct(Windowed):
+    """One that is one primitive."""
+
+    __slots__ = ("_weights",)
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        slots: Slots,
+        arranged: Arrange,
+        prepared: Prepared,
+        weights: Weights,
+    ) -> None:
+        super().__init__(primitives, slots, arranged, prepared)
+        self._weights = weights
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
         places = [address(x), self._weights.place(weight), address(out)]
         places += [address(given) for given in (bias, residual) if given is not None]
         self._prepared.run(*places)
@@ -276,7 +302,6 @@ def _ready(
     fold: Folded | None,
 ) -> Windowed | None:
     """The convolution of ``made``, with what brings its operands into their layouts."""
-    last, residual = channels_last(slots.shape), slots.residual
     form = (view.shape, view.strides)
     weights = Weights(
         *(primitives, session.packed, of_array(primitives.api, view), form),
@@ -290,9 +315,8 @@ def _ready(
         arranged = fold.image(primitives, slots.x)
     if arranged is None:
         return None
-    other = None if residual is None else Arranged(primitives, residual, last)
     prepared = primitives.prepared(*made)
-    return Windowed(arranged, weights, prepared, slots.shape, other, slots.in_place)
+    return _Direct(primitives, slots, arranged, prepared, weights)
 
 
 def _row_major(shape: tuple[int, ...]) -> Grouped:

@@ -73,14 +73,8 @@ class Winograd(Windowed):
         sides: tuple[Rows, Rows],
         steps: _Steps,
     ) -> None:
-        x, residual, last = slots.x, slots.residual, channels_last(slots.shape)
-        other = None
-        if residual is not None:
-            other = Arranged(primitives, residual, last)
-        super().__init__(
-            Arranged(primitives, x, channels_last(x.shape)),
-            *(None, steps.products[0], slots.shape, other, slots.in_place),
-        )
+        arranged = Arranged(primitives, slots.x, channels_last(slots.x.shape))
+        super().__init__(primitives, slots, arranged, steps.products[0])
         self._steps, (self._source, self._target) = steps, sides
 
     def _compute(
