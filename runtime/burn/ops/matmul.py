@@ -39,9 +39,14 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     if x.ndim == 1:
         grad = unsqueeze(grad, -2)
     return (
-        lambda: reshape(like(matmul(grad, right.mT), left), x.shape),
-        lambda: reshape(_right_share(grad, left, right), y.shape),
+        lambda: _shaped(like(matmul(grad, right.mT), left), x.shape),
+        lambda: _shaped(_right_share(grad, left, right), y.shape),
     )
+
+
+def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x`` in ``shape``: itself if it is so already, nothing that plans would see."""
+    return x if x.shape == shape else reshape(x, shape)
 
 
 def _right_share(grad: Any, left: Any, right: Any) -> Any:
@@ -54,8 +59,8 @@ def _right_share(grad: Any, left: Any, right: Any) -> Any:
 def _outer_rows(x: Any, y: Any) -> Any:
     """The sum over all rows of the outer products of ``x`` and ``y``: ``[k, m]``."""
     count = x.size // x.shape[-1] if x.size else 0
-    rows = reshape(x, (count, x.shape[-1]))
-    return matmul(transpose(rows, 0, 1), reshape(y, (count, y.shape[-1])))
+    rows = _shaped(x, (count, x.shape[-1]))
+    return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
 @primitive

@@ -47,12 +47,16 @@ def _order(step: Step) -> tuple[int, ...] | None:
     rank = len(step.shapes[0])
     axes = list(range(rank))
     if step.primitive is transpose:
-        first, second = (
-            axes_of(step.args[1:], rank) if len(set(step.args[1:])) > 1 else (0, 0)
-        )
+        first, second = swapped_axes(step)
         axes[first], axes[second] = axes[second], axes[first]
         return tuple(axes)
     if step.primitive is permute:
         given = (*step.args[1:], step.static.get("axes"))[0]
         return tuple(axes[::-1]) if given is None else axes_of(given, rank)
     return None
+
+
+def swapped_axes(step: Step) -> tuple[int, ...]:
+    """The two axes that a transpose swaps, which may be one."""
+    rank = len(step.shapes[0])
+    return tuple(axis % rank for axis in (*step.args[1:], *step.static.values()))

@@ -35,6 +35,7 @@ from burn.plan.passes.positions import as_rows
 from burn.plan.passes.rows import in_rows
 from burn.plan.passes.scales import with_scales
 from burn.plan.passes.sums import as_matrices
+from burn.plan.passes.transposed import with_transposed_factors
 from burn.plan.passes.updates import with_updates_last
 from burn.plan.tree import Segment, Step, find_drops, written
 
@@ -44,6 +45,7 @@ Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 PASSES: tuple[Pass, ...] = (
     as_products,
     as_matrices,
+    with_transposed_factors,
     constants_first,
     as_rows,
     as_layers,
