@@ -24,6 +24,11 @@ from burn_ir.types import Type
 
 #: How names of weights end that are not dotted.
 _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
+#: What arrays are called that nobody named, before their number.
+_ANY_ARRAY = frozenset(
+    {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
+    | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
+)
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
 
@@ -198,7 +203,11 @@ class _Placing:
         stem = _stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             *around, name = stem.split("/")
-            return (*self._with_room(clean(around)), snake(name, "layer"))
+            if name.lower() not in _ANY_ARRAY:
+                return (*self._with_room(clean(around)), snake(name, "layer"))
+            if around:
+                scope = self._with_room(clean(around))
+                return (*scope, snake(node.op.onnx, "layer"))
         return None
 
     def _origins(self, node: Node) -> dict[str, str]:
@@ -289,6 +298,8 @@ def _stem(names: Sequence[str]) -> str:
         stem, found = _WEIGHT.subn("", stem)
         if not found:
             return ""
+    elif any(name[len(stem) :][:1].isdigit() for name in names):
+        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
     return re.sub(r"[^0-9A-Za-z]+$", "", stem)
 
 
