@@ -15,6 +15,12 @@ from tests.runtime.onednn import (
 )
 from tests.runtime.test_plan_passes import left
 
+
+def in_a_branch(x: Any, y: Any) -> Any:
+    product = x.mT @ y
+    return product.mT if bool(ops.sum(x) < 1e9) else y
+
+
 #: Shapes of both factors, what is computed of them, and what is left.
 CASES: dict[str, tuple[Any, Any, Any, str]] = {
     "of a transpose": (
@@ -39,6 +45,10 @@ CASES: dict[str, tuple[Any, Any, Any, str]] = {
     "of factors with other axes turned": (
         *((5, 3, 8), (3, 8, 6)),
         *(lambda x, y: (ops.transpose(x, 0, 1) @ y).mT, "transpose matmul transpose"),
+    ),
+    "in a branch": (
+        *((3, 5, 8), (3, 5, 6)),
+        *(in_a_branch, "sum less transpose matmul"),
     ),
     "used twice": (
         *((3, 5, 8), (3, 5, 8)),
