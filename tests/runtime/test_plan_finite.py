@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import burn
+from burn.backend.onednn.total import total
 from burn.plan.replay import is_finite
-from tests.runtime.onednn import normal
+from tests.runtime.onednn import needs_onednn, normal
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -25,6 +26,33 @@ def test_is_finite(dtype: Any, shape: tuple[int, ...], bad: float) -> None:
 def test_numbers_whose_sum_overflows() -> None:
     # Few numbers are added up, and such plans are left for no need.
     assert is_finite(np.full(30_000, 3e38, np.float32))
+    assert is_finite(np.full(1 << 18, 3e38, np.float32))
+
+
+@needs_onednn
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, -1, 123_457])
+def test_one_look_at_many_numbers(bad: float, place: int) -> None:
+    x = normal(8, 320, 330)
+    for given in (x, x.transpose(2, 0, 1)):
+        found = total(given)
+        assert found is not None
+        np.testing.assert_allclose(found, x.sum(dtype=np.float64), atol=0.1)
+    x.flat[place] = bad
+    found = total(x)
+    assert found is not None
+    assert not np.isfinite(found)
+    assert not is_finite(x)
+
+
+@pytest.mark.parametrize("shape", [(1023, 1025), (511, 512)])
+def test_numbers_that_one_look_is_not_for(shape: tuple[int, ...]) -> None:
+    x = normal(*shape)
+    assert total(x) is None
+    assert total(np.repeat(x, 3, 1)[:, ::2]) is None
+    assert is_finite(x)
+    x[-1, -1] = np.nan
+    assert not is_finite(x)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

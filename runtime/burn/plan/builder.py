@@ -14,7 +14,6 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import current
-from burn.backend.onednn.memory import address
 from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
@@ -23,7 +22,9 @@ from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer, Releases
 from burn.plan.calls import call_kernel, check, several
-from burn.plan.kept import Kept, written_over
+from burn.plan.constants import Constants
+from burn.plan.inputs import Inputs
+from burn.plan.kept import CACHED, Kept, written_over
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
 from burn.plan.replay import (
@@ -60,15 +61,14 @@ class Builder:
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
         self._constants: set[int] = set()
-        # Constant arrays by identity, and by where they start, until they are dropped.
-        self._fixed: Counter[int] = Counter()
-        self._starts: dict[int, list[Array]] = {}
+        self._known = Constants()
         self._session = current()
         self._scratch = Scratch(self._session.api) if self._session else None
         self._sequence = Sequence()
         self._fresh: list[Buffer] = []
         self._order: tuple[int, ...] = ()
         self._free: list[Buffer] = []
+        self._inputs = Inputs(self._session)
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
@@ -77,21 +77,20 @@ class Builder:
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
-        other._fixed = Counter(self._fixed)
-        other._starts = {place: list(known) for place, known in self._starts.items()}
+        other._known = self._known.copy()
         for place, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
             if buffer is not None and place in self._buffers:
                 other._buffers[place] = buffer
         return other
 
-    def take(self, place: int, array: Array) -> Array:
-        """Memory for an input, with what it is this time."""
+    def take(self, place: int, array: Array) -> Callable[[Array], None]:
+        """Have memory for an input, with what it is this time; what sets it again."""
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(place, target)
         self._end(())
-        return target
+        return self._inputs.add(self._buffers.get(place), target)
 
     def build(self, segment: Segment) -> Sequence:
         """The calls that do the steps of a segment but the late ones, which are done.
@@ -140,12 +139,20 @@ class Builder:
         return self._sequence, written_over(self, self._kept, writes)
 
     def _watch(self, step: Step, kept: Kept) -> None:
-        """Look at no more of a table than at the rows that a step has changed."""
-        if step.primitive is rows_added and kept.has(self.values[step.outputs[0]]):
-            indices = arguments(constant(step.args[2], Cpu()), self.values)
-            call = partial(kept.look_at, indices)
-            call()
-            self.note(call)
+        """Look at what is written over while it is in the cache.
+
+        At no more of a table than at the rows that a step has changed.
+        """
+        rows = None
+        if step.primitive is rows_added:
+            rows = arguments(constant(step.args[2], Cpu()), self.values)
+        elif kept.target.nbytes > CACHED:
+            return
+        if not kept.has(self.values[step.outputs[0]]):
+            return
+        call = partial(kept.look, rows)
+        call()
+        self.note(call)
 
     # What kernels and traced arrays ask for.
 
@@ -176,7 +183,7 @@ class Builder:
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
         owner = self.arena.owner(array)
-        if owner is None or owner not in self._free:
+        if owner is None or owner not in self._free or owner in self._inputs:
             return False
         if any(self.arena.owner(other) is owner for other in read):
             return False
@@ -196,8 +203,9 @@ class Builder:
         """Compute, now and whenever the plan runs."""
         assert self._scratch is not None
         for place in addresses:
-            self._sequence.owned.extend(self._starts.get(place, ()))
+            self._sequence.owned.extend(self._known.at(place))
         fixed: Fixed = prepared.fixed(addresses, self._scratch)
+        self._inputs.execute(fixed, addresses)
         with noted_by(None):
             prepared.run(*addresses)
         self._sequence.engine(fixed)
@@ -209,7 +217,7 @@ class Builder:
 
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
-        return id(array) in self._fixed
+        return array in self._known
 
     def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
@@ -218,6 +226,7 @@ class Builder:
     def note(self, call: Callable[[], Any]) -> None:
         """Make this call whenever the plan runs; it was made already."""
         self._sequence.numpy(call)
+        self._inputs.call()
 
     # Steps.
 
@@ -244,11 +253,12 @@ class Builder:
 
     def _bind(self, step: Step) -> None:
         kernel = step.primitive.kernel_for(Cpu())
+        self._inputs.start(self._counts(tuple(slots_in(step.args))))
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
         for arg in template:
             refuse_nan(arg)
-            self._know(arg)  # for as long as the plan is, since it is written there
+            self._known.add(arg)  # as long as the plan is, since it is written there
         if all(place in self._constants for place in slots_in(step.args)):
             found = several(step, kernel(*args, **step.static))
             for place, array in zip(step.outputs, found, strict=True):
@@ -335,13 +345,7 @@ class Builder:
     def _hold(self, place: int, array: Array) -> None:
         self.values[place] = array
         self._constants.add(place)
-        self._know(array)
-
-    def _know(self, array: Any) -> None:
-        """Remember that an array is constant, as often as it is held."""
-        if isinstance(array, np.ndarray):
-            self._fixed[id(array)] += 1
-            self._starts.setdefault(address(array), []).append(array)
+        self._known.add(array)
 
     def _set(self, place: int, array: Array) -> None:
         self.values[place] = array
@@ -351,20 +355,6 @@ class Builder:
         assert buffer is not None
         buffer.users += 1
         self._buffers[place] = buffer
-
-    def _let_go(self, constant: Array) -> None:
-        """Keep a constant no longer than those calls that read it where it is.
-
-        Weights are read in packed form: the pages of their file are not needed.
-        """
-        if not isinstance(constant, np.ndarray):
-            return
-        self._fixed[id(constant)] -= 1
-        if not self._fixed[id(constant)]:
-            del self._fixed[id(constant)]
-            known = self._starts[address(constant)]
-            known[:] = [array for array in known if array is not constant]
-            forget(constant)
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
@@ -378,12 +368,13 @@ class Builder:
 
     def _end(self, drops: tuple[int, ...]) -> None:
         """Give memory back: that of values which are needed no more, and temporary."""
+        self._inputs.start(())
         touched = self._fresh
         self._fresh = []
         for place in drops:
             value = self.values.pop(place, None)
             if place in self._constants:
-                self._let_go(value)
+                self._known.drop(value)
             buffer = self._buffers.pop(place, None)
             if buffer is not None:
                 buffer.users -= 1
@@ -391,6 +382,7 @@ class Builder:
         unused = {id(buffer): buffer for buffer in touched if not buffer.users}
         for buffer in unused.values():
             self._sequence.freed(*self.arena.span(buffer))
+            self._inputs.release(buffer)
         self._releases.take(list(unused.values()))
         if self._sequence.ends_in_engine():
             self._releases.release()

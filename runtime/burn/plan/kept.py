@@ -16,6 +16,8 @@ from burn.tensor import Tensor
 
 #: Held while plans write what boxes hold, and while that is copied for others.
 WRITING = threading.Lock()
+#: Of so many bytes there is little in the cache when they have been written.
+CACHED = 1 << 20
 _CPU = Cpu()
 
 
@@ -35,9 +37,10 @@ class Kept:
         """Whether ``array`` is what is kept."""
         return _are_same(self.target, array)
 
-    def look_at(self, rows: Array) -> None:
-        """Know whether all is finite, of which some rows alone have changed."""
-        self._will_be_finite = is_finite(self.target[rows])
+    def look(self, rows: Array | None) -> None:
+        """Know whether all is finite, of which some rows alone have changed, or all."""
+        written = self.target if rows is None else self.target[rows]
+        self._will_be_finite = is_finite(written)
 
     def refresh(self) -> None:
         """Copy what the box holds if somebody else has set it.

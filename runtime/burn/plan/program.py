@@ -7,8 +7,6 @@ from functools import partial
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from burn.backend.arrays import ignoring_errors
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import forks
@@ -67,7 +65,7 @@ class Program:
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
-        self._inputs: list[Array] = []
+        self._inputs: list[Callable[[Array], None]] = []
         self._changed: Counter[Box] = Counter()
 
     def run(self, inputs: list[Array]) -> Any:
@@ -87,8 +85,8 @@ class Program:
                 node = self._bound(inputs)
             else:
                 node = self._node
-                for target, array in zip(self._inputs, inputs, strict=True):
-                    np.copyto(target, array)
+                for set_to, array in zip(self._inputs, inputs, strict=True):
+                    set_to(array)
                 node.sequence.run()
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)

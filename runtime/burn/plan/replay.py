@@ -8,6 +8,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.arrays import ArrayBackend, ignoring_errors
+from burn.backend.onednn.total import total
 from burn.ops.support import Array
 from burn.plan.nested import mapped
 from burn.plan.recorder import innermost
@@ -26,10 +27,16 @@ _MANY = 20_000
 
 
 def is_finite(array: Any) -> bool:
-    """Whether there is no infinity and no NaN in ``array``: its sum has none, then."""
+    """Whether there is no infinity and no NaN in ``array``.
+
+    Its sum has none, then; a sum that overflows tells nothing.
+    """
     if array.dtype.kind == "f":
         if array.size < _MANY:
             return isfinite(np.add.reduce(array, axis=None))
+        found = total(array)
+        if found is not None and isfinite(found):
+            return True
         extremes = (np.maximum.reduce, np.minimum.reduce)
         return all(isfinite(reduce(array, axis=None)) for reduce in extremes)
     if dtypes.is_complex(array.dtype):

@@ -42,6 +42,7 @@ POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
 SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 BINARY_ADD, BINARY_MUL, BINARY_DIV, BINARY_SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
 BINARY_MAX, BINARY_MIN, BINARY_GT = 0x1FFF2, 0x1FFF3, 0x1FFF7
+REDUCTION_SUM = 0x2FFF4
 CLIP = 0x2F
 SQRT, LINEAR = 0x25, 0x26
 RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
@@ -156,6 +157,9 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
         *(_OUT, _H, c_int, _H, _H, _H, c_float, c_float, _H, _H),
     ),
     "binary_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
+    "reduction_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, c_float, c_float, _H),
+    ),
     "lstm_forward_primitive_desc_create": (
         *(_OUT, _H, c_int, c_int, *_STATES, _H, _H, _H, _H, c_uint, _H),
     ),

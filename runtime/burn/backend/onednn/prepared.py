@@ -230,7 +230,8 @@ class Prepared:
         args = (ExecArg * len(kinds))(*(ExecArg(k, m.value) for k, m in pairs))
         where = (c_void_p(self._primitive), c_void_p(api.stream), c_int(len(kinds)))
         call = partial(api.execute_bare, *where, c_void_p(addressof(args)))
-        return Fixed(call, self.alone, (self, memories, args))
+        places = tuple(memory.value for memory in memories[: len(addresses)])
+        return Fixed(call, self.alone, places, (self, memories, args))
 
 
 class Ready:
@@ -250,10 +251,11 @@ class Ready:
 class Fixed(NamedTuple):
     """A primitive with its memory: ``call`` computes, and answers with a status.
 
-    ``alone`` says that the thread should have no help meanwhile; ``owned`` lives as
-    long as the call does.
+    ``alone`` says that the thread should have no help meanwhile; ``places`` are the
+    memory objects of its operands; ``owned`` lives as long as the call does.
     """
 
     call: Callable[[], int]
     alone: bool
+    places: tuple[int, ...]
     owned: Any
