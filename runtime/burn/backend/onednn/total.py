@@ -13,7 +13,7 @@ from burn.backend.onednn.operands import FLOAT32
 from burn.backend.onednn.prepared import Operands, Prepared, Ready, described
 
 #: Of fewer elements NumPy finds two extremes in the same time.
-LEAST = 1 << 18
+LEAST = 1 << 17
 #: So many parts are summed for themselves, at most and at least.
 _MOST, _FEWEST = 64, 8
 

@@ -7,7 +7,7 @@ is copied first: where layouts are mixed the library has slow code only.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from burn.backend.onednn.memory import (
     strided,
 )
 from burn.backend.onednn.operands import FLOAT32, Arranged
+from burn.backend.onednn.parts import Form, shared
 from burn.backend.onednn.prepared import (
     Description,
     Operands,
@@ -259,22 +260,44 @@ def _forward(
     kind: int,
     fold: Folded | None = None,
 ) -> Windowed | None:
-    api, x, bias, shape = primitives.api, slots.x, slots.bias, slots.shape
-    kept, rank = long_axes(wins), len(wins.size)
-    where = geometry(wins, kept)
-    if where is None:
-        return None
     if not slots.has_plain_bias:
         return None
-    source, target = (
-        image(api, only(extents, rank, kept), x.dtype)
-        for extents in (x.shape if fold is None else fold.x, shape)
-    )
-    view = (slots.weight if fold is None else _row_major(fold.weight)).along(wins)
+    view = slots.weight if fold is None else _row_major(fold.weight)
+    form = Form(slots.x.shape if fold is None else fold.x, slots.shape, wins)
+    made = _made(primitives.api, slots, form, view, kind)
+    if made is None:
+        return None
+    other = None
+    if kind == CONVOLUTION and len(view.shape) == len(form.x):
+        name, threads = made.description.implementation, primitives.api.threads
+        other = shared(form, name, threads)
+    if other is not None:
+        made = _made(primitives.api, slots, other, view, kind) or made
+    return _ready(session, primitives, slots, made, fold)
+
+
+class _Made(NamedTuple):
+    """A convolution that is described, by weights of the rank that it has."""
+
+    description: Description
+    operands: Operands
+    weight: Grouped
+
+
+def _made(
+    api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
+) -> _Made | None:
+    """What describes a convolution in some form."""
+    kept, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, kept)
+    if where is None:
+        return None
+    x, shape = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    source, target = (image(api, extents, slots.x.dtype) for extents in (x, shape))
+    bias, residual = slots.bias, slots.residual
+    view = weight.along(form.wins)
     shift = None if bias is None else of_array(api, bias)
-    other = target
-    if slots.residual is not None:
-        other = image(api, only(shape, rank, kept), slots.residual.dtype)
+    other = target if residual is None else image(api, shape, residual.dtype)
     name = "convolution" if kind == CONVOLUTION else "deconvolution"
     found = described(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
@@ -288,24 +311,24 @@ def _forward(
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
-    if slots.residual is not None and not slots.in_place:
+    if residual is not None and not slots.in_place:
         operands.append((added(slots.after), other))
-    return _ready(session, primitives, slots, (found, operands), view, fold)
+    return _Made(found, operands, view)
 
 
 def _ready(
     session: Session,
     primitives: Primitives,
     slots: Slots,
-    made: tuple[Description, Operands],
-    view: Grouped,
+    made: _Made,
     fold: Folded | None,
 ) -> Windowed | None:
     """The convolution of ``made``, with what brings its operands into their layouts."""
+    view = made.weight
     form = (view.shape, view.strides)
     weights = Weights(
         *(primitives, session.packed, of_array(primitives.api, view), form),
-        *(made[0], WEIGHTS_MD),
+        *(made.description, WEIGHTS_MD),
         arrange=None if fold is None else fold.weights,
     )
     arranged: Arrange | None = None
@@ -315,7 +338,7 @@ def _ready(
         arranged = fold.image(primitives, slots.x)
     if arranged is None:
         return None
-    prepared = primitives.prepared(*made)
+    prepared = primitives.prepared(made.description, made.operands)
     return _Direct(primitives, slots, arranged, prepared, weights)
 
 
