@@ -45,7 +45,7 @@ def test_one_look_at_many_numbers(bad: float, place: int) -> None:
     assert not is_finite(x)
 
 
-@pytest.mark.parametrize("shape", [(1023, 1025), (511, 512)])
+@pytest.mark.parametrize("shape", [(1023, 1025), (255, 512)])
 def test_numbers_that_one_look_is_not_for(shape: tuple[int, ...]) -> None:
     x = normal(*shape)
     assert total(x) is None
