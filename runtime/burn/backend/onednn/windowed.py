@@ -23,6 +23,7 @@ from burn.backend.onednn.api import (
     Api,
     dims,
 )
+from burn.backend.onednn.beside import Beside, beside
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session
 from burn.backend.onednn.folded import Folded, folded
@@ -202,6 +203,28 @@ class _Direct(Windowed):
         self._prepared.run(*places)
 
 
+class _Sideways(_Direct):
+    """One of images that lie side by side, as does what comes out at first."""
+
+    __slots__ = ("_back", "_wide")
+
+    def __init__(self, *given: Any, back: Prepared, wide: tuple[int, ...]) -> None:
+        super().__init__(*given)
+        self._back, self._wide = back, wide
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
+        found = empty_channels_last(self._wide, x.dtype)
+        super()._compute(x, weight, bias, residual, found)
+        self._back.run(address(found), address(out))
+
+
 def long_axes(wins: Windows) -> tuple[int, ...]:
     """The spatial axes that are more than one element, one at least.
 
@@ -267,12 +290,16 @@ def _forward(
     made = _made(primitives.api, slots, form, view, kind)
     if made is None:
         return None
-    other = None
     if kind == CONVOLUTION and len(view.shape) == len(form.x):
         name, threads = made.description.implementation, primitives.api.threads
-        other = shared(form, name, threads)
-    if other is not None:
-        made = _made(primitives.api, slots, other, view, kind) or made
+        side = None
+        if slots.planned and fold is None and slots.residual is None:
+            side = beside(form, name)
+        other = shared(form, name, threads) if side is None else side.form
+        found = other and _made(primitives.api, slots, other, view, kind)
+        ready = found and _ready(session, primitives, slots, found, fold, side)
+        if ready is not None:
+            return ready
     return _ready(session, primitives, slots, made, fold)
 
 
@@ -322,6 +349,7 @@ def _ready(
     slots: Slots,
     made: _Made,
     fold: Folded | None,
+    side: Beside | None = None,
 ) -> Windowed | None:
     """The convolution of ``made``, with what brings its operands into their layouts."""
     view = made.weight
@@ -331,15 +359,22 @@ def _ready(
         *(made.description, WEIGHTS_MD),
         arrange=None if fold is None else fold.weights,
     )
-    arranged: Arrange | None = None
-    if fold is None:
+    arranged: Arrange | None
+    way = fold or side
+    if way is None:
         arranged = Arranged(primitives, slots.x, channels_last(slots.x.shape))
     else:
-        arranged = fold.image(primitives, slots.x)
+        arranged = way.image(primitives, slots.x)
     if arranged is None:
         return None
     prepared = primitives.prepared(made.description, made.operands)
-    return _Direct(primitives, slots, arranged, prepared, weights)
+    given = (primitives, slots, arranged, prepared, weights)
+    if side is None:
+        return _Direct(*given)
+    back = side.back(primitives, slots.x.dtype)
+    if back is None:
+        return None
+    return _Sideways(*given, back=back, wide=side.form.shape)
 
 
 def _row_major(shape: tuple[int, ...]) -> Grouped:
