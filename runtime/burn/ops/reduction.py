@@ -165,13 +165,16 @@ def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any
     return _spread(grad, x, axis, keepdims) * share
 
 
+def broadcast_axes(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of ``to`` along which ``shape`` is broadcast to it."""
+    extra = len(to) - len(shape)
+    return tuple(a for a in range(len(to)) if a < extra or shape[a - extra] != to[a])
+
+
 @primitive
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     """``x`` summed over the axes along which ``shape`` would broadcast to it."""
-    extra = x.ndim - len(shape)
-    axes = tuple(
-        a for a in range(x.ndim) if a < extra or shape[a - extra] != x.shape[a]
-    )
+    axes = broadcast_axes(shape, x.shape)
     total = np.sum(accumulate(x), axis=axes, keepdims=True)
     total = total.astype(x.dtype, copy=False)
     return total.reshape(shape)

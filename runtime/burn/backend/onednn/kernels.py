@@ -3,6 +3,7 @@
 from burn.backend.onednn import (
     casting as casting,
     chains as chains,
+    columns as columns,
     convolution as convolution,
     einsum as einsum,
     elementwise as elementwise,
