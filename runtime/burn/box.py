@@ -44,6 +44,12 @@ _READER: ContextVar[Reader | None] = ContextVar("burn.reader", default=None)
 _readers = 0
 # Held while a box changes what it holds, never while that is made.
 _CHANGING = threading.Lock()
+_changes = 0
+
+
+def changes() -> int:
+    """How often boxes were set, all together: if it is the same, none was."""
+    return _changes
 
 
 @contextmanager
@@ -106,8 +112,7 @@ class Box(Methods):
         """
         held = self._hold(self.fitted(value))
         with _CHANGING:
-            self._value = held
-            self.version += 1
+            self._change(held)
 
     def lend(self, make: "Callable[[], Tensor]") -> int:
         """Hold, on the backend of before, what ``make`` gives once somebody reads it.
@@ -118,9 +123,15 @@ class Box(Methods):
             before = self._value
             home = before.backend
             moved = make if home is None else lambda: make().to(home)
-            self._value = Deferred(before.shape, before.dtype, moved, home)
-            self.version += 1
+            self._change(Deferred(before.shape, before.dtype, moved, home))
             return self.version
+
+    def _change(self, held: "Tensor | Deferred") -> None:
+        """Hold something else; nobody else changes anything meanwhile."""
+        global _changes
+        self._value = held
+        self.version += 1
+        _changes += 1
 
     def fitted(self, value: "Tensor") -> "Tensor":
         """``value`` as ``set`` holds it: on the backend of before, without its tape.
@@ -144,8 +155,7 @@ class Box(Methods):
         """Move what is held to ``backend``."""
         held = self._hold(self.value.detach().to(backend))
         with _CHANGING:
-            self._value = held
-            self.version += 1
+            self._change(held)
 
     @property
     def shape(self) -> tuple[int, ...]:

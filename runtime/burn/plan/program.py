@@ -10,7 +10,7 @@ from typing import Any
 from burn.backend.arrays import ignoring_errors
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.engine import forks
-from burn.box import Box
+from burn.box import Box, changes
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
@@ -67,6 +67,7 @@ class Program:
         self._forks = forks()
         self._inputs: list[Callable[[Array], None]] = []
         self._changed: Counter[Box] = Counter()
+        self._seen = -1
 
     def run(self, inputs: list[Array]) -> Any:
         """The result of the function.
@@ -122,10 +123,14 @@ class Program:
         assert self._node is not None
         if forks() != self._forks:
             return True
+        seen = changes()  # first: a box is set, and then counted
+        if seen == self._seen:
+            return False
         stale = [
             box for box, version in self._node.builder.boxes if box.version != version
         ]
         self._changed.update(stale)
+        self._seen = seen
         return bool(stale)
 
 
