@@ -7,7 +7,8 @@ import pytest
 
 import burn
 from burn.backend.cpu import Cpu
-from burn.backend.onednn import engine
+from burn.backend.onednn import engine, quantized_layers
+from burn.backend.onednn.parts import Form, shared
 from burn.dtypes import float32, int8, uint8
 from burn.ops.integers import (
     conv_of_integers,
@@ -108,7 +109,7 @@ def test_one_scale_for_all_weights_and_other_orders() -> None:
     compare(conv_of_integers, (values, scale(0.02), None), weight)
 
 
-ADDED = {
+ADDED: dict[str | None, Any] = {
     "floats": normal(2, 12, 9, 11, seed=4) * 100,
     "unsigned": (integers(uint8, 2, 12, 9, 11), scale(0.9), zero(np.uint8, 99)),
     "signed": (integers(int8, 2, 12, 9, 11), scale(1.1), None),
@@ -136,6 +137,34 @@ def test_convolution_that_is_limited_before_a_sum() -> None:
     compare(conv_of_integers, *args, after=after, dtype=uint8, padding=1)
     floats = (X["shifted"], weight, None, ADDED["floats"], None, limits)
     compare(conv_of_integers, *floats, after=after, padding=1)
+
+
+@pytest.mark.parametrize("added", [None, *ADDED])
+@pytest.mark.parametrize("stride", [1, (3, 1)])
+def test_single_pixels_that_threads_share(
+    added: str | None, stride: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = []
+
+    def noted(form: Form, implementation: str, threads: int) -> Form | None:
+        assert shared(form, implementation.removesuffix("_amx"), threads) is None
+        forms.append(shared(form, "amx", 3))
+        return forms[-1]
+
+    monkeypatch.setattr(quantized_layers, "shared", noted)
+    weight = (integers(int8, 12, 8, 1, 1, seed=1), WEIGHT_SCALES, None)
+    scaling, dtype = RESULTS["shifted"]
+    after = (("relu",),) if added is None else (("add",), ("relu",))
+    rows: Any = ADDED.get(added)
+    every = 1 if stride == 1 else 3
+    if added == "floats":
+        rows = rows[:, :, ::every]
+    elif added is not None:
+        rows = (rows[0][:, :, ::every].copy(), *rows[1:])
+    args = (X["shifted"], weight, normal(12, seed=2) * 50, rows, scaling)
+    compare(conv_of_integers, *args, after=after, dtype=dtype, stride=stride)
+    shapes = [form and form.x for form in forms]
+    assert shapes == [(3, 8, 1, 66) if stride == 1 else (6, 8, 3, 11)]
 
 
 @pytest.mark.parametrize("result", RESULTS)

@@ -9,7 +9,6 @@ from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session
 from burn.backend.onednn.memory import (
     Array,
-    Handle,
     any_layout,
     channels_last,
     is_dense,
@@ -19,6 +18,7 @@ from burn.backend.onednn.memory import (
 )
 from burn.backend.onednn.noting import compact
 from burn.backend.onednn.operands import FLOAT32, Arranged
+from burn.backend.onednn.parts import Form, shared
 from burn.backend.onednn.prepared import described
 from burn.backend.onednn.quantized import (
     Given,
@@ -30,7 +30,14 @@ from burn.backend.onednn.quantized import (
     session_for,
     weights_of,
 )
-from burn.backend.onednn.windowed import Grouped, geometry, image, long_axes, only
+from burn.backend.onednn.windowed import (
+    Grouped,
+    Made,
+    geometry,
+    image,
+    long_axes,
+    only,
+)
 from burn.dtypes import DType
 from burn.ops.integers import (
     Integers,
@@ -40,7 +47,7 @@ from burn.ops.integers import (
     limited,
     linear_of_integers as linear_of_integers_op,
 )
-from burn.ops.window import Windows, windows
+from burn.ops.window import windows
 
 _RANKS = (3, 4, 5)
 
@@ -121,13 +128,38 @@ def _conv(
         return None
     steps = {name: static[name] for name in static if name != "groups"}
     wins = windows(x.shape[2:], weight.shape[2:], **steps)
-    where = geometry(wins, long_axes(wins))
-    if where is None or not is_dense(weight):
+    if not is_dense(weight):
         return None
     api, shape = primitives.api, (x.shape[0], weight.shape[0], *wins.count)
-    source, target, other = _images(api, given, shape, wins)
-    view = Grouped.of_conv(weight, groups).along(wins)
-    scalings = scalings_of(given, 1 if groups == 1 else 3)
+    form, whole = Form(x.shape, shape, wins), Grouped.of_conv(weight, groups)
+    made = _made(api, given, form, whole)
+    if made is None:
+        return None
+    other = shared(form, made.description.implementation, api.threads)
+    if other is not None and groups == 1:
+        made = _made(api, given, other, whole) or made
+    arranged = Arranged(primitives, x, channels_last(x.shape))
+    added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
+    residual = None
+    if added is not None:
+        residual = Arranged(primitives, added, channels_last(shape))
+    order = (0, *range(2, len(shape)), 1)
+    weights = weights_of(session, primitives, made.weight, made.description)
+    prepared = primitives.prepared(made.description, made.operands)
+    return Layer(prepared, weights, (shape, order), (arranged, residual), place)
+
+
+def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
+    """What describes a convolution in some form."""
+    kept, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, kept)
+    if where is None:
+        return None
+    x, out = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
+    other = image(api, out, FLOAT32)
+    view = whole.along(form.wins)
+    scalings = scalings_of(given, 1 if len(view.shape) == len(x) else 3)
     bias = None if given.bias is None else of_array(api, given.bias)
     found = described(
         *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION, source),
@@ -137,26 +169,8 @@ def _conv(
     )
     if found is None:
         return None
-    arranged = Arranged(primitives, x, channels_last(x.shape))
-    added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
-    residual = None
-    if added is not None:
-        residual = Arranged(primitives, added, channels_last(shape))
-    order = (0, *range(2, len(shape)), 1)
-    operands = operands_of(given, (source, found, target, other, bias), api, scalings)
-    weights = weights_of(session, primitives, view, found)
-    prepared = primitives.prepared(found, operands)
-    return Layer(prepared, weights, (shape, order), (arranged, residual), place)
-
-
-def _images(
-    api: Api, given: Given, shape: tuple[int, ...], wins: Windows
-) -> tuple[Handle, Handle, Handle]:
-    """What a convolution reads, what it writes, and floats that are added."""
-    rank, kept = len(wins.size), long_axes(wins)
-    x, out = (only(extents, rank, kept) for extents in (given.x[0].shape, shape))
-    source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
-    return source, target, image(api, out, FLOAT32)
+    parts = (source, found, target, other, bias)
+    return Made(found, operands_of(given, parts, api, scalings), view)
 
 
 def _linear(

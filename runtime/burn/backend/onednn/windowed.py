@@ -303,7 +303,7 @@ def _forward(
     return _ready(session, primitives, slots, made, fold)
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """A convolution that is described, by weights of the rank that it has."""
 
     description: Description
@@ -313,7 +313,7 @@ class _Made(NamedTuple):
 
 def _made(
     api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
-) -> _Made | None:
+) -> Made | None:
     """What describes a convolution in some form."""
     kept, rank = long_axes(form.wins), len(form.wins.size)
     where = geometry(form.wins, kept)
@@ -340,14 +340,14 @@ def _made(
         operands.append((BIAS, shift))
     if residual is not None and not slots.in_place:
         operands.append((added(slots.after), other))
-    return _Made(found, operands, view)
+    return Made(found, operands, view)
 
 
 def _ready(
     session: Session,
     primitives: Primitives,
     slots: Slots,
-    made: _Made,
+    made: Made,
     fold: Folded | None,
     side: Beside | None = None,
 ) -> Windowed | None:
