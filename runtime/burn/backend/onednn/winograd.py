@@ -118,6 +118,18 @@ def winograd(
     return Winograd(primitives, slots, (source, target), steps)
 
 
+def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
+    """The forms to choose from, and the sums that should meet each weight.
+
+    What is trained decides by its results which elements pass a ReLU, as eager calls
+    do only if they are the same to the last digit: of weights that are set there are
+    gradients alone in these forms.
+    """
+    if slots.constant:
+        return (FOUR, _FEW), (TWO, _MEETINGS)
+    return ((FOUR, _SET),) if slots.mirrored else ()
+
+
 def _form(slots: Slots, wins: Windows) -> Form | None:
     """The form that suits a convolution; None where there is none or it is no gain."""
     if not slots.planned or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
@@ -133,8 +145,7 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
         return None
     if prod(slots.shape) * inputs * wins.taps < _WORK:
         return None
-    ways = ((FOUR, _FEW), (TWO, _MEETINGS)) if slots.constant else ((FOUR, _SET),)
-    for form, least in ways:
+    for form, least in _ways(slots):
         sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
         meetings = sides[1].step // outputs
         wanted = sides[1].height / (form.rows * sides[1].tiles)
