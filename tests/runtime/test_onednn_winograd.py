@@ -296,8 +296,9 @@ def test_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [FOUR]  # the gradient by what goes in, of the outer one
 
 
-def test_what_is_trained_decides_as_eager_calls_do(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("updated", [False, True])
+def test_what_has_gradients_decides_as_eager_calls_do(
+    updated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a ReLU lets other elements pass, and gradients are others altogether."""
     made, net = done_so(monkeypatch), Layer().to(burn.Autodiff(burn.Cpu()))
@@ -310,10 +311,11 @@ def test_what_is_trained_decides_as_eager_calls_do(
         grads = ops.mean(results[1] ** 2.0).backward()
         found = [grads[box].detach() for box in boxes]
         for box, grad in zip(boxes, found, strict=True):
-            box.set(box.value.detach() - grad * 0.0)
+            if updated:
+                box.set(box.value.detach() - grad * 0.0)
         return [result.detach() for result in results], found
 
-    plan, x = burn.compile(step), burn.from_numpy(normal(1, 64, 80, 64))
+    plan, x = burn.compile(step), burn.from_numpy(normal(1, 64, 80, 60 + 4 * updated))
     for _ in range(3):
         results, grads = plan(x)
     expected, by_eager = step(x)

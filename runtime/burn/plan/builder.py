@@ -51,9 +51,13 @@ class Builder:
     """
 
     def __init__(
-        self, arena: Arena, volatile: set[Box], generated: bool = False
+        self,
+        arena: Arena,
+        volatile: set[Box],
+        generated: bool = False,
+        gradients: bool = False,
     ) -> None:
-        self.arena, self._generated = arena, generated
+        self.arena, self._generated, self._gradients = arena, generated, gradients
         self._releases = Releases(arena, held=generated)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
@@ -73,7 +77,8 @@ class Builder:
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
         self._releases.release()
-        other = Builder(self.arena.branched(), self._volatile, self._generated)
+        how = (self._generated, self._gradients)
+        other = Builder(self.arena.branched(), self._volatile, *how)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
@@ -218,6 +223,10 @@ class Builder:
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
         return array in self._known
+
+    def may_round(self, array: Array) -> bool:
+        """Whether products with ``array`` may be rounded in another way."""
+        return not self._gradients and array in self._known
 
     def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""

@@ -18,7 +18,15 @@ from burn.plan.kept import WRITING, commit
 from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, is_finite
 from burn.plan.sequence import Sequence
-from burn.plan.tree import Lifted, Segment, Slot, Step, UnforeseenError, written
+from burn.plan.tree import (
+    Lifted,
+    Segment,
+    Slot,
+    Step,
+    UnforeseenError,
+    has_gradients,
+    written,
+)
 from burn.tensor import Tensor
 
 #: A box that changed so often is read in every run: what follows from it is not kept.
@@ -98,7 +106,8 @@ class Program:
     def _bound(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        builder = Builder(Arena(_size(self._root, inputs)), volatile, self._generated)
+        how = (self._generated, has_gradients(self._root))
+        builder = Builder(Arena(_size(self._root, inputs)), volatile, *how)
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._generated)
         self._forks = forks()

@@ -174,6 +174,13 @@ def written(segment: Segment) -> Iterator[Box]:
         yield from written(child)
 
 
+def has_gradients(segment: Segment) -> bool:
+    """Whether gradients are computed somewhere in ``segment`` or later."""
+    if any(type(s) is Step and "_grad" in s.primitive.name for s in segment.steps):
+        return True
+    return any(map(has_gradients, segment.children.values()))
+
+
 def boxes_read(segment: Segment) -> Iterator[Box]:
     """The boxes that are read somewhere in ``segment`` or later."""
     for step in segment.steps:

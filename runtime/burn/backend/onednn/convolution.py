@@ -9,7 +9,7 @@ from burn.backend.onednn.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.onednn.cache import Primitives
 from burn.backend.onednn.engine import Session, current
 from burn.backend.onednn.memory import Array
-from burn.backend.onednn.noting import empty, is_constant, may_overwrite, noting
+from burn.backend.onednn.noting import empty, may_overwrite, may_round, noting
 from burn.backend.onednn.operands import are_float32, are_multiplied, form
 from burn.backend.onednn.windowed import (
     Grouped,
@@ -55,7 +55,7 @@ def conv(
             slots = Slots(x, view, bias, shape, planned=planned, constant=constant)
             return _forward(session, primitives, slots, wins)
 
-        planned, constant = noting() is not None, is_constant(weight)
+        planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias))
         key = ("conv", planned, constant, groups, steps, forms)
         found = session.primitives.get(key, make, _work(x, weight, stride))
@@ -102,7 +102,7 @@ def conv_then(
             )
             return _forward(session, primitives, slots, wins)
 
-        planned, constant = noting() is not None, is_constant(weight)
+        planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias), form(residual))
         key = ("conv", planned, constant, groups, steps, after, forms, in_place)
         found = session.primitives.get(key, make, _work(x, weight, stride))
@@ -149,7 +149,7 @@ def conv_transpose(
             )
             return _transposed(session, primitives, slots, wins)
 
-        planned, constant = noting() is not None, is_constant(weight)
+        planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias))
         key = ("deconv", planned, constant, groups, steps, forms)
         found = session.primitives.get(key, make, _work(x, weight))

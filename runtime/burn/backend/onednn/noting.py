@@ -59,6 +59,12 @@ class Notes(Protocol):
     def is_constant(self, array: Array) -> bool:
         """Whether ``array`` is the same whenever the plan runs."""
 
+    def may_round(self, array: Array) -> bool:
+        """Whether products with ``array`` may be rounded otherwise than in eager calls.
+
+        It is constant then, and nothing that follows decides where gradients go.
+        """
+
     def keep(self, memory: Block | Array) -> None:
         """Own memory that primitives were given."""
 
@@ -143,10 +149,10 @@ def may_overwrite(array: Array | None, *read: Array | None) -> bool:
     return notes.may_overwrite(array, tuple(r for r in read if r is not None))
 
 
-def is_constant(array: Array) -> bool:
-    """Whether there is a plan, and ``array`` is the same whenever it runs."""
+def may_round(array: Array) -> bool:
+    """Whether a plan's products with ``array`` may be rounded in another way."""
     notes = noting()
-    return notes is not None and notes.is_constant(array)
+    return notes is not None and notes.may_round(array)
 
 
 def compact(x: Array) -> Array:

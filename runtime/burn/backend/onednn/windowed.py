@@ -98,8 +98,8 @@ class Slots:
     """The operands of a convolution, and the shape of its result.
 
     It is ``planned`` if a plan does it, and its weights are ``constant`` if they are
-    the same whenever the plan runs. They are ``mirrored`` in space for the transpose of
-    a convolution.
+    the same whenever the plan runs, which has no gradients. They are ``mirrored`` in
+    space for the transpose of a convolution.
     """
 
     x: Array

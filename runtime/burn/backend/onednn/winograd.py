@@ -121,9 +121,9 @@ def winograd(
 def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
     """The forms to choose from, and the sums that should meet each weight.
 
-    What is trained decides by its results which elements pass a ReLU, as eager calls
-    do only if they are the same to the last digit: of weights that are set there are
-    gradients alone in these forms.
+    Where there are gradients results decide which elements pass a ReLU, as eager calls
+    do only if they are the same to the last digit: there gradients alone are in one of
+    these forms.
     """
     if slots.constant:
         return (FOUR, _FEW), (TWO, _MEETINGS)
