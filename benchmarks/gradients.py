@@ -24,7 +24,7 @@ import numpy as np
 import burn
 from benchmarks.cases import print_table
 from benchmarks.training_cases import CASES
-from benchmarks.training_ours import NETWORKS
+from benchmarks.training_ours import NETWORKS, loss_of
 from burn import Autodiff, Cpu, ops
 from burn.backend.onednn import engine
 
@@ -63,8 +63,7 @@ def gradients(name: str) -> tuple[list[Any], ...]:
     x, target = (burn.from_numpy(array) for array in case.batch())
 
     def step(x: Any, target: Any) -> list[Any]:
-        loss = ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
-        grads = loss.backward()
+        grads = loss_of(net, x, target).backward()
         found = [grads[box].detach() for _, box in net.parameters()]
         for (_, box), grad in zip(net.parameters(), found, strict=True):
             box.set(box.value.detach() - grad * 0.0)  # all calls see the same weights

@@ -113,13 +113,18 @@ NETWORKS: dict[str, Any] = {
 }
 
 
+def loss_of(net: Any, x: Any, target: Any) -> Any:
+    """The cross entropy of what ``net`` makes of a batch."""
+    return ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
+
+
 def stepping(name: str, compiled: bool) -> Callable[[], Any]:
     """A step of gradient descent on one batch; the loss is its result."""
     net, case = NETWORKS[name]().to(Autodiff(Cpu())), CASES[name]
     x, target = (burn.from_numpy(array) for array in case.batch())
 
     def step(x: Any, target: Any) -> Any:
-        loss = ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
+        loss = loss_of(net, x, target)
         grads = loss.backward()
         for _, box in net.parameters():
             box.set(box.value.detach() - grads[box] * case.rate)
