@@ -59,11 +59,13 @@ class StoredArrays:
         """Note the lists that arrays will be further members of.
 
         What is not float32 is held by no layer: a list may have some layers, and the
-        arrays of others. It is not run through as if all of it were modules.
+        arrays of others. It is not run through as if all of it were modules. An array
+        of which the file tells no path does not get the name of a module around others.
         """
         for constant in constants:
             path = () if constant in self.weights else self.told(constant)
             if len(path) > 1 and self.containers.has_room(path):
+                self.taken.taken.add(path[0])
                 self.containers.growing |= {
                     path[:n]
                     for n in range(1, len(path))
@@ -76,7 +78,7 @@ class StoredArrays:
         text = tensor_text(self.graph, constant)
         settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
         path = settled or self.told(constant)
-        if len(path) > 1 and self.containers.has_room(path):
+        if self.has_room(path):
             self.containers.add(path, text)
             self.taken.taken.add(path[0])
         else:
@@ -86,6 +88,12 @@ class StoredArrays:
         self.places[constant] = path
         self.part.tensors[constant] = ".".join(path)
         return path
+
+    def has_room(self, path: Path) -> bool:
+        """Whether an array can stand at ``path``, inside a module of this one."""
+        if len(path) < 2 or not self.containers.has_room(path):
+            return False
+        return all(self.places[c][0] != path[0] for c in self.plain)
 
     def told(self, constant: str) -> Path:
         """The file's path for ``constant``, from this class on; () if it tells none."""

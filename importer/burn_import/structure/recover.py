@@ -48,7 +48,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     return Part(
         path,
         camel(class_name),
-        run.items((), list(graph.nodes), run.module_scopes()),
+        run.items((), list(graph.nodes), run.modules),
         list(graph.given),
         list(graph.results),
         graph,
@@ -81,10 +81,29 @@ class _Recovery:
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users
         self.sequences = find_sequences(graph, self.layers, self.users)
-        self.member = {
-            id(node): path for path, nodes in self.sequences.items() for node in nodes
-        }
-        self.scopes.update(self.member)  # a step runs where its sequence is called
+        self.member: dict[int, Path] = {}
+        self.modules = self._settle_sequences()
+
+    def _settle_sequences(self) -> set[Path]:
+        """Drop the sequences that have modules inside; the scopes of all modules.
+
+        A step runs where its sequence is called, also one that has a scope of its own.
+        """
+        recorded = dict(self.scopes)
+        while True:
+            self.member = {
+                id(node): path
+                for path, nodes in self.sequences.items()
+                for node in nodes
+            }
+            self.scopes = {**recorded, **self.member}
+            modules = self.module_scopes()
+            around = {path[:n] for path in modules for n in range(len(path))}
+            mixed = around & set(self.sequences)
+            if not mixed:
+                return modules
+            for path in mixed:
+                del self.sequences[path]
 
     def module_scopes(self) -> set[Path]:
         """The scopes that are worth a class: more than a layer and a few operations."""

@@ -15,23 +15,53 @@ Users = Mapping[str, Sequence[Node]]
 def find_sequences(
     graph: Graph, layers: Mapping[int, Path], users: Users
 ) -> dict[Path, list[Node]]:
-    """The nodes of each ``nn.Sequential``, in order, by its path."""
+    """The nodes of each ``nn.Sequential`` of layers and functions, in order, by path.
+
+    A list that holds anything but numbered layers of ``graph`` itself (a module with
+    layers inside, a named layer, one that a body calls) is none of them.
+    """
     members: dict[Path, list[Node]] = {}
     for node in graph.nodes:
         path = layers.get(id(node))
         if path is not None and path[-1].isdigit():
             members.setdefault(path[:-1], []).append(node)
     outputs = set(graph.outputs)
-    around = {path[:n] for path in members for n in range(len(path))}
+    mixed = _lists_with_others(layers, members)
     members = {
         path: nodes
         for path, nodes in members.items()
-        if path not in around and all(_takes_one(node, graph) for node in nodes)
+        if path not in mixed
+        and _flows_in(nodes[0], graph)
+        and all(_takes_one(node, graph) for node in nodes)
     }
     chains = {
         path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
     }
     return {path: chain for path, chain in chains.items() if len(chain) > 1}
+
+
+def _lists_with_others(
+    layers: Mapping[int, Path], members: Mapping[Path, Sequence[Node]]
+) -> set[Path]:
+    """The paths in ``members`` that have other layers inside."""
+    own = {id(node) for nodes in members.values() for node in nodes}
+    found = set()
+    for node, path in layers.items():
+        # A member of a list stands in the lists around that one as well.
+        length = len(path) - 1 if node in own else len(path)
+        found |= {path[:n] for n in range(length)}
+    return found
+
+
+def _flows_in(node: Node, graph: Graph) -> bool:
+    """Whether the first operand is handed to the module that ``node`` is in.
+
+    Stored arrays, and integers that follow from extents, are read where they are used.
+    """
+    name = node.inputs[0]
+    if name is None or name in graph.constants:
+        return False
+    return graph.types[name].known is None
 
 
 def _takes_one(node: Node, graph: Graph) -> bool:

@@ -1,0 +1,179 @@
+"""Graphs with the names of nodes and weights that PyTorch writes for modules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+import burn
+from burn import nn
+from burn_import.options import Options
+from burn_import.pipeline import import_model, write_model
+from tests.importer.onnx_files import saved
+from tests.modules import Array, import_file, onnxruntime_outputs
+
+#: How far float32 results may be apart, relative to the largest element.
+TOLERANCE = 1e-4
+
+
+class ScopedNet:
+    """Writes the nodes of a graph; values are their names.
+
+    Args:
+        producer: What the file says wrote it; ``pytorch`` makes dotted names keys.
+        opset: The version of the ONNX operators.
+    """
+
+    def __init__(self, producer: str = "pytorch", opset: int = 18, seed: int = 5):
+        self.producer = producer
+        self.opset = opset
+        self.rng = np.random.default_rng(seed)
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: dict[str, Array] = {}
+        self.inputs: dict[str, Sequence[int | str]] = {}
+
+    def input(self, name: str, *shape: int | str) -> str:
+        """Declare a float32 input of this shape; its name."""
+        self.inputs[name] = shape
+        return name
+
+    def weight(self, key: str, *shape: int) -> str:
+        """Store random numbers under ``key``, the first time; the key."""
+        if key not in self.weights:
+            self.weights[key] = self.rng.normal(0, 0.4, shape).astype(np.float32)
+        return key
+
+    def stored(self, name: str, array: Any) -> str:
+        """Store ``array`` as it is; its name."""
+        self.weights[name] = np.asarray(array)
+        return name
+
+    def run(self, op: str, scope: str, *operands: str, **attrs: Any) -> str:
+        """Append a node that runs in ``scope`` (``features.3.squeeze``); its result."""
+        prefix = scope_name(scope)
+        number = len(self.nodes)
+        result = f"{prefix}{op}_output_{number}"
+        name = f"{prefix}{op}" if number == 0 else f"{prefix}{op}_{number}"
+        self.nodes.append(
+            helper.make_node(op, list(operands), [result], name=name, **attrs)
+        )
+        return result
+
+    def conv(self, scope: str, x: str, given: int, made: int, size: int = 1) -> str:
+        """Run an ``nn.Conv2d`` that keeps height and width."""
+        weight = self.weight(f"{scope}.weight", made, given, size, size)
+        pads = [size // 2] * 4
+        bias = self.weight(f"{scope}.bias", made)
+        window = {"kernel_shape": [size, size], "pads": pads}
+        return self.run("Conv", scope, x, weight, bias, **window)
+
+    def linear(self, scope: str, x: str, given: int, made: int) -> str:
+        """Run an ``nn.Linear`` on rows."""
+        weight = self.weight(f"{scope}.weight", made, given)
+        bias = self.weight(f"{scope}.bias", made)
+        return self.run("Gemm", scope, x, weight, bias, transB=1)
+
+    def feeds(self, extent: int = 2) -> dict[str, Array]:
+        """Random inputs, with ``extent`` for every symbolic one."""
+        shapes = {
+            name: [extent if isinstance(dim, str) else dim for dim in shape]
+            for name, shape in self.inputs.items()
+        }
+        return {
+            name: self.rng.normal(size=shape).astype(np.float32)
+            for name, shape in shapes.items()
+        }
+
+    def model(self, *outputs: str) -> onnx.ModelProto:
+        """The whole model, which gives ``outputs``."""
+        graph = helper.make_graph(
+            self.nodes,
+            "main_graph",
+            [
+                helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+                for name, shape in self.inputs.items()
+            ],
+            [helper.make_empty_tensor_value_info(name) for name in outputs],
+            [numpy_helper.from_array(a, name) for name, a in self.weights.items()],
+        )
+        return helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", self.opset)],
+            ir_version=8,
+            producer_name=self.producer,
+        )
+
+
+def scope_name(scope: str) -> str:
+    """``features.3.conv`` as in TorchScript's names: ``/features/features.3/conv/``."""
+    shown: list[str] = []
+    for segment in filter(None, scope.split(".")):
+        around = shown[-1].rpartition("/")[2] if shown else ""
+        shown.append(f"{around}.{segment}" if segment.isdigit() else segment)
+    return "".join(f"/{one}" for one in shown) + "/"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """An imported model: its source, and the module with its weights."""
+
+    source: str
+    module: nn.Module
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the module's state."""
+        return set(self.module.state_dict())
+
+
+def check_import(
+    folder: Path, proto: onnx.ModelProto, *feeds: Mapping[str, Array], flat: bool = True
+) -> Imported:
+    """The model imported with its modules, once that agrees with onnxruntime.
+
+    It is imported flat as well if ``flat``. Both are called eagerly and compiled, the
+    compiled one three times with each of ``feeds``.
+    """
+    path = saved(folder / "model.onnx", proto)
+    expected = [onnxruntime_outputs(path, given) for given in feeds]
+    found = import_into(folder / "tree", path, Options(stem="net"))
+    compare(found.module, feeds, expected)
+    if flat:
+        compare(
+            import_into(folder / "flat", path, Options(stem="net", flat=True)).module,
+            feeds,
+            expected,
+        )
+    return found
+
+
+def import_into(folder: Path, model: Path, options: Options) -> Imported:
+    """The module of ``model`` after it is written into ``folder`` and loaded."""
+    folder.mkdir(exist_ok=True)
+    compiled = import_model(model, options)
+    written = write_model(compiled, folder / "net.py").module
+    loaded = getattr(import_file(written), compiled.class_name).load()
+    return Imported(written.read_text("utf-8"), loaded)
+
+
+def compare(
+    module: Any, feeds: Sequence[Mapping[str, Array]], expected: list[list[Array]]
+) -> None:
+    """Return if ``module`` gives ``expected``, eagerly and compiled."""
+    compiled = burn.compile(module)
+    for given, results in zip(feeds, expected, strict=True):
+        args = [burn.tensor(array) for array in given.values()]
+        for run in (module, compiled, compiled, compiled):
+            made = run(*args)
+            several = made if isinstance(made, tuple) else (made,)
+            assert len(several) == len(results)
+            for one, other in zip(several, results, strict=True):
+                scale = 1 + np.abs(other).max(initial=0, where=np.isfinite(other))
+                np.testing.assert_allclose(
+                    one.numpy(), other, rtol=TOLERANCE, atol=TOLERANCE * float(scale)
+                )
+                assert one.numpy().shape == other.shape

@@ -1,0 +1,93 @@
+"""Lists of modules whose numbers, members or neighbours are unusual."""
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.importer.structure.scoped_net import ScopedNet, check_import
+from tests.modules import Array
+
+
+def image(channels: int, seed: int = 0) -> Array:
+    shape = (2, channels, 5, 6)
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def test_a_chain_of_layers_before_modules_of_the_same_list(tmp_path: Path) -> None:
+    """As in SqueezeNet: a convolution, an activation, then modules with layers."""
+    net = ScopedNet()
+    x = net.conv("features.0", net.input("x", "n", 3, 5, 6), 3, 4, 3)
+    x = net.run("Relu", "features.1", x)
+    for number in (3, 4):
+        scope = f"features.{number}"
+        x = net.conv(f"{scope}.squeeze", x, 4, 2)
+        x = net.run("Relu", f"{scope}.act", x)
+        one = net.conv(f"{scope}.one", x, 2, 2)
+        three = net.conv(f"{scope}.three", x, 2, 2, 3)
+        x = net.run("Concat", scope, one, three, axis=1)
+    x = net.conv("classifier.1", x, 4, 5)
+    x = net.run("Relu", "classifier.2", x)
+    x = net.run("GlobalAveragePool", "classifier.3", x)
+    found = check_import(
+        tmp_path, net.model(net.run("Flatten", "", x)), {"x": image(3)}
+    )
+    assert found.keys == set(net.weights)
+
+
+def test_a_list_whose_first_member_is_a_module_without_names(tmp_path: Path) -> None:
+    """A normalisation outside a Sequential is folded into the convolution inside."""
+    net = ScopedNet()
+    x = net.input("x", 2, 3, 5, 6)
+    weights = (net.weight("onnx::Conv_28", 4, 3, 3, 3), net.weight("onnx::Conv_29", 4))
+    x = net.run("Conv", "stem.0.conv", x, *weights)
+    x = net.run("Relu", "stem.0.act", x)
+    weights = (net.weight("onnx::Conv_31", 4, 4, 1, 1), net.weight("onnx::Conv_32", 4))
+    x = net.run("Conv", "stem.1", x, *weights)
+    x = net.run("Relu", "norm.act", x)
+    x = net.run("Add", "", net.conv("a", x, 4, 4), net.conv("b", x, 4, 4))
+    found = check_import(tmp_path, net.model(x), {"x": image(3)})
+    layers = [f"{path}.{leaf}" for path in "ab" for leaf in ("weight", "bias")]
+    stem = [
+        f"stem.{path}.{leaf}" for path in ("0.conv", "1") for leaf in ("weight", "bias")
+    ]
+    assert found.keys == {*layers, *stem}
+
+
+def test_numbers_that_do_not_follow_the_order_of_calls(tmp_path: Path) -> None:
+    net = ScopedNet("someone")
+    x, y = net.input("x", 4, 4), net.input("y", 4, 1, 4)
+    weight = net.weight("w", 4, 4)
+    product = net.run("Gemm", "layer.2", x, weight, net.input("z", 4, 4), transA=1)
+    scales = net.weight("scale", 4), net.weight("offset", 4)
+    shifted = net.run("LayerNormalization", "layer.2", product, *scales)
+    filters = net.weight("filters", 4, 1, 3), net.weight("shift", 4)
+    made = net.run("Conv", "layer.1", y, *filters)
+    turned = net.run("Transpose", "layer.3", made)
+    check_import(tmp_path, net.model(shifted, turned), net.feeds())
+
+
+def test_a_numbered_layer_of_stored_arrays(tmp_path: Path) -> None:
+    """A chain that nothing flows into is not called as an ``nn.Sequential``."""
+    net = ScopedNet("someone")
+    data, weight = net.weight("data", 1, 2, 4), net.weight("filters", 3, 2, 2)
+    made = net.run("Conv", "layer.3", data, weight)
+    made = net.run("Transpose", "layer.4", made)
+    total = net.run("Add", "", made, net.input("x", 1))
+    check_import(tmp_path, net.model(total), {"x": np.ones(1, np.float32)})
+
+
+def test_an_array_called_like_the_module_of_another(tmp_path: Path) -> None:
+    net = ScopedNet("someone")
+    x = net.run("Mul", "", net.input("a", 3), net.weight("{x}", 3))
+    x = net.run("Add", "", x, net.weight("x.y", 3))
+    found = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
+    assert "x.y" in found.keys
+
+
+def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) -> None:
+    net = ScopedNet("someone")
+    x = net.input("a", 3)
+    for name in ("{x}", "x.y", "{x}.y", "x/y", "x.y.z"):
+        x = net.run("Mul", "", x, net.weight(name, 3))
+    found = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
+    assert len(found.keys) == len(net.weights)
