@@ -27,6 +27,7 @@ from burn_import.structure.sharing import share_classes
 from burn_import.structure.states import hold_states
 from burn_ir.graph import FUNCTION, Graph, Node
 from burn_ir.op import Layer
+from burn_ir.ops.control import If
 
 #: The bodies of an ``If`` that hold more nodes than this become modules.
 LONG_BODIES = 12
@@ -41,7 +42,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
 
 def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     """A graph, or a body, as a part at ``path``."""
-    forks = {id(node) for node in graph.nodes if _has_layers(node)}
+    forks = {id(node) for node in graph.nodes if _has_long_branches(node)}
     found = places(graph, forks, is_body=bool(path))
     found = hoisted(graph, found if path else with_blocks(graph, found))
     run = _Recovery(graph, found, forks, path)
@@ -56,8 +57,10 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
     )
 
 
-def _has_layers(node: Node) -> bool:
-    """Whether a node's bodies are long, and own weights."""
+def _has_long_branches(node: Node) -> bool:
+    """Whether a node is an ``If`` whose branches are long, and own weights."""
+    if not isinstance(node.op, If):
+        return False
     if sum(1 for _ in with_bodies(node)) <= LONG_BODIES + 1:
         return False
     return any(
