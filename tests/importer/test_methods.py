@@ -71,3 +71,17 @@ def test_a_body_is_not_cut_where_much_flows(tmp_path: Path, wide: int) -> None:
     ends = ", ".join(f"v{k}_{steps}" for k in range(wide))
     source = imported(tmp_path, lines + f"y = Sum ({ends})\n")
     assert ("def part" in source) == (wide <= NARROW)
+
+
+def test_extents_of_a_value_that_a_piece_does_not_read(tmp_path: Path) -> None:
+    """The piece that makes a value hands it out for the sake of its extent."""
+    lines = "zero = Constant <value_int = 0> ()\none = Constant <value_int = 1> ()\n"
+    lines += "axes = Constant <value_ints = [0]> ()\nsigns = Sign (x)\n"
+    lines += "places = NonZero (signs)\nshape = Shape (places)\n"
+    lines += "m = Gather (shape, one)\nflat = ReduceMax (x, axes)\n"
+    lines += chain(2 * LONG).replace("Tanh (x)", "Tanh (flat)").replace("y =", "z =")
+    lines += "counts = Range (zero, m, one)\nnumbers = Cast <to = 1> (counts)\n"
+    lines += "total = ReduceSum <keepdims = 0> (numbers)\nw = Add (z, total)\n"
+    lines += "y = Add (x, w)\n"
+    source = imported(tmp_path, lines)
+    assert source.count("    def part") > 2

@@ -16,7 +16,7 @@ from burn_import.emit.function import FunctionTrace, drop_unread
 from burn_import.emit.rolling import Common, Rolled, rolled
 from burn_import.emit.schedules import schedules
 from burn_import.emit.steps import Steps
-from burn_import.source.extents import Extents
+from burn_import.source.extents import Extents, MissingExtent
 from burn_import.source.names import Namespace
 from burn_import.source.trace import Block, ModuleCall, Repetition
 from burn_import.structure import Path
@@ -80,7 +80,7 @@ class _Rolls:
         """Whether all extents can still be read from a value."""
         try:
             Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
-        except LookupError:
+        except MissingExtent:
             return False
         return True
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from burn import Tensor
 from burn.backend import Backend
 from burn_import.emit.function import FunctionTrace
-from burn_import.source.extents import Extents
+from burn_import.source.extents import Extents, MissingExtent
 from burn_import.source.names import Namespace, singular, snake
 from burn_import.source.trace import Block, ModuleCall, Statement, Symbol
 from burn_import.source.walk import block_reads, reads
+from burn_ir.dim import Dim
 
 #: A body of more lines than this is cut.
 LONG = 72
@@ -40,18 +41,18 @@ def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
     if not places or trace.states:
         return []
     bounds = [0, *places, len(statements)]
+    pairs = list(zip(bounds, bounds[1:], strict=False))
+    traces = _pieces(trace, pairs)
     methods: list[Method] = []
     calls: list[Statement] = []
-    for start, stop in zip(bounds, bounds[1:], strict=False):
-        made = _piece(trace, start, stop)
-        if made is None:
-            return []
+    for (start, stop), made in zip(pairs, traces, strict=False):
         name = taken.unique(_name(statements[start:stop]))
         methods.append(Method(name, made))
         results = [result.data for result in made.body.results]
         args = tuple(Tensor(s, _backend(trace)) for s in made.parameters)
         calls.append(ModuleCall((name,), args, results))
-    trace.body.statements = calls
+    if methods:
+        trace.body.statements = calls
     return methods
 
 
@@ -95,34 +96,57 @@ def _alive(trace: FunctionTrace) -> list[int]:
     return counts
 
 
-def _piece(trace: FunctionTrace, start: int, stop: int) -> FunctionTrace | None:
-    """The statements of a piece as a function; None if it cannot know its extents."""
+def _pieces(
+    trace: FunctionTrace, bounds: Sequence[tuple[int, int]]
+) -> list[FunctionTrace]:
+    """The statements within each pair of ``bounds`` as functions, in order.
+
+    A piece gives what the body's results or a later piece take: what this reads, and
+    values whose extents it writes. Empty if an extent is known to none of them.
+    """
+    wanted = {result.data for result in trace.body.results}
+    found: list[FunctionTrace] = []
+    for start, stop in reversed(bounds):
+        made = _piece(trace, start, stop, wanted)
+        if made is None:
+            return []
+        wanted.update(made.parameters)
+        found.append(made)
+    return found[::-1]
+
+
+def _piece(
+    trace: FunctionTrace, start: int, stop: int, wanted: Set[Symbol]
+) -> FunctionTrace | None:
+    """The statements of a piece, with those of its values as results that are wanted.
+
+    None if an extent that it writes is known to no value before it.
+    """
     statements = trace.body.statements
     inside = statements[start:stop]
-    own = {target for statement in inside for target in statement.targets}
     before = list(trace.parameters)
     before += [t for statement in statements[:start] for t in statement.targets]
-    after = Block(statements[stop:], trace.body.results)
     read = set(block_reads(Block(inside)))
-    wanted = set(block_reads(after))
-    made = [t for s in inside for t in s.targets if t in own and t in wanted]
+    made = [t for s in inside for t in s.targets if t in wanted]
     results = [Tensor(symbol, _backend(trace)) for symbol in made]
     block = Block(list(inside), results)
     parameters = [symbol for symbol in before if symbol in read]
     while True:
         try:
             Extents(Namespace()).plan(parameters, block)
-        except LookupError:
-            others = [s for s in before if s not in parameters and _has_extents(s)]
-            if not others:
+        except MissingExtent as error:
+            having = (s for s in before if _has_extent(s, error.extent))
+            source = next(having, None)
+            if source is None or source in parameters:
                 return None
-            parameters.append(others[0])
+            parameters.append(source)
             continue
         return FunctionTrace(parameters, block, trace.layers)
 
 
-def _has_extents(symbol: Symbol) -> bool:
-    return symbol.type is not None and bool(symbol.type.shape)
+def _has_extent(symbol: Symbol, extent: Dim) -> bool:
+    shape = None if symbol.type is None else symbol.type.shape
+    return shape is not None and extent in shape
 
 
 def _name(statements: Sequence[Statement]) -> str:

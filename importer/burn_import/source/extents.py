@@ -56,6 +56,14 @@ def _multiple(plain: Poly, extents: Collection[Dim]) -> Poly | None:
     return None
 
 
+class MissingExtent(LookupError):  # noqa: N818  a request for another parameter
+    """No value that is available has an extent that is written."""
+
+    def __init__(self, extent: Dim) -> None:
+        super().__init__(f"no value has the extent {extent}")
+        self.extent = extent
+
+
 class Extents:
     """The extents that a function reads, each from the first value that has it.
 
@@ -73,7 +81,11 @@ class Extents:
         self.depth = 0
 
     def plan(self, parameters: list[Symbol], body: Block) -> None:
-        """Decide where every extent that the body mentions is read."""
+        """Decide where every extent that the body mentions is read.
+
+        Raises:
+            MissingExtent: no parameter, and no value made before, has one of them.
+        """
         available: list[Symbol] = []
         for parameter in parameters:
             available.append(parameter)
@@ -134,7 +146,7 @@ class Extents:
                 self.source[extent] = value
                 self.reads.setdefault(value, []).append((axis, name))
                 return
-        raise LookupError(f"no value has the extent {extent}")
+        raise MissingExtent(extent)
 
     def sources(self, value: Any) -> Iterator[Symbol]:
         """The values whose extents ``value`` is written with."""
