@@ -120,7 +120,7 @@ class ClassWriter:
         plain = self.plain()
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
-        taken = Namespace([*(p[0] for p in self.containers.entries), *MEMBERS])
+        taken = Namespace(self.stored.taken.taken | MEMBERS)
         methods = [self.method(method) for method in cut(self.trace, len(body), taken)]
         modules = writer.render.modules
         if methods:

@@ -25,12 +25,14 @@ def as_functions(
         fits = text.name in functions and bare and text.body and name not in taken
         if fits and all(_only_called(other, text.name) for other in texts):
             texts = [_calling(other, text.name, name) for other in texts]
+            taken.add(name)
     return list(texts)
 
 
 def _words(text: ClassText) -> str:
     attributes = [line.partition(" = ")[0].rpartition(".")[2] for line in text.fields]
-    return "\n".join([text.signature, *text.body, *attributes])
+    methods = [line for m in text.methods for line in (m.name, m.signature, *m.body)]
+    return "\n".join([text.signature, *text.body, *attributes, *methods])
 
 
 def _only_called(text: ClassText, made: str) -> bool:

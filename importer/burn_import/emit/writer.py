@@ -68,7 +68,7 @@ class Writer:
         self.wrap = wrap
         drop_unread(trace)
         self.remaining = count_uses(trace.body)
-        self.locals = Namespace(parameters)
+        self.locals = Namespace([*parameters, wrap])
         self.extents = Extents(self.locals)
         self.render = Renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)

@@ -20,7 +20,13 @@ from burn_import.skeleton.layers import (
     turned_names,
 )
 from burn_import.skeleton.tree import Node, Stored, tree_of
-from burn_import.source.names import Namespace, comment, dtype_source, literal
+from burn_import.source.names import (
+    FORBIDDEN,
+    Namespace,
+    comment,
+    dtype_source,
+    literal,
+)
 from burn_import.structure import Path
 from burn_import.structure.recover import class_name
 from burn_import.structure.trained import is_buffer_name
@@ -91,7 +97,7 @@ class _Writer:
 
     def root(self, node: Node) -> None:
         """Write the classes of everything, the top class first."""
-        self.taken = Namespace([self.top])
+        self.taken = Namespace({self.top, *FORBIDDEN})
         self.flow.turned = turned_names(node)
         self.flow.tables = read_tables(node)
         if not node.listed:

@@ -29,7 +29,8 @@ MEMBERS = frozenset(
 )
 _OF_TUPLES = {"count", "index"}
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
-_FORBIDDEN = (MEMBERS | _OF_TUPLES) | (
+#: What no local, parameter, class or function of generated source is called.
+FORBIDDEN = frozenset(MEMBERS | _OF_TUPLES) | (
     # In many fonts the last three look like numbers: linters refuse them.
     RESERVED
     | {"l", "I", "O"}
@@ -43,7 +44,7 @@ _MAX_LENGTH = 40
 def identifier(text: str, default: str = "value") -> str:
     """``text`` as an identifier: ASCII, no keyword, builtin or leading underscore."""
     word = _plain(text, default)
-    return f"{word}_" if word in _FORBIDDEN else word
+    return f"{word}_" if word in FORBIDDEN else word
 
 
 def attribute(text: str, default: str = "part") -> str:
@@ -73,7 +74,7 @@ def camel(text: str, default: str = "Model") -> str:
     """``text`` as the name of a class: ``layer_norm`` is ``LayerNorm``."""
     words = identifier(text, default).split("_")
     name = "".join(word[:1].upper() + word[1:] for word in words)
-    return f"{default}{name}" if name in _FORBIDDEN or name[0].isdigit() else name
+    return f"{default}{name}" if name in FORBIDDEN or name[0].isdigit() else name
 
 
 #: How words end that are one thing: class, bias, radius, axis.
@@ -89,7 +90,7 @@ def singular(name: str) -> str:
 
 def plural(name: str) -> str:
     """What several are called: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
-    return f"all_{name}" if name.endswith("s") else f"{name}s"
+    return f"all_{name}" if name.endswith("s") else identifier(f"{name}s")
 
 
 class Namespace:

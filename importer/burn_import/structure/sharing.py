@@ -9,7 +9,7 @@ import numpy as np
 
 from burn.dtypes import is_integer
 from burn_import.source.extents import Extents, bindable
-from burn_import.source.names import Namespace
+from burn_import.source.names import FORBIDDEN, Namespace
 from burn_import.structure.parts import (
     Call,
     Fork,
@@ -32,7 +32,7 @@ def share_classes(root: Part) -> Tree:
     """The tree below ``root``, one class for parts with equal signatures."""
     run = _Sharing()
     run.visit(root, root)
-    names = Namespace()
+    names = Namespace(FORBIDDEN)
     names.unique(root.class_name)
     if len(root.outputs) > 1:
         names.unique(tuple_name(root.class_name))

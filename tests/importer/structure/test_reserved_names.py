@@ -1,0 +1,87 @@
+"""Modules, values and extents that are called like what generated source uses."""
+
+import builtins
+import keyword
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burn_import.source.names import FORBIDDEN, RESERVED, plural
+from tests.importer.structure.scoped_net import ScopedNet, check_import
+
+#: Words that a class, a local and an attribute cannot all be called.
+WORDS = sorted({*RESERVED, "load", "to", "valid", "list", "class", "None", "int"})
+
+
+@pytest.mark.parametrize("word", ["self", "tensor", "path", "named_tuple", "warning"])
+def test_what_the_names_of_two_classes_share(tmp_path: Path, word: str) -> None:
+    """As in BLIP: ``attention.self`` and ``crossattention.self`` are one class."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for around, width in (("one", 3), ("two", 5)):
+        scope = f"{around}.{word}"
+        query = net.linear(f"{scope}.query", x, 4, width)
+        key = net.linear(f"{scope}.key", x, 4, width)
+        gate = net.run("Sigmoid", scope, query)
+        y = net.run("Mul", scope, gate, key)
+        y = net.linear(f"{scope}.dense", net.run("Tanh", scope, y), width, 4)
+        x = net.linear(f"{around}.output", net.run("Relu", around, y), 4, 4)
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert found.keys == set(net.weights)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_modules_and_values(tmp_path: Path, word: str) -> None:
+    net = ScopedNet()
+    x = net.input(word, 2, 4)
+    for place in range(2):
+        scope = f"blocks.{place}.{word}"
+        y = net.linear(f"{scope}.{word}", x, 4, 4)
+        y = net.run("Mul", scope, net.run("Relu", scope, y), y)
+        x = net.run("Add", f"blocks.{place}", y, net.weight(f"{scope}.scale", 4))
+        net.nodes[-1].output[0] = x = f"{word}_{place}"
+    y = net.run("Softmax", word, x, axis=-1)
+    net.nodes[-1].output[0] = y = f"{word}_out"
+    check_import(tmp_path, net.model(x, y), net.feeds())
+
+
+@pytest.mark.parametrize(
+    "word", ["Net", "NetOutput", "Block", "Self", "ops", "math", "list", "class"]
+)
+def test_extents(tmp_path: Path, word: str) -> None:
+    """Symbolic extents that are called like a class, or what the body reads."""
+    net = ScopedNet()
+    x = net.input("x", word, 3)
+    y = net.linear("blocks.0.fc", x, 3, 3)
+    y = net.linear("blocks.1.fc", net.run("Tanh", "blocks.0", y), 3, 3)
+    shape = net.run("Shape", "", x)
+    zero = net.stored("zero", np.array(0))
+    count = net.run("Gather", "", shape, zero, axis=0)
+    places = net.run("Range", "", zero, count, net.stored("one", np.array(1)))
+    numbers = net.run("Cast", "", places, to=1)
+    column = net.run("Unsqueeze", "", numbers, net.stored("axis", np.array([1])))
+    total = net.run("Add", "", y, column)
+    feeds = [net.feeds(extent) for extent in (1, 4)]
+    check_import(tmp_path, net.model(total, numbers), *feeds)
+
+
+def test_a_stored_array_called_like_a_method(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.input("x", 2, 3)
+    first = x = net.run("Mul", "", x, net.weight("part", 3))
+    for number in range(160):
+        other = net.run(("Sin", "Tanh", "Cos")[number % 3], "", x)
+        x = net.run(("Max", "Min")[number % 2], "", x, other)
+    x = net.run("Add", "", x, first)
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert "part" in found.keys
+    assert re.search(r"    def part\d\(", found.source)
+
+
+@pytest.mark.parametrize("noun", ["i", "a", "var", "block", "bias"])
+def test_what_several_are_called(noun: str) -> None:
+    word = plural(noun)
+    assert word.isidentifier() and word not in FORBIDDEN
+    assert not keyword.iskeyword(word) and not hasattr(builtins, word)
