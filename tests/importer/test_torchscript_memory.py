@@ -31,6 +31,9 @@ VIEWS: dict[str, Any] = {
         :, :, 1:
     ],
     "torch.detach(y)": lambda y: y,
+    "torch.diagonal(y, 1, 1, 2)": lambda y: np.einsum("ijj->ij", y[:, :, 1:]),
+    "torch.to(y, 6)": lambda y: y,
+    "torch.dropout(y, 0.5, False)": lambda y: y,
 }
 CHANGES: dict[str, Any] = {
     "torch.mul_(v, 3)": lambda v: np.multiply(v, 3, out=v),
@@ -61,6 +64,7 @@ def test_a_changed_view_changes_the_whole(
         "torch.contiguous(torch.transpose(y, 0, 1))",
         "torch.mul(y, 1)",
         "torch.to(y, 7)",
+        "torch.to(y, 6, False, True)",
     ],
 )
 def test_a_changed_copy_changes_nothing_else(copy: str, tmp_path: Path) -> None:

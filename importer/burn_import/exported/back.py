@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from burn_import.exported.builder import Value
+from burn_import.exported.table import RULES
 
 Arguments = Sequence[tuple[str, Any]]
 
 #: Views of a part, and what puts a part in its place again.
 _PARTS: Mapping[str, str] = {
     "aten.as_strided.default": "aten.as_strided_scatter.default",
+    "aten.diagonal.default": "aten.diagonal_scatter.default",
     "aten.select.int": "aten.select_scatter.default",
     "aten.slice.Tensor": "aten.slice_scatter.default",
 }
@@ -36,6 +38,8 @@ def written_back(
     ``target`` and ``args``, without the first, are the call that made the view. None if
     there is no such call: several views, or what may be a copy.
     """
+    if RULES[target].is_alias:
+        return "aten.alias.default", [("self", new)]
     if target in _PARTS:
         return _PARTS[target], [("self", base), ("src", new), *args]
     if target in _TURNS:

@@ -94,10 +94,10 @@ class Calls:
         if not target.startswith("aten."):  # functions of Python, by position
             args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
         start = len(frame.out.nodes)
-        made = called(entry, builder, args)
+        made = operand = called(entry, builder, args)
         self.bind(frame, results, made)
         made = self.rename(frame, results, made, start)
-        if entry.views:
+        if entry.views or _is_alias(entry, target, args, operand):
             self.view(frame, names, args, results, target)
         for ref, value in _changes(frame, entry, names, _refs(results), made):
             self.change(frame, ref, value, builder, target)
@@ -285,6 +285,21 @@ def _changes(
             yield ref.name, replace(frame.value(ref.name), name=value.name)
 
 
+def _is_alias(
+    entry: Entry,
+    target: str,
+    args: Sequence[tuple[str, Any]],
+    made: Any,
+) -> bool:
+    """Whether a call, of which a rule made ``made``, returns its operand itself."""
+    first = next((x for _, x in args if isinstance(x, Value)), None)
+    if not entry.is_alias or first is None or dict(args).get("copy"):
+        return False
+    if target == "aten.contiguous.default" and first.layout is not None:
+        return first.layout().is_ordered
+    return isinstance(made, Value) and made.name == first.name
+
+
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
     """The place and name of the first tensor among arguments."""
     for place, (_, arg) in enumerate(names):
@@ -340,6 +355,8 @@ def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> A
     known = list(parameters)[1:]
     positional = [value for key, value in args if not key]
     named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
+    if entry.mutates == "self" and known and "self" not in known and "self" in named:
+        named[known[0]] = named.pop("self")  # the functional form calls it otherwise
     unknown = sorted(set(named) - set(known))
     ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
     if set(unknown) - set(ignored):

@@ -21,6 +21,8 @@ class Entry:
     views: bool = False
     #: Arguments that it changes in place to what the rule makes after its results.
     writes: tuple[str, ...] = ()
+    #: Whether the result is the first argument itself, unless that has to be copied.
+    is_alias: bool = False
 
 
 RULES: dict[str, Entry] = {}
@@ -33,6 +35,7 @@ def rule(
     views: bool = False,
     mutates: str | None = None,
     writes: tuple[str, ...] = (),
+    is_alias: bool = False,
     table: dict[str, Entry] = RULES,
 ) -> Callable[[F], F]:
     """Register a function for targets without ``torch.ops.``.
@@ -44,7 +47,7 @@ def rule(
     def register(function: F) -> F:
         for target in targets:
             assert target not in table or table[target].mutates, target
-            table[target] = Entry(function, mutates, views, writes)
+            table[target] = Entry(function, mutates, views, writes, is_alias)
             family, _, rest = target.partition(".")
             name, _, overload = rest.partition(".")
             if family == "aten" and not name.endswith("_"):

@@ -115,6 +115,7 @@ _ORDERED = frozenset({"view", "reshape", "flatten", "unflatten", "view_as"}) | {
     *("unsqueeze", "squeeze", "detach", "alias", "reshape_as"),
 }
 _RECIPES: Mapping[str, Recipe] = {
+    "diagonal": _part("aten.diagonal_scatter.default", "offset", "dim1", "dim2"),
     "select": _part("aten.select_scatter.default", "dim", "index"),
     "slice": _part("aten.slice_scatter.default", "dim", "start", "end", "step"),
     "narrow": _narrow,

@@ -171,7 +171,7 @@ class Operators:
         how: tuple[Mapping[str, Any], Place],
     ) -> Held:
         for source in tensors:
-            if copies(name, source):
+            if how[0].get("copy") is True or copies(name, source):
                 return Held(value)
             if value.name == source.current.name and name != "clone":
                 return Held(value, source.memory, source, _unchanged, source.in_order)

@@ -124,13 +124,17 @@ def _rule_name(target: str) -> str:
 @cache
 def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
     """Positional parameters: name, type, and whether it may be left out."""
-    rule = RULES[_rule_name(target)].rule
+    entry = RULES[_rule_name(target)]
+    rule = entry.rule
     hints = get_type_hints(rule)
     own = list(inspect.signature(rule).parameters.values())[1:]
     optional = {p.name: p.default is not p.empty for p in own}
     schema = _SCHEMAS.get(target) or _SCHEMAS.get(_SAME.get(target, ""))
     if schema is None:
-        return tuple((p.name, hints.get(p.name, Any), optional[p.name]) for p in own)
+        found = [(p.name, hints.get(p.name, Any), optional[p.name]) for p in own]
+        if entry.mutates == "self" and "self" not in optional:
+            found[0] = ("self", *found[0][1:])
+        return tuple(found)
     found = []
     for part in schema.split():
         key, _, kind = part.partition(":")

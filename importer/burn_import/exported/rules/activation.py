@@ -187,7 +187,7 @@ def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
     return g.op("Where", g.at(BOOL).op("IsNaN", made), g.cast(0), made)
 
 
-@rule("aten.dropout.default")
+@rule("aten.dropout.default", is_alias=True)
 def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if not train or p == 0:
         return input
@@ -198,6 +198,7 @@ def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     "aten.feature_dropout.default",
     "aten.alpha_dropout.default",
     "aten.feature_alpha_dropout.default",
+    is_alias=True,
 )
 def other_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:

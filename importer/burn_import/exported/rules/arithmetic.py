@@ -81,6 +81,7 @@ def div_mode(
 
 
 @rule("aten.floor_divide.default", "aten.floor_divide.Scalar", "_operator.floordiv")
+@rule("aten.floor_divide_.Tensor", mutates="self")
 def floor_divide(g: Builder, self: Operand, other: Operand) -> Value:
     return g.op("FloorDiv", g.cast(self), g.cast(other), domain="burn")
 
@@ -134,6 +135,7 @@ rule("aten.fmin.default")(known("Min"))
     "aten.float_power.Scalar",
     "aten.float_power.Tensor_Tensor",
 )
+@rule("aten.pow_.Tensor", "aten.float_power_.Tensor", mutates="self")
 def power(g: Builder, self: Operand, exponent: Operand) -> Value:
     return g.op("Pow", g.cast(self), g.cast(exponent))
 
@@ -190,5 +192,6 @@ def addcdiv(
 
 
 @rule("aten.ldexp.Tensor")
+@rule("aten.ldexp_.default", mutates="self")
 def ldexp(g: Builder, self: Value, other: Value) -> Value:
     return g.op("Mul", g.cast(self), g.op("Pow", g.cast(2), g.cast(other)))

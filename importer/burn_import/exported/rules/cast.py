@@ -14,12 +14,12 @@ from burn_import.exported.table import rule
     "aten.to.dtype_layout",
     "aten.to.device",
     "aten.to.other",
-    "aten._to_copy.default",
     "aten.type_as.default",
     "aten._autocast_to_reduced_precision.default",
     "aten._autocast_to_full_precision.default",
-    "prims.convert_element_type.default",
+    is_alias=True,
 )
+@rule("aten._to_copy.default", "prims.convert_element_type.default")
 def to(
     g: Builder,
     self: Value,
@@ -38,11 +38,11 @@ def to(
 
 @rule(
     "aten.clone.default",
-    "aten.contiguous.default",
     "aten.lift_fresh_copy.default",
     "aten.detach_copy.default",
     "aten.alias_copy.default",
 )
+@rule("aten.contiguous.default", is_alias=True)
 @rule(
     "aten.alias.default",
     "aten.detach.default",

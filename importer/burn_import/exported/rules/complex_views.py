@@ -183,7 +183,8 @@ def squeeze(g: Builder, self: Value) -> Value:
     return made
 
 
-@rule("aten.t.default", "aten.t_copy.default", "aten.numpy_T.default", table=COMPLEX)
+@rule("aten.t_copy.default", table=COMPLEX)
+@rule("aten.t.default", "aten.numpy_T.default", views=True, table=COMPLEX)
 def t(g: Builder, self: Value) -> Value:
     perm = [*range(self.rank)[::-1], self.rank]
     return reals(g).op("Transpose", as_pairs(g, self), perm=tuple(perm))
@@ -195,7 +196,8 @@ def matrix_t(g: Builder, self: Value) -> Value:
     return reals(g).op("Transpose", as_pairs(g, self), perm=tuple(order))
 
 
-@rule("aten.unfold.default", "aten.unfold_copy.default", table=COMPLEX)
+@rule("aten.unfold_copy.default", table=COMPLEX)
+@rule("aten.unfold.default", views=True, table=COMPLEX)
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows, whose elements are the last axis but that of the pairs."""
     pairs, axis = as_pairs(g, self), self.axis(dimension)

@@ -10,15 +10,28 @@ from burn_import.exported.builder import BOOL, INT64, ONNX_TYPES, Builder, Value
 from burn_import.exported.rules.parts import places
 from burn_import.exported.rules.views import turned
 from burn_import.exported.table import rule
+from burn_ir import UnsupportedModel
 
 
-@rule("aten.diagonal.default", "aten.diagonal_copy.default")
+@rule("aten.diagonal_copy.default")
+@rule("aten.diagonal.default", views=True)
 def diagonal(
     g: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Value:
     """The elements of matrices at (row, row + offset), as a last axis."""
     x, index = _flat(g, self, offset, dim1, dim2)
     return g.op("Gather", x, index, axis=-1)
+
+
+@rule("aten.linalg_diagonal.default", views=True)
+def matrix_diagonal(
+    g: Builder,
+    A: Value,  # noqa: N803
+    offset: int = 0,
+    dim1: int = -2,
+    dim2: int = -1,
+) -> Value:
+    return diagonal(g, A, offset, dim1, dim2)
 
 
 def _flat(
@@ -82,6 +95,24 @@ def eye(g: Builder, size: list[Any], k: int = 0) -> Value:
     """Where a matrix has its diagonal."""
     whole = g.at(INT64).op("ConstantOfShape", size)
     return g.at(BOOL).op("EyeLike", whole, dtype=ONNX_TYPES[BOOL], k=k or None)
+
+
+@rule("aten.fill_diagonal_.default", mutates="self")
+def fill_diagonal(
+    g: Builder, self: Value, fill_value: Any, wrap: bool = False
+) -> Value:
+    """``self`` with a number at all places whose indices are equal."""
+    if self.rank < _MATRIX or wrap:
+        raise UnsupportedModel("expected a tensor of rank 2 or more, and no wrap")
+    mask = eye(g, [g.extent(self, 0), g.extent(self, 1)])
+    for axis in range(_MATRIX, self.rank):
+        line = eye(g, [g.extent(self, axis - 1), g.extent(self, axis)])
+        wide = g.at(BOOL).op("Unsqueeze", mask, [-1])
+        mask = g.at(BOOL).op("And", wide, line)
+    return g.op("Where", mask, g.cast(fill_value), self)
+
+
+_MATRIX = 2
 
 
 @rule("aten.diag_embed.default")

@@ -97,7 +97,7 @@ def square(g: Builder, self: Value) -> Value:
     return g.op("Mul", self, self)
 
 
-@rule("aten.positive.default")
+@rule("aten.positive.default", is_alias=True)
 def positive(g: Builder, self: Value) -> Value:
     return self
 

@@ -24,26 +24,28 @@ def comparison(op_type: str) -> Rule:
 
     def apply(g: Builder, self: Operand, other: Operand) -> Value:
         a, b = g.common(self, other)
+        of = g.at(BOOL)
         if a.dtype == BOOL and op_type not in ("Equal", "NotEqual"):
             a, b = (g.cast(x, INT8) for x in (a, b))
         if op_type == "NotEqual":
-            return g.op("Not", g.op("Equal", a, b))
-        return g.op(op_type, a, b)
+            return g.cast(of.op("Not", of.op("Equal", a, b)))
+        return g.cast(of.op(op_type, a, b))  # in place it keeps the dtype of self
 
     return apply
 
 
 for _name, _op in {
     "eq": "Equal",
-    "ne": "NotEqual",
-    "lt": "Less",
-    "le": "LessOrEqual",
-    "gt": "Greater",
-    "ge": "GreaterOrEqual",
+    "ne not_equal": "NotEqual",
+    "lt less": "Less",
+    "le less_equal": "LessOrEqual",
+    "gt greater": "Greater",
+    "ge greater_equal": "GreaterOrEqual",
 }.items():
-    rule(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", f"_operator.{_name}")(
-        comparison(_op)
-    )
+    _rule = comparison(_op)
+    rule(f"_operator.{_name[:2]}")(_rule)
+    for _alias in _name.split():
+        rule(f"aten.{_alias}.Tensor", f"aten.{_alias}.Scalar")(_rule)
 
 
 def truth(g: Builder, x: Operand) -> Value:
@@ -57,7 +59,7 @@ def logical(op_type: str) -> Rule:
     """The rule of an operator of truth values."""
 
     def apply(g: Builder, self: Value, other: Value) -> Value:
-        return g.op(op_type, truth(g, self), truth(g, other))
+        return g.cast(g.at(BOOL).op(op_type, truth(g, self), truth(g, other)))
 
     return apply
 
@@ -86,7 +88,7 @@ for _name, _op in {"and": "And", "or": "Or", "xor": "Xor"}.items():
 
 @rule("aten.logical_not.default", "_operator.not_", "torch.sym_not")
 def logical_not(g: Builder, self: Value) -> Value:
-    return g.op("Not", truth(g, self))
+    return g.cast(g.at(BOOL).op("Not", truth(g, self)))
 
 
 @rule("aten.bitwise_not.default")

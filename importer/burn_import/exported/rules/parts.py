@@ -148,7 +148,8 @@ def places(g: Builder, count: int | Value, step: int = 1) -> Value:
     return made if step == 1 else whole.op("Mul", made, step)
 
 
-@rule("aten.unfold.default", "aten.unfold_copy.default")
+@rule("aten.unfold_copy.default")
+@rule("aten.unfold.default", views=True)
 def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows along an axis, whose elements are the last axis of the result."""
     if self.rank == 0:

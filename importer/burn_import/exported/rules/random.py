@@ -93,8 +93,17 @@ def bernoulli(g: Builder, self: Value) -> Value:
     return g.op("Bernoulli", self)
 
 
+@rule("aten.bernoulli_.Tensor", mutates="self")
+@rule("aten.bernoulli.Tensor")
+def bernoulli_by(g: Builder, self: Value, p: Value) -> Value:
+    """Draws with chances of another tensor, which broadcast to ``self``."""
+    shape = g.op("Shape", self)
+    return g.op("Bernoulli", g.op("Expand", g.cast(p), shape))
+
+
 @rule("aten.bernoulli.p")
-def bernoulli_p(g: Builder, self: Value, p: float) -> Value:
+@rule("aten.bernoulli_.float", mutates="self")
+def bernoulli_p(g: Builder, self: Value, p: float = 0.5) -> Value:
     shape = g.op("Shape", self)
     return g.op("Bernoulli", g.op("Expand", g.cast(p), shape))
 

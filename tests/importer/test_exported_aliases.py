@@ -1,0 +1,85 @@
+"""Changes in place of a result that is, or is not, the operand of the call itself."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from burn_ir.types import Array
+from tests.importer.exported_files import CODES, call, meta, program, ref, saved
+
+FLOAT32 = {"as_scalar_type": CODES["float32"]}
+ALIASES: dict[str, Any] = {
+    "contiguous.default": {"self": ref("y")},
+    "to.dtype": {"self": ref("y"), "dtype": FLOAT32},
+    "positive.default": {"self": ref("y")},
+    "dropout.default": {
+        "input": ref("y"),
+        "p": {"as_float": 0.5},
+        "train": {"as_bool": False},
+    },
+}
+COPIES: dict[str, Any] = {
+    "clone.default": {"self": ref("y")},
+    "to.dtype": {"self": ref("y"), "dtype": FLOAT32, "copy": {"as_bool": True}},
+}
+
+
+def results(folder: Path, target: str, args: Any, x: Array) -> list[Array]:
+    """Return y = exp(x) and v = target(y) after ``v.mul_(3)``."""
+    nodes = [
+        call("aten.exp.default", "y", self=ref("x")),
+        call(f"aten.{target}", "v", **args),
+        call("aten.mul_.Scalar", "w", self=ref("v"), other={"as_int": 3}),
+    ]
+    kind = meta("float32", [3, 4])
+    values = {name: kind for name in ("y", "v", "w")}
+    content = program({"x": kind}, {}, nodes, values, ["y", "w"])
+    model: Any = load(saved(folder, content, {}))
+    return [np.asarray(found.numpy()) for found in model(burn.tensor(x))]
+
+
+@pytest.mark.parametrize("target", ALIASES)
+def test_a_change_of_an_alias_is_seen_in_the_operand(
+    target: str, tmp_path: Path
+) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    y, w = results(tmp_path, target, ALIASES[target], x)
+    np.testing.assert_allclose(y, 3 * np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(w, 3 * np.exp(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", COPIES)
+def test_a_change_of_a_copy_is_not(target: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    y, w = results(tmp_path, target, COPIES[target], x)
+    np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(w, 3 * np.exp(x), rtol=1e-6)
+
+
+def test_a_change_of_a_diagonal_is_seen_in_the_matrix(tmp_path: Path) -> None:
+    nodes = [
+        call("aten.exp.default", "y", self=ref("x")),
+        call(
+            "aten.diagonal.default",
+            "v",
+            self=ref("y"),
+            offset={"as_int": 1},
+            dim1={"as_int": 1},
+            dim2={"as_int": 2},
+        ),
+        call("aten.mul_.Scalar", "w", self=ref("v"), other={"as_int": 3}),
+    ]
+    kind = meta("float32", [2, 3, 4])
+    values = {"y": kind, "v": meta("float32", [2, 3]), "w": meta("float32", [2, 3])}
+    content = program({"x": kind}, {}, nodes, values, ["y"])
+    model: Any = load(saved(tmp_path, content, {}))
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    expected = np.exp(x)
+    for place in range(3):
+        expected[:, place, place + 1] *= 3
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
