@@ -1,0 +1,5 @@
+"""``python -m tests.fuzz``."""
+
+from tests.fuzz.runner import main
+
+main()

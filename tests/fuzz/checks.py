@@ -1,0 +1,218 @@
+"""The checks of one graph: every way to run it gives what onnxruntime gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from burn_ir import ModelError
+from tests.fuzz.compare import difference
+from tests.fuzz.contents import Contents
+from tests.fuzz.explained import is_not_finite, not_finite_explanation
+from tests.fuzz.generator import FuzzCase
+from tests.fuzz.oracle import Discarded, Oracle, check
+from tests.fuzz.passes import check_passes
+from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
+
+#: What may come out of code that has a defect.
+CRASHES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BufferError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+#: The inputs of a graph, in the order of ``FuzzCase.feeds``.
+FIRST, SECOND, NOT_FINITE = "first size", "second size", "not finite"
+LABELS = (FIRST, SECOND, NOT_FINITE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A way to run a graph in which it is not right.
+
+    ``kind`` is ``"refused"``, ``"different"`` or ``"crashed"``; ``inputs`` says on
+    which inputs.
+    """
+
+    kind: str
+    check: str
+    detail: str
+    inputs: str = ""
+
+    @property
+    def signature(self) -> tuple[str, str, bool]:
+        """What tells one sort of failure from another."""
+        return self.kind, self.check, self.inputs == NOT_FINITE
+
+
+@dataclass
+class Report:
+    """What came of one graph: ``kind`` is also ``"right"`` or ``"discarded"``."""
+
+    seed: int
+    kind: str
+    findings: list[Finding] = field(default_factory=list)
+    detail: str = ""
+    operators: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs with the outputs expected of them, and the noise on these."""
+
+    label: str
+    feeds: Mapping[str, Any]
+    expected: list[Any]
+    noise: list[float]
+
+
+def report_of(case: FuzzCase, thorough: bool | None = None) -> Report:
+    """What the project makes of ``case``.
+
+    ``thorough`` runs generated kernels and lower precisions as well; None does so for
+    one seed of eight.
+    """
+    try:
+        check(case.model)
+        runs = expected_runs(case)
+    except Discarded as error:
+        return Report(case.seed, "discarded", detail=str(error))
+    thorough = case.seed % 8 == 0 if thorough is None else thorough
+    findings = list(findings_of(case, runs, thorough))
+    order = ("crashed", "different", "refused")
+    kinds = [kind for kind in order if any(f.kind == kind for f in findings)]
+    kind = kinds[0] if kinds else "right"
+    return Report(case.seed, kind, findings, operators=case.operators)
+
+
+def expected_runs(case: FuzzCase) -> list[Run]:
+    """Both sizes of the inputs, and inputs that are not finite if those run.
+
+    Raises:
+        Discarded: onnxruntime does not run the graph.
+    """
+    oracle = Oracle(case.model)
+    noise = [case.noise[o.name] for o in case.model.graph.output]
+    runs = []
+    for label, feeds in zip(LABELS, case.feeds, strict=True):
+        try:
+            runs.append(Run(label, feeds, oracle.outputs(feeds), noise))
+        except Discarded:
+            if label != NOT_FINITE:
+                raise
+    return runs
+
+
+def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Finding]:
+    """All that is not right about a graph."""
+    try:
+        with imported(case.model, IMPORTS["no passes"]) as module:
+            runs = [_judged(run, case, module) for run in runs]
+        for name, options in IMPORTS.items():
+            with imported(case.model, options) as module:
+                yield from _eager(module, runs, name)
+                if name == "default":
+                    yield from _compiled(module, runs, thorough)
+        for check_name, text in check_passes(case):
+            yield Finding("different", check_name, text)
+    except ModelError as error:
+        yield Finding("refused", "import", str(error)[:400])
+    except CRASHES as error:
+        yield Finding("crashed", "import", described(error))
+
+
+def _judged(run: Run, case: FuzzCase, module: Any) -> Run:
+    """``run`` with our own results where onnxruntime is no judge of them."""
+    if run.label != NOT_FINITE:
+        return run
+    try:
+        got = called(module, run.feeds)
+    except CRASHES:
+        return run
+    noise = [10 * n for n in run.noise]
+    if difference(got, run.expected, noise) is None:
+        return replace(run, noise=noise)
+    contents = Contents.of(case, [run.feeds])
+    explained = contents is not None and any(
+        not_finite_explanation(node, [contents.runs[0].get(n) for n in node.input])
+        for node in case.model.graph.node
+    )
+    return replace(run, expected=got if explained else run.expected, noise=noise)
+
+
+def described(error: BaseException) -> str:
+    """The type and text of an error and the last place in our code."""
+    trace = error.__traceback__
+    place = ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        name = "/".join(code.co_filename.split("/")[-3:])
+        place = f"{name}:{trace.tb_lineno} {code.co_name}"
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {str(error)[:300]} [{place}]"
+
+
+Function = Callable[[Mapping[str, Any]], list[Any]]
+
+
+def _eager(module: Any, runs: list[Run], name: str) -> Iterator[Finding]:
+    for run in runs:
+        yield from _compared(f"eager {name}", run, lambda f: called(module, f))
+
+
+def _compared(
+    name: str, run: Run, function: Function, factor: float = 1
+) -> Iterator[Finding]:
+    try:
+        got = function(run.feeds)
+    except CRASHES as error:
+        yield Finding("crashed", name, described(error), run.label)
+        return
+    noise = [factor * n for n in run.noise]
+    if factor > 1:
+        got, noise = _coarse(got, run.expected, noise, factor)
+    text = difference(got, run.expected, noise)
+    if text is not None:
+        yield Finding("different", name, text, run.label)
+
+
+def _coarse(
+    got: list[Any], expected: list[Any], noise: list[float], factor: float
+) -> tuple[list[Any], list[float]]:
+    """Results and noise in lower precision, which says nothing where it is large."""
+    results, bounds = [], []
+    for y, z, slack in zip(got, expected, noise, strict=True):
+        plain = isinstance(z, list) or z.dtype.kind != "f" or is_not_finite(z)
+        scale = 0.0 if plain or not z.size else float(abs(z).max())
+        bound = slack + factor * 1e-5 * scale
+        results.append(z if plain or bound > 0.3 * scale else y)
+        bounds.append(0.0 if plain else bound)
+    return results, bounds
+
+
+def _compiled(module: Any, runs: list[Run], thorough: bool) -> Iterator[Finding]:
+    order = [runs[0], runs[0], runs[1], *runs[2:], runs[1], runs[0]]
+    ways: dict[str, tuple[dict[str, Any], float]] = {"compiled": ({}, 1)}
+    if thorough:
+        ways["generated"] = ({"generated": True}, 1)
+        ways["bf16"] = ({"precision": "bf16"}, 1000)
+        ways["int8"] = ({"precision": "int8"}, 3000)
+    for name, (options, factor) in ways.items():
+        results = compiled_calls(module, [run.feeds for run in order], **options)
+        for run in order:
+            found = list(_compared(name, run, lambda _: next(results), factor))
+            yield from found
+            if any(f.kind == "crashed" for f in found):
+                break

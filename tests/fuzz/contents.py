@@ -1,0 +1,44 @@
+"""The contents of every value of a graph, as onnxruntime computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from tests.fuzz.generator import FuzzCase
+from tests.fuzz.generator.trial import REFUSALS, Rejected, as_arrays, session_of
+
+
+@dataclass
+class Contents:
+    """The contents of every value of a graph, for each of its inputs."""
+
+    model: onnx.ModelProto
+    runs: list[dict[str, Any]]
+
+    @classmethod
+    def of(
+        cls, case: FuzzCase, feeds: Sequence[Mapping[str, Any]]
+    ) -> Contents | None:
+        """The contents of every value; None if onnxruntime cannot show them."""
+        graph = case.model.graph
+        names = [n for node in graph.node for n in node.output if n]
+        stored = {i.name: numpy_helper.to_array(i) for i in graph.initializer}
+        shown = onnx.ModelProto()
+        shown.CopyFrom(case.model)
+        del shown.graph.output[:]
+        shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
+        runs = []
+        try:
+            session = session_of(shown)
+            for given in feeds:
+                values = [as_arrays(y) for y in session.run(None, dict(given))]
+                made = dict(zip(names, values, strict=True))
+                runs.append({**stored, **given, **made})
+        except (*REFUSALS, Rejected):
+            return None
+        return cls(case.model, runs)

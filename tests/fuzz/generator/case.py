@@ -1,0 +1,181 @@
+"""A whole random graph with its inputs, as ONNX has it."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from tests.fuzz.generator.builder import Builder, Shared
+from tests.fuzz.generator.catalog import add_catalog_node
+from tests.fuzz.generator.names import rename
+from tests.fuzz.generator.trial import Rejected, sensitivity, type_proto
+from tests.fuzz.generator.values import EXACT, NOISY, OTHER, OTHER_NOISY, Value
+
+OPSETS = range(7, 25)
+#: A graph is given up after so many rejected nodes.
+MOST_REJECTIONS = 150
+
+Grow = Callable[[Builder], None]
+#: What a graph grows by, with the share of each.
+GROWTH: list[tuple[Grow, float]] = [(add_catalog_node, 1.0)]
+
+
+@dataclass
+class FuzzCase:
+    """A model with inputs, and what noise on them does to its outputs.
+
+    ``feeds`` are inputs of two sizes, then those of the first size with NaN and
+    infinities. ``noise`` is the largest difference that noise makes, by output.
+    """
+
+    seed: int
+    model: onnx.ModelProto
+    feeds: list[dict[str, Any]]
+    noise: dict[str, float]
+    rejections: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def operators(self) -> set[tuple[str, str]]:
+        """The operators in the graph and its bodies."""
+        return set(_operators(self.model.graph))
+
+
+def _operators(graph: onnx.GraphProto) -> list[tuple[str, str]]:
+    found = []
+    for node in graph.node:
+        found.append((node.domain, node.op_type))
+        for attribute in node.attribute:
+            found.extend(_operators(attribute.g) if attribute.HasField("g") else [])
+    return found
+
+
+def generate(seed: int, most_nodes: int = 60) -> FuzzCase:
+    """The random graph of a seed."""
+    rng = random.Random(seed)
+    opsets = {"": rng.choice(OPSETS)}
+    if rng.random() < 0.4:
+        opsets["com.microsoft"] = 1
+    if rng.random() < 0.2:
+        opsets["ai.onnx.ml"] = min(5, 1 + opsets[""] // 5)
+    builder = Builder(Shared(seed, opsets))
+    _add_first_inputs(builder)
+    _grow(builder, rng.randint(5, most_nodes))
+    outputs = _outputs(builder)
+    model = _model(builder, outputs)
+    feeds = [_feeds(builder, run) for run in (EXACT, OTHER)]
+    feeds.append(with_nan(feeds[0], builder.rng))
+    noise = {v.name: noise_of(v) for v in outputs}
+    names = rename(model, rng)
+    return FuzzCase(
+        seed,
+        model,
+        [{names[n]: x for n, x in given.items()} for given in feeds],
+        {names[n]: x for n, x in noise.items()},
+        builder.shared.rejections,
+    )
+
+
+def with_nan(feeds: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """``feeds`` with NaN and infinities in some of the floating inputs."""
+    found = {}
+    for name, array in feeds.items():
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
+            array = array.copy()
+            count = int(rng.integers(0, 3))
+            places = rng.integers(0, array.size, count)
+            array.flat[places] = rng.choice([np.nan, np.inf, -np.inf, np.nan], count)
+        found[name] = array
+    return found
+
+
+def noise_of(value: Value) -> float:
+    """The largest difference that noise makes to a value."""
+    return max(
+        noise_between(value.runs[exact], value.runs[noisy])
+        for exact, noisy in ((EXACT, NOISY), (OTHER, OTHER_NOISY))
+    )
+
+
+def noise_between(exact: Any, noisy: Any) -> float:
+    """The largest finite difference between two runs of one value."""
+    if isinstance(exact, list):
+        pairs = zip(exact, noisy, strict=False)
+        return max((noise_between(a, b) for a, b in pairs), default=0.0)
+    if exact.shape != noisy.shape:
+        return 0.0
+    if exact.dtype.kind not in "fc":
+        return 0.0
+    finite = np.isfinite(exact)
+    return sensitivity(exact[finite], noisy[finite])
+
+
+def _add_first_inputs(builder: Builder) -> None:
+    rng = builder.random
+    names = list(builder.shared.symbols)
+    for _ in range(rng.randint(1, 3)):
+        dims: list[int | str] = [
+            rng.choice(names) if rng.random() < 0.5 else rng.randint(1, 5)
+            for _ in range(rng.randint(1, 4))
+        ]
+        sizes = builder.shared.symbols
+        shape = [d if isinstance(d, int) else sizes[d][0] for d in dims]
+        builder.add_input(builder.rng.standard_normal(shape).astype(np.float32), dims)
+
+
+def _grow(builder: Builder, nodes: int) -> None:
+    makers, shares = zip(*GROWTH, strict=True)
+    failed = 0
+    while len(builder.nodes) < nodes and failed < MOST_REJECTIONS:
+        (make,) = builder.random.choices(makers, shares)
+        try:
+            make(builder)
+        except Rejected:
+            failed += 1
+
+
+def _outputs(builder: Builder) -> list[Value]:
+    """The values that the graph gives: most that nobody reads, and some others."""
+    read = {name for node in builder.nodes for name in node.input}
+    rng = builder.random
+    found = [
+        v
+        for v in builder.pool
+        if v.origin == "node" and rng.random() < (0.08 if v.name in read else 0.85)
+    ]
+    if not found:
+        found = [v for v in builder.pool if v.origin == "node"][-1:]
+    return found
+
+
+def _model(builder: Builder, outputs: list[Value]) -> onnx.ModelProto:
+    """The model; some constants are inputs as well, which have a default so."""
+    rng = builder.random
+    inputs = [
+        helper.make_value_info(name, type_proto(value.runs[0], dims))
+        for name, (value, dims) in builder.inputs.items()
+    ]
+    used = {name for node in builder.nodes for name in node.input}
+    stored = {n: a for n, a in builder.constants.items() if n in used}
+    old = rng.random() < 0.06
+    for name, array in stored.items():
+        if old or rng.random() < 0.03:
+            proto = type_proto(array, array.shape)
+            inputs.append(helper.make_value_info(name, proto))
+    graph = helper.make_graph(
+        builder.nodes,
+        "fuzz",
+        inputs,
+        [helper.make_value_info(v.name, type_proto(v.runs[0])) for v in outputs],
+        [numpy_helper.from_array(array, name) for name, array in stored.items()],
+    )
+    imports = [helper.make_opsetid(d, v) for d, v in builder.opsets.items()]
+    ir_version = 3 if old else rng.choice([8, 9, 10, 11])
+    return helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
+
+
+def _feeds(builder: Builder, run: int) -> dict[str, Any]:
+    return {name: value.runs[run] for name, (value, _) in builder.inputs.items()}

@@ -1,0 +1,115 @@
+"""Each pass alone keeps the values and the gradients of a graph."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor, dtypes
+from burn.backend.autodiff import Autodiff
+from burn.backend.cpu import Cpu
+from burn_import.passes import PASSES, simplify
+from burn_ir import Graph, evaluate
+from tests.conformance.run import built
+from tests.fuzz.compare import difference
+from tests.fuzz.generator import FuzzCase
+from tests.laws.devices import leaves_of, tape_leaf
+import tempfile
+from pathlib import Path
+
+
+def check_passes(case: FuzzCase) -> Iterator[tuple[str, str]]:
+    """What each pass that changes the graph changes of what it computes.
+
+    Pairs of the name of the check and the difference.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        graph = built(case.model, Path(folder))
+        inputs = list(case.feeds[0].values())
+        before = results(graph, inputs)
+        noise = [case.noise[o.name] for o in case.model.graph.output]
+        slopes = gradients(graph, inputs)
+        for apply in PASSES:
+            after = simplify(graph, [apply.__name__])
+            if after is graph:
+                continue
+            text = difference(results(after, inputs), before, noise)
+            if text is not None:
+                yield f"pass {apply.__name__}", text
+            if slopes is None:
+                continue
+            found = gradients(after, inputs)
+            text = different_gradients(found, slopes, graph, inputs)
+            if text is not None:
+                yield f"gradients after {apply.__name__}", text
+
+
+def results(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """What a graph computes."""
+    home = Cpu()
+    with np.errstate(all="ignore"):
+        values = evaluate(graph, [Tensor(np.asarray(x), home) for x in inputs])
+    return [_arrays(value) for value in values]
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_arrays(item) for item in value]
+    return value.numpy()
+
+
+def gradients(graph: Graph, inputs: Sequence[Any]) -> list[Any] | None:
+    """The gradients of a weighted sum of all results by each floating input.
+
+    None if there is nothing to differentiate. An input that has none has zeros.
+    """
+    tape = Autodiff(Cpu())
+    operands = [tape_leaf(Tensor(np.asarray(x), Cpu()), tape) for x in inputs]
+    with np.errstate(all="ignore"):
+        values = leaves_of(evaluate(graph, operands))
+        floats = [v for v in values if dtypes.is_float(v.dtype)]
+        tracked = [v for v in floats if v.node is not None]
+        if not tracked:
+            return None
+        total: Any = 0.0
+        for place, value in enumerate(tracked):
+            total = total + (value.cast(dtypes.float64) * (0.5 + place)).sum()
+        grads = total.backward()
+        return [
+            grads[x].numpy() if x in grads else np.zeros(x.shape, x.dtype)
+            for x in operands
+            if dtypes.is_float(x.dtype)
+        ]
+
+
+def different_gradients(
+    got: list[Any] | None, expected: list[Any], graph: Graph, inputs: Sequence[Any]
+) -> str | None:
+    """How gradients differ; None if they do not, or are not smooth near the inputs."""
+    if got is None:
+        got = [np.zeros_like(x) for x in expected]
+    noise = _gradient_noise(graph, inputs, expected)
+    return None if noise is None else difference(got, expected, noise)
+
+
+def _gradient_noise(
+    graph: Graph, inputs: Sequence[Any], expected: list[Any]
+) -> list[float] | None:
+    rng = np.random.default_rng(0)
+    moved = [
+        x * (1 + 1e-5 * rng.standard_normal(x.shape)).astype(x.dtype)
+        if x.dtype.kind == "f"
+        else x
+        for x in inputs
+    ]
+    other = gradients(graph, moved)
+    if other is None:
+        return None
+    found = []
+    for a, b in zip(other, expected, strict=True):
+        scale = float(abs(b).max()) if b.size else 0.0
+        noise = float(abs(a - b).max()) if b.size else 0.0
+        if not np.isfinite(scale + noise) or noise > 1e-2 * max(scale, 1e-3):
+            return None
+        found.append(noise + 1e-4 * scale)
+    return found

@@ -1,0 +1,149 @@
+"""Running many seeds in worker processes, and counting what comes of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.checks import CRASHES, Finding, Report, report_of
+from tests.fuzz.generator import generate
+
+#: Seeds that one worker process runs before another one takes over.
+BATCH = 40
+#: Seconds that one graph may take.
+MOST_SECONDS = 120
+
+
+def run_seed(seed: int, thorough: bool | None = None) -> Report:
+    """What comes of the graph of a seed."""
+    signal.alarm(MOST_SECONDS)
+    try:
+        return report_of(generate(seed), thorough)
+    finally:
+        signal.alarm(0)
+
+
+def work(first: int, last: int) -> None:
+    """Print a line of JSON for each seed; what a worker process does."""
+    signal.signal(signal.SIGALRM, _stop)
+    for seed in range(first, last):
+        print(json.dumps({"begin": seed}), flush=True)
+        try:
+            report = run_seed(seed)
+        except CRASHES as error:
+            text = f"{type(error).__name__}: {error}"
+            report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
+        print(json.dumps(as_json(report)), flush=True)
+
+
+def _stop(*_: Any) -> None:
+    raise TimeoutError(f"the graph took more than {MOST_SECONDS} s")
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """A report as JSON has it."""
+    return {
+        "seed": report.seed,
+        "kind": report.kind,
+        "detail": report.detail,
+        "findings": [[f.kind, f.check, f.detail, f.inputs] for f in report.findings],
+        "operators": sorted(":".join(key) for key in report.operators),
+    }
+
+
+def run_seeds(first: int, last: int, jobs: int, log: Path) -> list[dict[str, Any]]:
+    """The reports of all seeds; those that ``log`` holds are not run again."""
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    reports = {r["seed"]: r for r in map(json.loads, lines)}
+    missing = [seed for seed in range(first, last) if seed not in reports]
+    batches = _batches(missing)
+    running: list[tuple[subprocess.Popen[str], range, Path]] = []
+    with log.open("a", encoding="utf-8") as file:
+        while batches or running:
+            while batches and len(running) < jobs:
+                running.append(_started(batches.pop(0), log))
+            time.sleep(0.2)
+            for worker in [w for w in running if w[0].poll() is not None]:
+                running.remove(worker)
+                for report in _finished(worker, batches):
+                    reports[report["seed"]] = report
+                    file.write(json.dumps(report) + "\n")
+                    file.flush()
+                    _tell(report)
+    return [reports[seed] for seed in range(first, last) if seed in reports]
+
+
+def _batches(seeds: list[int]) -> list[range]:
+    batches: list[range] = []
+    for seed in seeds:
+        last = batches[-1] if batches else range(0)
+        if last and last.stop == seed and len(last) < BATCH:
+            batches[-1] = range(last.start, seed + 1)
+        else:
+            batches.append(range(seed, seed + 1))
+    return batches
+
+
+def _started(seeds: range, log: Path) -> tuple[subprocess.Popen[str], range, Path]:
+    output = log.with_suffix(f".{seeds.start}.part")
+    command = [sys.executable, "-m", "tests.fuzz", "--work"]
+    command += [str(seeds.start), str(seeds.stop)]
+    with output.open("w", encoding="utf-8") as file:
+        process = subprocess.Popen(command, stdout=file, text=True)
+    return process, seeds, output
+
+
+def _finished(worker: Any, batches: list[range]) -> list[dict[str, Any]]:
+    """The reports of a worker; what it left undone goes back to the batches."""
+    process, seeds, output = worker
+    lines = output.read_text("utf-8").splitlines()
+    output.unlink()
+    reports = [json.loads(line) for line in lines if line.startswith('{"seed"')]
+    done = seeds.start + len(reports)
+    if done < seeds.stop:
+        text = f"the process ended with {process.returncode}"
+        report = Report(done, "crashed", [Finding("crashed", "process", text)])
+        reports.append(as_json(report))
+        if done + 1 < seeds.stop:
+            batches.insert(0, range(done + 1, seeds.stop))
+    return reports
+
+
+def _tell(report: dict[str, Any]) -> None:
+    if report["kind"] in ("right", "discarded"):
+        return
+    print(f"{report['seed']}: {report['kind']}")
+    for kind, check, detail, inputs in report["findings"][:3]:
+        print(f"    {kind}: {check}, {inputs}: {detail[:300]}")
+    sys.stdout.flush()
+
+
+def table(reports: list[dict[str, Any]]) -> str:
+    """Counts by what came of the graphs, and of the operators in them."""
+    kinds = Counter(report["kind"] for report in reports)
+    operators = Counter(name for r in reports for name in r["operators"])
+    lines = [f"{len(reports)} graphs, {len(operators)} operators"]
+    lines += [f"{kind:12}{count}" for kind, count in kinds.most_common()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs=2, metavar=("A", "B"))
+    parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--log", type=Path, default=Path("fuzz.jsonl"))
+    options = parser.parse_args()
+    if options.work:
+        work(*options.work)
+        return
+    first, last = options.seeds
+    print(table(run_seeds(first, last, options.jobs, options.log)))
