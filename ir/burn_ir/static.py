@@ -14,7 +14,7 @@ import numpy as np
 
 from burn import Tensor
 from burn.backend.cpu import Cpu
-from burn.dtypes import DType, is_integer
+from burn.dtypes import DType, is_float, is_integer
 from burn_ir.containers import OptionalType, SequenceType
 from burn_ir.dim import Dim, Poly, at_least, same
 from burn_ir.errors import Undecided
@@ -80,8 +80,9 @@ class _Shapes(Cpu):
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         decide = _DECISIONS.get(primitive.name)
-        if decide is not None:
-            raw = [self.unwrap(arg) for arg in args]
+        raw = [self.unwrap(arg) for arg in args] if decide is not None else []
+        # Arrays of numbers are computed as they are when the model runs.
+        if decide is not None and any(np.asarray(x).dtype == object for x in raw):
             return Tensor(np.asarray(decide(*raw, **static)), self)
         return super().call(primitive, args, static)
 
@@ -94,14 +95,14 @@ SHAPES = _Shapes()
 
 def _elementwise(decide: Callable[[Dim, Dim], bool]) -> Callable[..., Array]:
     def apply(x: Any, y: Any) -> Array:
+        if any(is_float(np.asarray(operand).dtype) for operand in (x, y)):
+            raise Undecided("a dimension is compared with a float")
         return np.asarray(np.frompyfunc(decide, 2, 1)(x, y)).astype(bool)
 
     return apply
 
 
 def _cast(x: Array, *, dtype: DType) -> Array:
-    if x.dtype != object:
-        return x.astype(dtype)
     if not is_integer(dtype):
         raise Undecided(f"a dimension cannot be cast to {dtype} yet")
     return x

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import note
 
-from burn_import.compiler import compile_graph
+from burn.nn import Module
+from burn_import.compiler import Source, compile_graph
 from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import Graph
@@ -17,11 +18,17 @@ def run_printed(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     options = Options()
     source = compile_graph(graph, options, options.weights)
     note(source.text)
+    model: Any = printed_model(source)
+    result = model(*inputs)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def printed_model(source: Source) -> Module:
+    """The model of a printed module, with its weights."""
     module = ModuleType("printed")
     module.__file__ = "<printed>"
     check_body(source.text.encode())
     exec(compile(source.text, "<printed>", "exec"), module.__dict__)
-    model: Any = getattr(module, source.class_name)()
+    model: Module = getattr(module, source.class_name)()
     model.load_state_dict(dict(source.weights))
-    result = model(*inputs)
-    return list(result) if isinstance(result, tuple) else [result]
+    return model

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from burn import Tensor
-from burn.dtypes import default_dtype, is_float
+from burn.dtypes import DType, default_dtype, is_float, is_integer, string
 from burn_import.source.trace import Apply, Symbol
 from burn_ir.dim import Poly
+
+#: At most this many numbers stand in the source; more go to the record.
+INLINE_LIMIT = 8
 
 
 def is_number(arg: Any) -> bool:
@@ -44,6 +50,21 @@ def fits(symbol: Symbol, others: list[Tensor]) -> bool:
     )
 
 
+def tensor_position(call: Apply) -> int:
+    """The position of the operand that is a tensor in a call of nothing but numbers.
+
+    It has the dtype and the rank of the result: Python computes with plain numbers
+    itself. The condition of ``where`` has no part in the dtype.
+    """
+    first = 1 if call.primitive.name == "where" else 0
+    return max(range(first, len(call.args)), key=lambda i: rank_of(call.args[i]))
+
+
+def rank_of(arg: Any) -> int:
+    """The rank of a number as the model has it, -1 of one that a ``lower`` gives."""
+    return arg.data.known.ndim if isinstance(arg, Tensor) else -1
+
+
 def keeps_dtype(arg: Tensor, call: Apply) -> bool:
     """Whether a number has the dtype of the constant that it stands for.
 
@@ -56,3 +77,26 @@ def keeps_dtype(arg: Tensor, call: Apply) -> bool:
     branches = [a for a in call.args[1:] if a is not arg]
     typed = any(isinstance(a, Tensor) and number_in(a.data) is None for a in branches)
     return typed or known.dtype in (object, default_dtype(known.item()))
+
+
+def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
+    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    known, kind = symbol.known, symbol.type
+    right = kind is not None and kind.dtype in dtypes
+    # A list without numbers is one of floats.
+    vector = known is not None and known.ndim == 1 and known.size > 0
+    return right and known is not None and vector and is_listable(known)
+
+
+def is_listable(known: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of whole numbers is small enough to stand in source."""
+    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
+    whole = is_integer(known.dtype) or known.dtype == string
+    return small and whole and not is_text(known)
+
+
+def is_text(known: np.ndarray[Any, Any]) -> bool:
+    """Whether an array holds strings; dimensions are held as objects too."""
+    if known.dtype != string:
+        return False
+    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())

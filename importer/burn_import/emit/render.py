@@ -8,10 +8,20 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor, dtypes
-from burn.dtypes import DType, is_float, is_integer, string
+from burn.dtypes import DType, is_float
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
-from burn_import.emit.numbers import fits, is_number, keeps_dtype, number_in
+from burn_import.emit.numbers import (
+    fits,
+    is_list,
+    is_listable,
+    is_number,
+    is_text,
+    keeps_dtype,
+    number_in,
+    rank_of,
+    tensor_position,
+)
 from burn_import.emit.parameters import (
     default,
     last_tensor,
@@ -46,8 +56,6 @@ LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int3
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
 SPREAD = frozenset({"reshape", "expand", "permute"})
-#: At most this many numbers stand in the source; more go to the record.
-INLINE_LIMIT = 8
 #: A tensor of more strings is refused: source is no place for a vocabulary.
 STRING_LIMIT = 4096
 
@@ -237,8 +245,7 @@ class Renderer:
             if call.targets[0] in self.conditions:
                 self.python.add(call.targets[0])
                 return [self.number(arg) for arg in call.args]
-            # Numbers alone would be computed by Python: the first becomes a tensor.
-            return [self.data(call.args[0]), *map(self.number, call.args[1:])]
+            return self.numbers(call)
         result = []
         for position, arg in enumerate(call.args[skip:], skip):
             annotation = (
@@ -253,6 +260,18 @@ class Renderer:
             else:
                 result.append(self.host(arg))
         return result
+
+    def numbers(self, call: Apply) -> list[Expression]:
+        """The operands of a call of numbers alone: one of them becomes a tensor.
+
+        So does every other one that has more axes.
+        """
+        position = tensor_position(call)
+        rank = rank_of(call.args[position])
+        return [
+            self.data(arg) if i == position or rank_of(arg) > rank else self.number(arg)
+            for i, arg in enumerate(call.args)
+        ]
 
     def weak(self, arg: Any, call: Apply) -> Expression:
         """An operand of an elementwise primitive: one number is plain."""
@@ -282,7 +301,7 @@ class Renderer:
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
         known = symbol.known
-        if lists and _is_list(symbol, lists):
+        if lists and is_list(symbol, lists):
             return self.host(arg)
         if symbol.constant and known is not None and is_text(known):
             return self.strings(known)
@@ -311,16 +330,23 @@ class Renderer:
                 f"expected at most {STRING_LIMIT} strings in a tensor, got {known.size}"
             )
         self.modules |= {"ops", "burn"}
-        values = literal(known.tolist())
-        return Expression(f"ops.array({values}, dtype={dtype_source(known.dtype)})")
+        return self.filled(known, atom(literal(known.tolist())), known.dtype)
+
+    def filled(
+        self, known: np.ndarray[Any, Any], values: Expression, dtype: DType
+    ) -> Expression:
+        """A tensor of ``values``; nested lists do not tell the shape of no elements."""
+        kind = dtype_source(dtype)
+        if known.ndim > 1 and not known.size:
+            return Expression(f"ops.zeros({literal(known.shape)}, dtype={kind})")
+        return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
         """A tensor of known integers and dimensions, made on the spot."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
         values = self.host(symbol.known.tolist())
-        kind = dtype_source(dtype or symbol.type.dtype)
-        return Expression(f"ops.array({values.text}, dtype={kind})")
+        return self.filled(symbol.known, values, dtype or symbol.type.dtype)
 
     def host(self, arg: Any) -> Expression:
         """An operand that may be Python numbers: axes, sizes, bounds."""
@@ -328,7 +354,7 @@ class Renderer:
             symbol: Symbol = arg.data
             known = symbol.known
             here = symbol in self.names or symbol in self.pending
-            if known is None or here or not _listable(known):
+            if known is None or here or not is_listable(known):
                 return self.data(arg)
             return self.host(known.tolist())
         if isinstance(arg, list | tuple):
@@ -362,23 +388,3 @@ def _is_sequence(value: Any) -> bool:
         known = value.data.known
         return known is not None and known.ndim == 1
     return isinstance(value, list | tuple)
-
-
-def _is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
-    """Whether a vector of one of these dtypes can stand as a list of numbers."""
-    known, kind = symbol.known, symbol.type
-    right = kind is not None and kind.dtype in dtypes
-    return right and known is not None and known.ndim == 1 and _listable(known)
-
-
-def _listable(known: np.ndarray[Any, Any]) -> bool:
-    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
-    whole = is_integer(known.dtype) or known.dtype == string
-    return small and whole and not is_text(known)
-
-
-def is_text(known: np.ndarray[Any, Any]) -> bool:
-    """Whether an array holds strings; dimensions are held as objects too."""
-    if known.dtype != string:
-        return False
-    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())

@@ -12,7 +12,7 @@ from burn.dtypes import is_float
 from burn.primitive import recording
 from burn_import.emit.containers import Containers
 from burn_import.emit.naming import agree
-from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.emit.segments import Shape, rebuilt
 from burn_import.emit.steps import Run, members_of
 from burn_import.source.names import plural

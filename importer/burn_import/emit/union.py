@@ -14,6 +14,7 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.emit.function import FunctionTrace
+from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.emit.parameters import parameters
 from burn_import.emit.places import (
     DifferError,
@@ -25,7 +26,6 @@ from burn_import.emit.places import (
     makers,
     padded,
 )
-from burn_import.emit.render import INLINE_LIMIT
 from burn_import.source.trace import (
     Apply,
     ModuleCall,

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from burn.dtypes import float32, is_float, is_integer
-from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.structure.homes import is_dotted, original
 from burn_ir.graph import Graph
 from burn_ir.types import Array

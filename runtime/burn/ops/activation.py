@@ -336,7 +336,12 @@ def _by_erf(grad: Any, x: Any) -> Any:
 
 @primitive
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """``x``, at least ``low`` and then at most ``high``; None is no bound."""
+    """``x``, at least ``low`` and then at most ``high``; None is no bound.
+
+    A Python number for ``x`` takes the dtype of the bounds.
+    """
+    if isinstance(x, int | float):
+        x = _as_array(x, low, high)
     space, out = namespace(x), None
     if low is not None:
         out = np.maximum(x, space.asarray(low, x.dtype))
@@ -346,6 +351,12 @@ def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array
             return np.minimum(x if out is None else out, bound)
         np.minimum(out, bound, out=out)
     return x if out is None else out
+
+
+def _as_array(x: float, *others: Any) -> Array:
+    """A Python number as an array of the dtype of the first array among ``others``."""
+    arrays = (y for y in others if y is not None and not isinstance(y, int | float))
+    return pair(x, next(arrays, 0))[0]
 
 
 @clip.vjp

@@ -1,5 +1,6 @@
 """Arithmetic and mathematical functions, element by element, with broadcasting."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,9 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
     def of_y() -> Any:
         # 0 to a power stays 0, whatever the logarithm of 0 is.
+        if isinstance(x, int | float):  # weak, so that float64 keeps its digits
+            number = math.nan if x < 0 else math.log(x) if x else 0.0
+            return like(grad * out * number, y)
         return like(grad * out * log(where(x == 0, 1, x)), y)
 
     return of_x, of_y

@@ -79,7 +79,8 @@ def relu(x: Array) -> Array:
 def clip(x: Array, low: Any = None, high: Any = None) -> Array:
     """:func:`burn.ops.clip` by oneDNN where that pays, by NumPy elsewhere."""
     out: Array | None = None
-    if x.size >= STATE.limits.cheap and _is_bound(low) and _is_bound(high):
+    large = type(x) is np.ndarray and x.size >= STATE.limits.cheap
+    if large and _is_bound(low) and _is_bound(high):
         session = _session(x)
         out = None if session is None else x
         for kind, bound in ((BINARY_MAX, low), (BINARY_MIN, high)):

@@ -14,9 +14,11 @@ FLOAT32, BFLOAT16 = dtypes.float32, dtypes.bfloat16
 
 
 def are_float32(*operands: Array | None) -> bool:
-    """Whether all operands that are there are float32."""
+    """Whether all operands that are there are arrays of float32, no Python numbers."""
     for operand in operands:
-        if operand is not None and operand.dtype != FLOAT32:
+        if operand is None:
+            continue
+        if isinstance(operand, int | float) or operand.dtype != FLOAT32:
             return False
     return True
 
