@@ -44,19 +44,19 @@ def load(
         UnreadableFile: the file is no model that can be read.
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
+        InternalError: a defect of the importer, with what may help.
     """
-    from burn_import.emit.gate import check_body
     from burn_import.pipeline import import_model
 
     options = options or Options()
     options = replace(options, operators=(*options.operators, *operators))
-    compiled = import_model(path, options)
-    check_body(compiled.text.encode("ascii"))
-    return _executed(compiled)
+    return _executed(import_model(path, options))
 
 
 def _executed(compiled: Compiled) -> Module:
     """The model of a compiled module, which is in ``sys.modules`` from now on."""
+    from burn_import.instantiate import execute
+
     # Another process gives the same number to another model: a pickle must not fit it.
     digest = hashlib.sha256(compiled.text.encode("ascii")).hexdigest()[:8]
     name = f"burn_import.loaded_{next(_numbers)}_{digest}"
@@ -68,7 +68,7 @@ def _executed(compiled: Compiled) -> Module:
     sys.modules[name] = module
     done = False
     try:
-        exec(compile(compiled.text, filename, "exec"), module.__dict__)
+        execute(compiled.text, module)
         model: Module = getattr(module, compiled.class_name)()
         model.load_state_dict(
             {key: _as_recorded(array) for key, array in compiled.weights}

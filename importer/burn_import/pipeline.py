@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from burn_import.output import Written, write_module
 
 if TYPE_CHECKING:
     from burn_import.compiler import Source
+    from burn_import.pytorch import Checkpoint
+    from burn_ir import RawModel
     from burn_ir.types import Array
 
 
@@ -41,6 +44,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         UnreadableFile: ``source`` is no model that can be read.
         UnsupportedModel: it uses what is not supported; everything is listed.
         InvalidModel: it contradicts itself or the specification.
+        InternalError: a defect of the importer, with what may help.
     """
     path = Path(source)
     options = options or Options()
@@ -73,23 +77,36 @@ def _checked(path: Path, options: Options) -> Options:
 def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
     """The module of a file, the opset that this is written in, and who wrote it."""
     from burn_import.compiler import compile_graph
+    from burn_import.instantiate import check_record
+    from burn_import.internal import defects
+    from burn_import.skeleton import skeleton_of
+    from burn_import.transform import prepared
+    from burn_ir import RawModel
+
+    raw, opset = _read(path, options)
+    if isinstance(raw, RawModel):
+        graph, told = prepared(raw, options), (raw.notes, raw.inside)
+        emit = partial(compile_graph, graph, options, options.weights, *told)
+    else:
+        emit = partial(skeleton_of, raw, options)
+    with defects("" if options.flat else "try --flat, which writes one class"):
+        module = emit()
+        check_record(module.text, module.class_name, module.weights)
+    return module, (opset, raw.producer)
+
+
+def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
+    """What is in a file, and the opset that it is written in."""
     from burn_import.operators import load_operators_for
     from burn_import.sources import kind_of, read
-    from burn_import.transform import prepared
     from burn_ir import RawModel
 
     raw = read(path, options.hints, options.shapes)
     if isinstance(raw, RawModel) and load_operators_for(raw):
         raw = read(path, options.hints, options.shapes)  # with operators for functions
-    if not isinstance(raw, RawModel):
-        from burn_import.skeleton import skeleton_of
-
-        return skeleton_of(raw, options), ("", raw.producer)
-    opset = "" if kind_of(path) else f"opset {raw.opsets.get('', 1)}"
-    graph = prepared(raw, options)
-    told = (raw.notes, raw.inside)
-    module = compile_graph(graph, options, options.weights, *told)
-    return module, (opset, raw.producer)
+    if kind_of(path) or not isinstance(raw, RawModel):
+        return raw, ""
+    return raw, f"opset {raw.opsets.get('', 1)}"
 
 
 def module_stem(model: Path) -> str:

@@ -24,6 +24,17 @@ from burn_import.pipeline import import_model, module_stem
 from burn_import.version import VERSION
 from tests.importer.onnx_files import graph, model, saved, stored
 
+ONE_BUFFER = '''"""X."""
+
+import burn
+from burn import nn
+
+
+class X(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.s = nn.buffer(1, dtype=burn.string)
+'''
 WEIGHT = np.random.default_rng(3).normal(size=(3,)).astype(np.float32)
 
 
@@ -274,7 +285,7 @@ def test_weights_come_first_and_failures_leave_nothing(
     net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = SimpleNamespace(
-        text="X = 1\n",
+        text=ONE_BUFFER,
         weights=[("s", np.array(["a"], object))],
         class_name="X",
         notes=(),

@@ -100,7 +100,9 @@ def _show_engine() -> None:
 @click.option("--force", is_flag=True, help="Replace a file that a person edited.")
 @click.option("--dry-run", is_flag=True, help="Write nothing, show what would change.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "github"]))
-@click.option("--verbose", is_flag=True, help="Show a traceback of internal errors.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show a traceback of internal errors."
+)
 @click.pass_context
 def import_command(
     ctx: click.Context,
@@ -252,10 +254,13 @@ class _Answer:
     def _internal(self, error: BaseException) -> None:
         if self.verbose:
             traceback.print_exception(error, file=sys.stderr)
+        from burn_import.internal import InternalError, internal
+
+        told = error if isinstance(error, InternalError) else internal(error)
         self.report.failure(
-            f"internal error: {type(error).__name__}: {error}; this is a defect of "
+            f"{self.report.model}: internal error: {told}; this is a defect of "
             f"burn-import {VERSION}, please report it with the model"
-            + ("" if self.verbose else " and the output of --verbose"),
+            + ("" if self.verbose else " and the output of -v"),
             self.code,
         )
 

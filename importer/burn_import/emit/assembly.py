@@ -20,6 +20,7 @@ from burn_import.emit.functions import as_functions
 from burn_import.emit.naming import Nouns, named, parameter_names
 from burn_import.emit.shared import share
 from burn_import.emit.text import ClassText
+from burn_import.internal import located
 from burn_import.source.names import Namespace
 from burn_import.structure import Part, Tree
 from burn_import.structure.sharing import tuple_name
@@ -63,6 +64,11 @@ class _Assembly:
 
     def draft(self, part: Part) -> Draft:
         """The class of one part as it is by itself."""
+        with located("module", ".".join(part.path) or part.class_name):
+            return self.write_draft(part)
+
+    def write_draft(self, part: Part) -> Draft:
+        """See :meth:`draft`."""
         local = self.nouns.inside(part)
         writer = ClassWriter(part, self.holders, self.known, local)
         root = part is self.tree.root

@@ -10,6 +10,7 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.emit.bodies import trace_choice, trace_derivation, trace_repeat
+from burn_import.internal import located
 from burn_import.source.extents import Extents, bindable
 from burn_import.source.names import Namespace
 from burn_import.source.trace import (
@@ -175,6 +176,12 @@ class Run:
 
     def node(self, node: Node, graph: Graph) -> None:
         """Trace one node, unless its results are known and written where used."""
+        name = node.name or next(filter(None, node.outputs), "")
+        with located(f"node of {node.op.onnx}", name):
+            self.trace_node(node, graph)
+
+    def trace_node(self, node: Node, graph: Graph) -> None:
+        """See :meth:`node`."""
         if self.folded(node, graph):
             return
         operands = [self.read(name, graph) for name in node.inputs]

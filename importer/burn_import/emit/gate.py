@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from burn_import.emit.allowed import (
     BASES,
@@ -55,24 +56,34 @@ def check(source: bytes) -> None:
     header = HEADER.match(source)
     if header is None or COOKIE.search(header[0]):
         raise UnsafeSource(1, "expected the three lines of the header")
-    check_body(source)
+    _check_bytes(header[0])
+    try:
+        check_body(source[header.end() :])
+    except UnsafeSource as error:
+        line = error.line + header[0].count(b"\n")
+        raise UnsafeSource(line, error.construct) from None
 
 
+@lru_cache(maxsize=2)  # before the module is tried, and before it is written
 def check_body(source: bytes) -> None:
     """Return if the text of a module is what this compiler means to write.
 
     Raises:
         UnsafeSource: it is not.
     """
-    for number, line in enumerate(source.split(b"\n"), 1):
-        if not line.isascii() or any(byte < 32 or byte == 127 for byte in line):
-            raise UnsafeSource(number, "a byte that is not printable ASCII")
+    _check_bytes(source)
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line_number = getattr(error, "lineno", None) or 1
         raise UnsafeSource(line_number, f"{type(error).__name__}: {error}") from error
     _Gate(list(ast.walk(tree))).run()
+
+
+def _check_bytes(source: bytes) -> None:
+    for number, line in enumerate(source.split(b"\n"), 1):
+        if not line.isascii() or any(byte < 32 or byte == 127 for byte in line):
+            raise UnsafeSource(number, "a byte that is not printable ASCII")
 
 
 class _Gate:

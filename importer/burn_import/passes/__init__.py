@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from sys import modules
 
+from burn_import.internal import defects, located
 from burn_import.passes.attention import attention
 from burn_import.passes.clip import clip
 from burn_import.passes.conv_bias import conv_bias
@@ -162,10 +163,11 @@ def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
 
 
 def _applied(apply: Pass, graph: Graph) -> Graph:
-    result = in_bodies(apply, graph)
-    if result is graph:
-        return graph
-    return infer(in_bodies(dead_code, result))
+    with defects("try --no-simplify"), located("pass", apply.__name__):
+        result = in_bodies(apply, graph)
+        if result is graph:
+            return graph
+        return infer(in_bodies(dead_code, result))
 
 
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:

@@ -1,7 +1,8 @@
 """First values of parameters, drawn when they are read."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,17 @@ _seeds = _Seeds()
 def seed(value: int) -> None:
     """Restart the sequence of seeds: modules constructed after it draw the same."""
     _seeds.sequence = np.random.SeedSequence(value)
+
+
+@contextmanager
+def separate_seeds() -> Iterator[None]:
+    """Within, modules take their seeds from a sequence that nobody else does."""
+    before = _seeds.sequence
+    seed(0)
+    try:
+        yield
+    finally:
+        _seeds.sequence = before
 
 
 def generator() -> np.random.Generator:
