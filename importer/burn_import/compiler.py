@@ -9,6 +9,7 @@ from burn_import.emit.module import Source, emit
 from burn_import.passes import simplify
 from burn_import.passes.repeated import repeated
 from burn_import.structure import flattened, recover
+from burn_import.structure.derived import with_derivations
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def compile_graph(
         ValueError: the options name a pass that there is not.
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
-    graph = repeated(simplify(graph, options.passes))
+    graph = with_derivations(repeated(simplify(graph, options.passes)))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record, notes, inside)

@@ -79,6 +79,8 @@ class Constants(Mapping[str, Array]):
         self.source: dict[str, str] = {}
         #: Names that the file has as nodes (``Constant``), not as stored weights.
         self.literals: set[str] = set()
+        #: The node that a constant was folded from, of operands that are constants.
+        self.recipes: dict[str, Node] = {}
         #: Whether an array is a parameter or a buffer, where the file says so.
         self.trained: dict[str, bool] = {}
 

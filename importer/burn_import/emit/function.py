@@ -36,6 +36,7 @@ from burn_import.structure.parts import (
     calls_of,
     changes_state,
 )
+from burn_import.structure.trained import is_kept
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.graph import Graph, Node
@@ -145,7 +146,10 @@ class Run:
             return None
         if name not in self.values:
             constant = name if name in graph.constants else ""
-            self.values[name] = self.tracer.symbol(graph.type(name), name, constant)
+            known = graph.type(name)
+            if known is not None and constant and is_kept(graph, constant):
+                known = known.forget()  # read from the record, however small
+            self.values[name] = self.tracer.symbol(known, name, constant)
         return self.values[name]
 
     def call(self, call: Call) -> None:

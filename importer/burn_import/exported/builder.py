@@ -185,6 +185,11 @@ FLOAT64 = np.dtype("float64")
 BOOL = np.dtype("bool")
 
 
+def literal_node(name: str, array: Array) -> RawNode:
+    """A tensor that no module of PyTorch's lists as its own: numbers in the code."""
+    return RawNode("Constant", "", {"value": array}, (), (name,), name)
+
+
 def promoted(operands: Sequence[Operand]) -> DType:
     """The dtype that operands promote to, by PyTorch's rules.
 

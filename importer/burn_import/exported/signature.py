@@ -15,6 +15,7 @@ from burn_import.exported.builder import (
     Builder,
     Nodes,
     Value,
+    literal_node,
 )
 from burn_import.exported.extents import named_symbols
 from burn_import.exported.frame import Frame
@@ -32,7 +33,7 @@ from burn_import.exported.trees import leaf_names
 from burn_import.exported.weights import Stored
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.raw import RawGraph, RawNode
-from burn_ir.types import Array, Type
+from burn_ir.types import Type
 
 
 class Program(Calls):
@@ -67,7 +68,7 @@ class Program(Calls):
         states = {name: frame.out.constants.pop(name) for name in changed}
         constants = frame.out.constants
         lifted = [name for name in constants if name not in self.trained]
-        nodes = [_constant(name, constants.pop(name)) for name in lifted]
+        nodes = [literal_node(name, constants.pop(name)) for name in lifted]
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
         for kind in (InvalidModel, UnsupportedModel):
             if self.problems.get(kind):
@@ -235,11 +236,6 @@ _GIVEN = frozenset({"user_input", "constant_input"})
 def _tensor(body: Any) -> TensorRef:
     """The tensor of an output that can be nothing else."""
     return TensorRef(field(field(body, "arg", dict), "name", str))
-
-
-def _constant(name: str, array: Array) -> RawNode:
-    """A tensor that no module of PyTorch's lists as its own: numbers in the code."""
-    return RawNode("Constant", "", {"value": array}, (), (name,), name)
 
 
 def _kind(number: float) -> DType:

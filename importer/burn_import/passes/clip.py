@@ -53,7 +53,7 @@ def _between(low: str | None, high: str | None) -> Build:
 def _number(found: Found, label: str, search: Search) -> tuple[str, Array] | None:
     """A stored number by its label."""
     name = found.values[label]
-    array = search.array(name)
+    array = search.number(name)
     return None if array is None or array.size != 1 else (name, array)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.passes.arrays import core
+from burn_import.structure.trained import is_learned
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_ints
@@ -53,9 +54,14 @@ class Dataflow:
         return self.graph.constants.get(name)
 
     def scalar(self, name: str | None) -> float | None:
-        """The one element of a stored floating operand; None unless it is finite."""
+        """The one element of a stored floating operand; None unless it is finite.
+
+        A parameter is no number: training changes it.
+        """
         array = self.stored(name)
         if array is None or array.size != 1 or not is_float(array.dtype):
+            return None
+        if is_learned(self.graph, name):
             return None
         value = float(array.reshape(()))
         return value if isfinite(value) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -12,7 +13,7 @@ from burn.dtypes import bool_, is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
 from burn_import.passes.pattern import stands_for
 from burn_import.passes.rewrite import made, rename
-from burn_import.structure.homes import is_dotted, original
+from burn_import.structure.homes import is_authored
 from burn_ir.blame import FAULTS, blamed
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
@@ -98,6 +99,7 @@ class _Folding:
         weights = self.weights(operands)
         source = weights[0] if len(weights) == 1 else None
         self.store(node, results, source, literal=not weights)
+        self.note(node, operands)
         return True
 
     def known(self, node: Node) -> list[Array] | None:
@@ -136,12 +138,12 @@ class _Folding:
         return self.fits(node)
 
     def trains(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node computes with a weight that the file calls by its key."""
-        if node.op.onnx in FORMS or not self.graph.producer.startswith("pytorch"):
+        """Whether the node computes with a floating tensor of the author's."""
+        if node.op.onnx in FORMS:
             return False
-        arrays = {n: self.constants[n] for n in operands if n is not None}
-        named = (n for n in arrays if is_dotted(original(self.graph, n)))
-        return any(is_float(arrays[n].dtype) and arrays[n].size > 1 for n in named)
+        names = [n for n in operands if n is not None]
+        floats = [n for n in names if is_float(self.constants[n].dtype)]
+        return any(is_authored(self.graph, name) for name in floats)
 
     def is_gain(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node adds 1 to a weight that scales features, as Gemma does.
@@ -236,6 +238,18 @@ class _Folding:
             self.values.discard(name)
             if stored != name:
                 self.aliases[name] = stored
+
+    def note(self, node: Node, operands: list[str | None]) -> None:
+        """Keep the node that a result was folded from.
+
+        What is made from an author's tensor is computed in the source in the end, if
+        no layer holds it in its first form.
+        """
+        kept = [name and self.aliases.get(name, name) for name in node.outputs]
+        recipe = replace(node, inputs=tuple(operands), outputs=tuple(kept))
+        for name in kept:
+            if name is not None:
+                self.constants.recipes.setdefault(name, recipe)
 
     def keep(self, name: str, array: Array, source: str | None) -> str:
         """The name of the stored array: the value's, as names are unique."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from burn_import.passes.arrays import core
 from burn_import.passes.rewrite import made, rename, resolve
-from burn_import.structure.homes import is_key, original
+from burn_import.structure.homes import is_authored, is_key, original
 from burn_import.structure.trained import is_trained
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
@@ -205,14 +205,15 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Whether a stored array is several numbers that have a key in PyTorch.
+    """Whether a stored array is a parameter that has a key in PyTorch.
 
     Buffers of models that need none (``final_logits_bias``) are told by their names.
     """
     if name is None or name in graph.constants.literals:
         return False
-    first = original(graph, name)
-    known = first in graph.constants.trained or is_key(graph.producer, first)
+    if is_authored(graph, name):
+        return is_trained(graph, name)
+    known = is_key(graph.producer, original(graph, name))
     return known and graph.constants[name].size > 1 and is_trained(graph, name)
 
 

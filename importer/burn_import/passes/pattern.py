@@ -16,6 +16,7 @@ import numpy as np
 
 from burn.dtypes import is_float, is_integer
 from burn_import.passes.rewrite import changed, common_scope
+from burn_import.structure.trained import is_learned
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.options import shortest
@@ -74,6 +75,10 @@ class Search:
         if name in self.graph.types or name not in self.graph.constants:
             return None
         return self.graph.constants[name]
+
+    def number(self, name: str) -> Array | None:
+        """The contents of a stored value that training does not change."""
+        return None if is_learned(self.graph, name) else self.array(name)
 
     def node(self, name: str) -> Node | None:
         """The node of ONNX's own domain that makes a value."""
@@ -134,7 +139,7 @@ class Number(Pattern):
     value: float
 
     def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
-        array = search.array(name)
+        array = search.number(name)
         if array is not None and stands_for(array, self.value):
             yield replace(found, rank=max(found.rank, array.ndim))
 
@@ -146,7 +151,7 @@ class Scalar(Pattern):
     label: str
 
     def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
-        array = search.array(name)
+        array = search.number(name)
         if array is None or array.size != 1 or not is_float(array.dtype):
             return
         item = array.reshape(())[()]

@@ -12,8 +12,11 @@ from burn_ir.graph import Graph, Node
 _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
-#: A stored number whose dtype the exporter changed, or that it wrote down itself.
-_CAST = re.compile(r"_cast$|^u?int\d+_")
+#: What exporters call stored numbers whose dtype they changed or that they wrote down,
+#: and tensors that an author made in ``forward``.
+_CAST = re.compile(
+    r"_cast$|^(u?int|b?float|bool)\d*_|^(c_|_)?(lifted_tensor|tensor_constant)"
+)
 
 
 def is_dotted(name: str) -> bool:
@@ -29,6 +32,20 @@ def is_key(producer: str, name: str) -> bool:
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
     return name.isidentifier() and not _CAST.search(name) and not is_leftover(name)
+
+
+def is_authored(graph: Graph, constant: str) -> bool:
+    """Whether a stored array is, or is made from, a tensor of the author's module.
+
+    Programs list their parameters and buffers. PyTorch's ONNX exporters keep the key of
+    what they did not compute; files of others say nothing.
+    """
+    name, constants = original(graph, constant), graph.constants
+    if constants.trained:
+        return name in constants.trained
+    if name in constants.literals or not graph.producer.startswith("pytorch"):
+        return False
+    return is_key(graph.producer, name)
 
 
 def original(graph: Graph, constant: str) -> str:
@@ -48,7 +65,8 @@ def original(graph: Graph, constant: str) -> str:
 def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
     """Whether stored weights, by parameter, are those of a module of PyTorch's.
 
-    Its parameters have the names that they have here. A function of an author's own
+    Its parameters have the names and shapes that they have here, and are in a module
+    of the author's. A function of an author's own
     parameters (``F.linear(x, self.weight_ih)``) does the same with others. What the
     exporter makes of a convolution and the normalisation after it ends in
     ``weight_bias``.
@@ -57,11 +75,21 @@ def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
         return True
     for parameter, constant in weights.items():
         name = original(graph, constant)
-        leaf = name.rpartition(".")[2]
+        path, _, leaf = name.rpartition(".")
         alike = leaf in (parameter, f"weight_{parameter}")
-        if is_key(graph.producer, name) and not alike:
+        if is_authored(graph, constant) and not (alike and path):
+            return False
+        if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False
     return True
+
+
+def _has_other_shape(graph: Graph, constant: str) -> bool:
+    """Whether a constant is an author's tensor in a shape that is not the author's."""
+    first = graph.constants[original(graph, constant)]
+    return (
+        is_authored(graph, constant) and graph.constants[constant].shape != first.shape
+    )
 
 
 class Homes:

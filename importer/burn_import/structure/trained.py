@@ -8,7 +8,7 @@ import numpy as np
 
 from burn.dtypes import float32, is_float, is_integer
 from burn_import.emit.numbers import INLINE_LIMIT
-from burn_import.structure.homes import is_dotted, original
+from burn_import.structure.homes import is_authored, is_dotted, original
 from burn_ir.graph import Graph
 from burn_ir.types import Array
 
@@ -42,6 +42,21 @@ def is_trained(graph: Graph, constant: str) -> bool:
     if is_dotted(name):
         return not is_buffer_name(leaf)
     return not contents(array)
+
+
+def is_learned(graph: Graph, name: str | None) -> bool:
+    """Whether a value is a parameter of the author's: training changes its numbers.
+
+    What is found out from the numbers that it holds today may be wrong tomorrow.
+    """
+    if name is None or name in graph.types or name not in graph.constants:
+        return False
+    return is_authored(graph, name) and is_trained(graph, name)
+
+
+def is_kept(graph: Graph, constant: str) -> bool:
+    """Whether a floating constant is a tensor of the author's, which is no number."""
+    return is_float(graph.constants[constant].dtype) and is_authored(graph, constant)
 
 
 def is_buffer_name(name: str) -> bool:

@@ -35,6 +35,9 @@ class Class:
     methods: dict[str, Function] = field(default_factory=dict)
     finals: dict[str, ast.expr] = field(default_factory=dict)
     fields: tuple[str, ...] = ()
+    #: The names of the fields that are parameters, and of those that are buffers.
+    parameters: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
 
 class Code:
@@ -108,4 +111,18 @@ def _class(node: ast.ClassDef, file: str) -> Class:
             if item.value is not None:
                 finals[item.target.id] = item.value
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
-    return Class(node.name, bases, methods, finals, tuple(fields))
+    kinds = (_listed(node, "__parameters__"), _listed(node, "__buffers__"))
+    return Class(node.name, bases, methods, finals, tuple(fields), *kinds)
+
+
+def _listed(node: ast.ClassDef, name: str) -> tuple[str, ...]:
+    """The strings in the list that the body of a class assigns to ``name``."""
+    for item in node.body:
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.List):
+            targets = [of.id for of in item.targets if isinstance(of, ast.Name)]
+            if targets == [name]:
+                items = (
+                    e.value for e in item.value.elts if isinstance(e, ast.Constant)
+                )
+                return tuple(text for text in items if isinstance(text, str))
+    return ()

@@ -86,7 +86,7 @@ class Expressions(Operators):
         super().__init__()
         self.archive = archive
         self.code = code
-        self.modules = Modules(self, archive.root)
+        self.modules = Modules(self, archive.root, code)
         self.constants: dict[str, Thing] = {}
 
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from burn_import.pytorch.tensors import Tensor
 from burn_import.pytorch.values import Instance, Value, named
-from burn_import.torchscript.code import plain_name
+from burn_import.torchscript.code import Class, Code, plain_name
 from burn_import.torchscript.values import Held, Method, Module, Thing
 from burn_ir import UnsupportedModel
 
@@ -28,9 +28,11 @@ class Modules:
     in the order of the file, as in a ``state_dict``.
     """
 
-    def __init__(self, operators: Operators, root: Instance) -> None:
+    def __init__(self, operators: Operators, root: Instance, code: Code) -> None:
         self.operators = operators
         self.names: dict[tuple[Any, ...], str] = {}
+        #: Parameters (True) and buffers (False) by their names in the graph.
+        self.trained: dict[str, bool] = {}
         #: How many modules there are.
         self.count = 0
         found = list(_found(root))
@@ -39,6 +41,7 @@ class Modules:
                 self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
+        self.parameters = set(_parameters(found, code))
         self.alike = _Alike(found)
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
@@ -123,6 +126,8 @@ class Modules:
                 raise UnsupportedModel("quantised tensors are not computed with")
             name = self.names.get(key, ".".join(path))
             value = self.operators.writer.stored(name, tensor.array())
+            if key in self.names:
+                self.trained[value.name] = name in self.parameters
             self.held[key] = self.states[value.name] = Held(value)
         return self.held[key]
 
@@ -175,6 +180,17 @@ class _Alike:
         tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
         numbers = [(n, self.number.get(id(m))) for n, m in state.items()]
         return (*tensors, *((n, m) for n, m in numbers if m is not None))
+
+
+def _parameters(
+    found: list[tuple[str, Tensor | Instance]], code: Code
+) -> Iterator[str]:
+    """The names of the tensors that the classes of their modules list as parameters."""
+    for name, module in found:
+        if isinstance(module, Instance):
+            kind = code.find(module.kind.path)
+            listed = kind.parameters if isinstance(kind, Class) else ()
+            yield from (f"{name}.{leaf}" if name else leaf for leaf in listed)
 
 
 def _found(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:

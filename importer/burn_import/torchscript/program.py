@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from burn_import.exported.builder import Value
+from burn_import.exported.builder import Value, literal_node
 from burn_import.torchscript.archive import Archive
 from burn_import.torchscript.budget import Budget, Pool
 from burn_import.torchscript.code import Code, Function
@@ -66,14 +66,19 @@ class Program:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
         states = {name: nodes.constants.pop(name) for name in changed}
+        # An archive that was frozen lists no parameters: there names tell.
+        trained = machine.modules.trained if machine.modules.parameters else {}
+        lifted = [name for name in nodes.constants if trained and name not in trained]
+        constants = [literal_node(name, nodes.constants.pop(name)) for name in lifted]
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
         return RawGraph(
             "main",
             inputs,
             (*outputs, *changed.values()),
-            tuple(nodes.nodes),
+            (*constants, *nodes.nodes),
             nodes.constants,
             states=states,
+            trained=trained,
         )
 
     def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:

@@ -1,0 +1,47 @@
+"""What is asked of an imported model's state, given that of the author's module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn import nn
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class State:
+    """The arrays of a module by key, and which of them are parameters."""
+
+    arrays: Mapping[str, Array]
+    parameters: frozenset[str]
+
+
+def state_of(module: nn.Module) -> State:
+    """Return the state of one of our modules."""
+    arrays = {key: tensor.numpy() for key, tensor in module.state_dict().items()}
+    boxes = module.boxes()
+    return State(arrays, frozenset(k for k, b in boxes if isinstance(b, nn.Parameter)))
+
+
+def wrong_keys(ours: State, author: State) -> list[str]:
+    """Return what is wrong with the keys that both have: values, shapes, kinds."""
+    found = []
+    for key, array in ours.arrays.items():
+        if key not in author.arrays:
+            continue
+        expected = author.arrays[key]
+        if array.shape != expected.shape or array.tobytes() != expected.tobytes():
+            found.append(f"{key} is another array than the author's")
+        if (key in ours.parameters) != (key in author.parameters):
+            found.append(f"{key} is of another kind than the author's")
+    return found
+
+
+def unknown_parameters(ours: State, author: State) -> set[str]:
+    """Return the parameters that the author has not."""
+    return {key for key in ours.parameters if key not in author.arrays}

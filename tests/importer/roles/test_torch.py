@@ -1,0 +1,135 @@
+"""Models of one role each: keys, kinds, values and a step of training as in PyTorch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import nn
+from burn.record import open_record
+from burn_import import load
+from tests.importer.roles.checks import State, state_of, wrong_keys
+from tests.modules import generate, import_file
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
+]
+if find_spec("torch") is not None:
+    from tests.importer.roles.models import MODELS
+else:
+    MODELS = ()
+RATE = 0.1
+
+
+def pt2(model: Any, args: Any, path: Path) -> Path:
+    """Write an exported program."""
+    import torch
+
+    path = path / "net.pt2"
+    torch.export.save(torch.export.export(model, args, strict=False), path)
+    return path
+
+
+def torchscript(model: Any, args: Any, path: Path) -> Path:
+    """Write a trace."""
+    import torch
+
+    path = path / "net.pt"
+    torch.jit.trace(model, args, check_trace=False).save(path)
+    return path
+
+
+PROGRAMS = (pt2, torchscript)
+#: Models of which a trace does not say enough to be read, and why.
+UNREAD = {("standardized", "torchscript"): "std() is not read"}
+
+
+def exported(
+    made: Callable[[], Any], write: Callable[..., Path], path: Path
+) -> tuple[Any, Any, Path]:
+    """Return a model in inference mode, its inputs, and its file."""
+    import torch
+
+    torch.manual_seed(0)
+    model, args = made()
+    model.eval()
+    if (made.__name__, write.__name__) in UNREAD:
+        pytest.skip(UNREAD[made.__name__, write.__name__])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model, args, write(model, args, path)
+
+
+def author_state(model: Any) -> State:
+    """Return all parameters and buffers of a PyTorch module."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    tensors = parameters | dict(model.named_buffers(remove_duplicate=False))
+    arrays = {key: t.detach().numpy().copy() for key, t in tensors.items()}
+    return State(arrays, frozenset(parameters))
+
+
+def call(module: Any, args: Any) -> Any:
+    """Return the result of a module of ours."""
+    return module(*[burn.tensor(arg.numpy()) for arg in args])
+
+
+@pytest.mark.parametrize("write", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+def test_programs_keep_the_state(
+    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    import torch
+
+    model, args, path = exported(made, write, tmp_path)
+    file, name = generate(path, tmp_path)
+    module: nn.Module = getattr(import_file(file), name).load()
+    ours, author = state_of(module), author_state(model)
+    assert wrong_keys(ours, author) == []
+    assert set(author.parameters) == set(ours.parameters)
+    with torch.no_grad():
+        expected = model(*args).numpy()
+    np.testing.assert_allclose(call(module, args).numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("write", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+def test_a_step_and_back(
+    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    """One step of gradient descent changes the same keys to the same numbers."""
+    import torch
+
+    model, args, path = exported(made, write, tmp_path)
+    module = load(path).to(burn.Autodiff(burn.Cpu()))
+    grads = (call(module, args) ** 2).sum().backward()
+    for _, box in module.parameters():
+        if box in grads:
+            box.set((box.value - RATE * grads[box]).detach())
+    model.train()(*args).square().sum().backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter -= RATE * parameter.grad
+    stepped, theirs = state_of(module), author_state(model.eval())
+    for key in sorted(set(theirs.arrays) & set(stepped.arrays)):
+        np.testing.assert_allclose(
+            stepped.arrays[key], theirs.arrays[key], rtol=1e-3, atol=1e-4, err_msg=key
+        )
+    module.valid().save_weights(tmp_path / "stepped.safetensors")
+    record = open_record(tmp_path / "stepped.safetensors")
+    keys = {key: torch.tensor(np.array(array)) for key, array in record.items()}
+    state = {key: keys.get(key, value) for key, value in model.state_dict().items()}
+    model.load_state_dict(state, strict=True)
+    with torch.no_grad():
+        expected = model(*args).numpy()
+    np.testing.assert_allclose(
+        call(module.valid(), args).numpy(), expected, rtol=1e-4, atol=1e-4
+    )
