@@ -12,14 +12,16 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.backend.onednn.after import After, added, post_ops
-from burn.backend.onednn.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
+from burn.backend.onednn.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD, Api
 from burn.backend.onednn.cache import Primitives, work_of_row
 from burn.backend.onednn.engine import Session, current, limits
 from burn.backend.onednn.memory import (
     Array,
+    Handle,
     address,
     any_layout,
     is_dense,
+    matrix_strides,
     of_array,
     ordered,
     row_major,
@@ -195,17 +197,8 @@ def _product(
         wanted = _Wanted(after, residual, order, in_place)
         return _prepare(session, primitives, given, wanted, pack)
 
-    key = (
-        "matmul",
-        pack,
-        form(x),
-        form(y),
-        form(bias),
-        after,
-        form(residual),
-        order,
-        in_place,
-    )
+    forms = (form(x), form(y), form(bias), form(residual))
+    key = ("matmul", pack, *forms, after, order, in_place)
     if x.shape[-2] == 1:
         work = work_of_row(work)
     found: _Product | None = session.primitives.get(key, make, work)
@@ -346,15 +339,8 @@ def _attempt(
     api, (x, y, bias), (shape, way) = primitives.api, given, wanted
     after, residual, order, in_place = way
     order = order or tuple(range(len(shape)))
-    left, right = (
-        (
-            strided(api, array.shape, row_major(array.shape), array.dtype)
-            if copied
-            else of_array(api, array)
-        )
-        for array, copied in ((x, copies[0]), (y, copies[1]))
-    )
-    out = strided(api, shape, ordered(shape, order), x.dtype)
+    left, right = _operand(api, x, copies[0]), _operand(api, y, copies[1])
+    out = strided(api, shape, matrix_strides(shape, ordered(shape, order)), x.dtype)
     other = out if residual is None else of_array(api, residual)
     shift = None
     if bias is not None:
@@ -382,6 +368,18 @@ def _attempt(
     return _Product(prepared, (shape, order, in_place), weights, copies)
 
 
+def _operand(api: Api, array: Array, is_copied: bool) -> Handle:
+    """The descriptor of matrices, or of a row-major copy of them."""
+    steps = row_major(array.shape) if is_copied else _strides(array)
+    return strided(api, array.shape, steps, array.dtype)
+
+
+def _strides(array: Array) -> tuple[int, ...]:
+    """The strides in elements as oneDNN reads matrices by them."""
+    size = array.dtype.itemsize
+    return matrix_strides(array.shape, tuple(step // size for step in array.strides))
+
+
 def _readable(array: Array) -> bool:
     """Whether the strides of ``array`` are such that oneDNN reads it as matrices."""
     if any(
@@ -389,5 +387,5 @@ def _readable(array: Array) -> bool:
         for step, extent in zip(array.strides, array.shape, strict=True)
     ):
         return False
-    steps, extents, size = array.strides[-2:], array.shape[-2:], array.dtype.itemsize
-    return any(steps[i] == size and steps[1 - i] >= extents[i] * size for i in (0, 1))
+    steps, extents = _strides(array)[-2:], array.shape[-2:]
+    return any(steps[i] == 1 and steps[1 - i] >= extents[i] for i in (0, 1))

@@ -72,6 +72,24 @@ def of_array(api: Api, array: Any) -> Handle:
     return strided(api, array.shape, steps, array.dtype)
 
 
+def matrix_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of matrices [..., M, N], with those of dense ones for extents of 1.
+
+    NumPy lets an axis of one element have any stride. oneDNN reads the stride between
+    rows or columns from it, and refuses to run where it is too small.
+    """
+    *batch, rows, columns = shape
+    row, column = strides[-2:]
+    if columns == 1:
+        column = 1
+    if rows == 1:
+        row = columns if column == 1 else 1
+    sides = ((rows, row), (columns, column))
+    pairs = [*zip(batch, strides, strict=False), *sides]
+    span = max((n * step for n, step in pairs if n > 1), default=1)
+    return (*(span if n == 1 else step for n, step in pairs[:-2]), row, column)
+
+
 def any_layout(
     api: Api, shape: tuple[int, ...], dtype: np.dtype[Any] = SINGLE
 ) -> Handle:

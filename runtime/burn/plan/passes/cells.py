@@ -108,6 +108,8 @@ def _long_short(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[
         inputs, states = (_linear(both[name], graph) for name in _SUM[1:])
         if inputs is None or states is None or not _fit(inputs, states, step, graph):
             continue
+        if graph.known(values["c"]) != (step.shapes[0], FLOAT32):
+            continue  # it is broadcast
         first = (states.x, values["c"])
         order, results = (0, 3, 1, 2), (step, cell)
         yield _Cell(lstm, order, inputs, first, states, results)
@@ -150,13 +152,18 @@ def _linear(value: Any, graph: Graph) -> _Linear | None:
 
 
 def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
-    """Whether there are operands for a layer: both biases, and states of its width."""
-    shapes = [graph.known(x) for x in (states.x, inputs.x)]
+    """Whether there are operands for a layer: both biases, and states of its width.
+
+    All have one extent along the batch: none is broadcast.
+    """
+    (shape, dtype), state = graph.known(inputs.x), graph.known(states.x)
     return (
         (inputs.bias is None) == (states.bias is None)
-        and shapes[0] == (step.shapes[0], FLOAT32)
-        and shapes[1][1] == FLOAT32
-        and len(shapes[1][0] or ()) == 2
+        and state == (step.shapes[0], FLOAT32)
+        and dtype == FLOAT32
+        and shape is not None
+        and len(shape) == 2
+        and shape[0] == step.shapes[0][0]
     )
 
 

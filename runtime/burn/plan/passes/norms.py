@@ -20,12 +20,22 @@ def without_norms(steps: Steps, graph: Graph) -> Steps:
     return joined(steps, graph, _folded)
 
 
+def _has_same_channels(layer: Step) -> bool:
+    """Whether the outputs of a layer are along axis 1, which a norm has statistics for.
+
+    A linear layer has them along its last axis, in results of any rank.
+    """
+    return layer.primitive is conv or len(layer.shapes[0]) == 2
+
+
 def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """The layer before a norm, and what stands for both; None if it stays."""
     if step.primitive is not batch_norm or step.dtypes != (FLOAT32,):
         return None
     layer = graph.only_use(step.args[0])
     if layer is None or layer.primitive not in _LAYERS or layer.dtypes != (FLOAT32,):
+        return None
+    if not _has_same_channels(layer):
         return None
     weight, bias = layer.args[1], (*layer.args, None)[2]
     mean, var, scale, shift = (*step.args[1:], None, None)[:4]
