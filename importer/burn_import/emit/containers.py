@@ -7,6 +7,7 @@ from itertools import groupby
 
 from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
+from burn_import.structure.numbering import is_sparse
 
 #: So many equal modules in a row are made in a loop.
 MANY = 4
@@ -75,8 +76,13 @@ class Containers:
             for part in inner
             if part in self.children
         )
+        sparse = any(
+            is_sparse(map(int, {*self.names(part), path[len(part)]}))
+            for part in inner
+            if path[len(part)].isdigit() and not mixed
+        )
         taken = path in self.entries or path in self.children
-        return not (around or settled or mixed or taken)
+        return not (around or settled or mixed or sparse or taken)
 
     def fields(self, path: Path = ()) -> list[str]:
         """The assignments of ``__init__``."""

@@ -44,7 +44,7 @@ class _Rolls:
     def roll(self, block: Block) -> None:
         """Roll up what can be in ``block`` and in the loops that this makes."""
         for path in _lists(block):
-            if path in self.containers.growing:
+            if path in self.containers.growing or not self.containers.is_list(path):
                 continue
             own = block is self.trace.body and not self.containers.is_uniform(path)
             if own and chain_up(block, path, self.containers):

@@ -17,6 +17,7 @@ from burn_import.structure.homes import (
     is_module,
     original,
 )
+from burn_import.structure.numbering import without_false_lists
 from burn_import.structure.parts import Path, with_bodies
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
@@ -56,7 +57,27 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
-    return run.without_wrapper()
+    return _with_names(run.without_wrapper())
+
+
+def _with_names(found: Places) -> Places:
+    """``found`` with numbers of layers and their modules in lists alone."""
+    named = without_false_lists(found.layers.values())
+    around = {
+        old[:length]: new[:length]
+        for old, new in named.items()
+        for length in range(len(old) + 1)
+    }
+
+    def renamed(path: Path) -> Path:
+        lengths = range(len(path), -1, -1)
+        known = next((n for n in lengths if path[:n] in around), 0)
+        return (*around.get(path[:known], ()), *path[known:])
+
+    return Places(
+        {node: renamed(path) for node, path in found.layers.items()},
+        {node: renamed(path) for node, path in found.scopes.items()},
+    )
 
 
 class _Placing:

@@ -127,13 +127,24 @@ class _Recovery:
         }
         single = {path[:-1] for path in self.layers.values()} | self._scaling()
         single &= self._fed()
+        lists = self._lists()
         return {
             scope
             for scope, count in own.items()
             if (count > 1 or scope in single)
             and scope not in numbered
             and (weights.get(scope) or count > 4 or scope in single)
+            and all(s.isdigit() or scope[:n] not in lists for n, s in enumerate(scope))
         } - self._containers(own)
+
+    def _lists(self) -> set[Path]:
+        """What holds layers, or modules with layers, by numbers."""
+        return {
+            path[:length]
+            for path in self.layers.values()
+            for length, segment in enumerate(path)
+            if segment.isdigit()
+        }
 
     def _fed(self) -> set[Path]:
         """The scopes with a node that reads more than what is stored."""

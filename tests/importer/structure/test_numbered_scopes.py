@@ -91,3 +91,35 @@ def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) 
         x = net.run("Mul", "", x, net.weight(name, 3))
     found = check_import(tmp_path, net.model(x), {"a": np.ones(3, np.float32)})
     assert len(found.keys) == len(net.weights)
+
+
+def test_numbers_beside_names(tmp_path: Path) -> None:
+    """An attribute is no number: what is no list has ``part_0`` for ``0``."""
+    net = ScopedNet()
+    x = net.linear("m.0.fc", net.input("x", 2, 4), 4, 4)
+    x = net.run("Mul", "m", x, net.weight("m.scale", 4))
+    x = net.linear("m.norm", net.linear("m.1.fc", x, 4, 4), 4, 4)
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert {"m.part_0.fc.weight", "m.part_1.fc.bias", "m.norm.weight"} < found.keys
+
+
+def test_a_module_without_layers_beside_numbers(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.linear("m.0", net.input("x", 2, 4), 4, 4)
+    for op in ("Sin", "Cos", "Tanh", "Sigmoid", "Softplus", "Relu"):
+        x = net.run("Add", "m.act", net.run(op, "m.act", x), x)
+    x = net.linear("m.1", x, 4, 4)
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert found.keys == set(net.weights)
+
+
+def test_lists_with_few_modules_at_large_numbers(tmp_path: Path) -> None:
+    """Empty places are modules: a short file must not ask for millions of them."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for number in range(4):
+        x = net.linear(f"m.{number}.{9000 + number}.fc", x, 4, 4)
+        x = net.run("Mul", "", x, net.weight(f"n.{9000 + number}.scale", 4))
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert "m.3.part_9003.fc.weight" in found.keys
+    assert len(list(found.module.modules())) < 1000
