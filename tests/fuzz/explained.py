@@ -32,21 +32,108 @@ def _has_equal_axes(node: NodeProto, operands: Operands) -> bool:
     return len(set(axes.tolist())) < len(axes)
 
 
+def _has_equal_attribute_axes(node: NodeProto, operands: Operands) -> bool:
+    given = [axis for a in node.attribute if a.name == "axes" for axis in a.ints]
+    return len({axis % max(1, operands[0].ndim) for axis in given}) < len(given)
+
+
+def _aligns_scaled_corners(node: NodeProto, operands: Operands) -> bool:
+    modes = [a.s for a in node.attribute if a.name == "coordinate_transformation_mode"]
+    place = 1 if node.op_type == "Upsample" else 2
+    scales = operands[place] if len(operands) > place else None
+    return modes == [b"align_corners"] and scales is not None and len(scales) > 0
+
+
+def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
+    data, condition = operands
+    axis = next((a.i for a in node.attribute if a.name == "axis"), None)
+    if condition.ndim == 1 and axis is not None and not -data.ndim <= axis < data.ndim:
+        return False
+    length = data.size if axis is None else data.shape[axis]
+    return bool(condition.ndim != 1 or len(condition) > length)
+
+
+def _has_equal_operands(node: NodeProto, operands: Operands) -> bool:
+    return len(node.output) > 1 and len(set(node.input)) < len(node.input)
+
+
+def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
+    return len(operands) > 2 and operands[2] is not None
+
+
+def _joins_empty(node: NodeProto, operands: Operands) -> bool:
+    axis = next(a.i for a in node.attribute if a.name == "axis")
+    rests = {tuple(np.delete(x.shape, axis % x.ndim).tolist()) for x in operands}
+    return len(rests) > 1
+
+
+REDUCTIONS = tuple(
+    f"Reduce{name}"
+    for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min")
+    + ("Prod", "Sum", "SumSquare")
+)
+
 RULES = (
     Rule(
         "Compress",
-        lambda node, operands: operands[1].ndim != 1,
-        "`condition`: `Rank 1 tensor of booleans`; onnxruntime reads any rank",
+        _has_odd_condition,
+        "`condition`: `Rank 1 tensor of booleans`, whose `length can be less than the "
+        "input length`; onnxruntime reads any rank and ignores what is too long",
     ),
     Rule(
-        "Squeeze",
-        _has_equal_axes,
-        "an axis that is named twice has no meaning; onnxruntime removes it once",
+        "Concat",
+        _joins_empty,
+        "`All input tensors must have the same shape, except for the dimension size of "
+        "the axis to concatenate on`; onnxruntime skips those without elements",
+    ),
+    Rule(
+        "MaxUnpool",
+        _has_output_shape,
+        "the indices count what was pooled, not `output_shape`",
+    ),
+    Rule(
+        "BatchNormalization",
+        _has_equal_operands,
+        "onnxruntime writes the running mean over its operand before it reads that "
+        "operand again as another one; the reference evaluator does not",
+    ),
+    *(
+        Rule(
+            operator,
+            matches,
+            "an axis that is named twice has no meaning; onnxruntime takes it once",
+        )
+        for operator in ("Squeeze", *REDUCTIONS)
+        for matches in (_has_equal_axes, _has_equal_attribute_axes)
+    ),
+    Rule(
+        "Resize",
+        _aligns_scaled_corners,
+        "`align_corners` is about the extents of the output, which are whole numbers; "
+        "onnxruntime does not round input * scale before",
     ),
 )
 
 #: Operators that onnxruntime computes otherwise from NaN or infinite operands.
 NOT_FINITE = {
+    "ArgMax": "NaN is never larger, or always",
+    "ArgMin": "NaN is never smaller, or always",
+    "Attention": "what a mask hides is multiplied by 0, or is not read",
+    "Conv": "padding is multiplied by weights, or is left out",
+    "ConvTranspose": "padding is multiplied by weights, or is left out",
+    "GridSample": "infinities outside are multiplied by 0, or are not read",
+    "GroupQueryAttention": "what a mask hides is multiplied by 0, or is not read",
+    "Hardmax": "NaN is never larger, or always",
+    "InstanceNormalization": "infinities are subtracted from each other, or are not",
+    "MultiHeadAttention": "what a mask hides is multiplied by 0, or is not read",
+    "NegativeLogLikelihoodLoss": "what is ignored is multiplied by 0, or is not read",
+    "Normalizer": "NaN is never larger, or always",
+    "Range": "NaN has no number of steps",
+    "ReduceMax": "NaN is never larger, or always",
+    "ReduceMin": "NaN is never smaller, or always",
+    "STFT": "frames are multiplied by 0, or are not read",
+    "SoftmaxCrossEntropyLoss": "what is ignored is multiplied by 0, or is not read",
+    "TopK": "NaN has no place in an order",
     "DynamicQuantizeLinear": "the least and largest element skip NaN or do not",
     "GRU": "its activations clip or lose NaN",
     "LSTM": "its activations clip or lose NaN",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ BATCH = 40
 MOST_SECONDS = 120
 
 
-def run_seed(seed: int, thorough: bool | None = None) -> Report:
-    """What comes of the graph of a seed."""
+def run_seed(seed: int, started: Callable[[], None] | None = None) -> Report:
+    """What comes of the graph of a seed.
+
+    ``started`` is called when onnxruntime is done with it.
+    """
     signal.alarm(MOST_SECONDS)
     try:
-        return report_of(generate(seed), thorough)
+        return report_of(generate(seed), started=started)
     finally:
         signal.alarm(0)
 
@@ -34,9 +38,8 @@ def work(first: int, last: int) -> None:
     """Print a line of JSON for each seed; what a worker process does."""
     signal.signal(signal.SIGALRM, _stop)
     for seed in range(first, last):
-        print(json.dumps({"begin": seed}), flush=True)
         try:
-            report = run_seed(seed)
+            report = run_seed(seed, started=lambda: print("{}", flush=True))
         except CRASHES as error:
             text = f"{type(error).__name__}: {error}"
             report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
@@ -109,7 +112,10 @@ def _finished(worker: Any, batches: list[range]) -> list[dict[str, Any]]:
     done = seeds.start + len(reports)
     if done < seeds.stop:
         text = f"the process ended with {process.returncode}"
-        report = Report(done, "crashed", [Finding("crashed", "process", text)])
+        if lines and lines[-1] == "{}":
+            report = Report(done, "crashed", [Finding("crashed", "process", text)])
+        else:
+            report = Report(done, "discarded", detail=f"onnxruntime: {text}")
         reports.append(as_json(report))
         if done + 1 < seeds.stop:
             batches.insert(0, range(done + 1, seeds.stop))

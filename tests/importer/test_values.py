@@ -154,6 +154,16 @@ def test_the_number_of_largest_elements_is_a_vector(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_condition_of_compress_is_a_vector(tmp_path: Path) -> None:
+    node = helper.make_node("Compress", ["x", "c"], ["y"], name="chosen")
+    weights = (stored("c", np.ones((2, 2), bool)),)
+    proto = model(graph([node], {"x": [2, 2]}, initializers=weights), 18)
+    path = saved(tmp_path / "net.onnx", proto)
+    message = r"'chosen' .* condition of rank 1, got bool\[2, 2\]"
+    with pytest.raises(InvalidModel, match=message):
+        load(path)
+
+
 @pytest.mark.parametrize("place", [1, 2])
 def test_old_group_normalisation_has_an_entry_for_each_group(
     tmp_path: Path, place: int

@@ -1,6 +1,7 @@
 """Orders and running totals by value and by gradient."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,6 +58,15 @@ def test_extreme_places(
     found = find(burn.tensor(TIES), axis, keepdims=keepdims, select_last=select_last)
     assert found.dtype == burn.int64
     np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("select_last", [False, True])
+@pytest.mark.parametrize("find", [ops.argmax, ops.argmin])
+def test_extreme_places_of_nothing(find: Any, select_last: bool) -> None:
+    """An empty axis has no largest element, but no result asks for one here."""
+    nothing = burn.tensor(np.zeros((9, 0, 0), np.float32))
+    found = find(nothing, 1, keepdims=True, select_last=select_last)
+    assert (found.dtype, found.shape) == (burn.int64, (9, 1, 0))
 
 
 def test_extreme_place_of_all() -> None:

@@ -26,6 +26,10 @@ CASES: dict[str, Any] = {
         (2, 3, 6, 5),
         {"kernel_size": 1, "stride": (3, 4), "padding": 0, "ceil_mode": True},
     ),
+    "ceil-wider-than-the-axis": (
+        (2, 3, 1, 2),
+        {"kernel_size": (2, 3), "stride": 3, "padding": 0, "ceil_mode": True},
+    ),
     "dilated": (
         (2, 3, 9, 8),
         {"kernel_size": (3, 2), "dilation": (2, 3), "padding": (1, 0)},

@@ -262,6 +262,10 @@ class Compress(Op, onnx="Compress", versions=(9, 11, 28)):
     def infer(self, x: Type, condition: Type) -> Type:
         if condition.dtype != dtypes.bool_:
             raise InvalidOperand(f"expected a bool condition, got {condition.name}")
+        if condition.shape is not None and condition.rank != 1:
+            raise InvalidOperand(
+                f"expected a condition of rank 1, got {condition.name}"
+            )
         if self.axis is None:
             return x.with_shape(unnamed_dims(1))
         (axis,) = x.axes(self.axis)

@@ -120,7 +120,10 @@ def _position(
         work, along = work.reshape(-1), 0
     else:
         along = axis
-    if select_last:
+    rest = np.delete(work.shape, along)
+    if not np.prod(rest):  # NumPy refuses an empty axis also where nothing is asked
+        found = np.zeros(rest)
+    elif select_last:
         extent = work.shape[along]
         found = extent - 1 - find(np.flip(work, along), axis=along)
     else:

@@ -209,15 +209,15 @@ def _windows(
     for axis, extent in enumerate(size):
         before, after = pads[axis]
         room = extent + before + after - dilation[axis] * (kernel[axis] - 1) - 1
-        if room < 0:
-            raise ValueError(
-                f"expected a window of {kernel[axis]} (dilation {dilation[axis]}) to "
-                f"fit spatial axis {axis} of {extent} padded by {(before, after)}"
-            )
         step = stride[axis]
         number = (-(-room // step) if ceil_mode else room // step) + 1
         if ceil_mode and (number - 1) * step >= extent + before:
             number -= 1
+        if number < 1:
+            raise ValueError(
+                f"expected a window of {kernel[axis]} (dilation {dilation[axis]}) to "
+                f"fit spatial axis {axis} of {extent} padded by {(before, after)}"
+            )
         count.append(number)
     return Windows(size, kernel, stride, dilation, pads, tuple(count))
 

@@ -9,8 +9,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.fuzz.generator.builder import Builder, Shared
+from tests.fuzz.generator.builder import Builder, Shared, free_names
 from tests.fuzz.generator.catalog import add_catalog_node
+from tests.fuzz.generator.control import DEEPEST, add_if, add_loop, add_scan
+from tests.fuzz.generator.motifs import add_motif
 from tests.fuzz.generator.names import rename
 from tests.fuzz.generator.trial import Rejected, sensitivity, type_proto
 from tests.fuzz.generator.values import EXACT, NOISY, OTHER, OTHER_NOISY, Value
@@ -20,8 +22,30 @@ OPSETS = range(7, 25)
 MOST_REJECTIONS = 150
 
 Grow = Callable[[Builder], None]
+
+
+def _with_body(add: Callable[[Builder, Callable[[Builder, int], None]], None]) -> Grow:
+    def grow(builder: Builder) -> None:
+        if builder.depth >= DEEPEST:
+            raise Rejected("too deep")
+        snapshot = builder.snapshot()
+        try:
+            add(builder, _grow)
+        except Rejected:
+            builder.restore(snapshot)
+            raise
+
+    return grow
+
+
 #: What a graph grows by, with the share of each.
-GROWTH: list[tuple[Grow, float]] = [(add_catalog_node, 1.0)]
+GROWTH: list[tuple[Grow, float]] = [
+    (add_catalog_node, 1.0),
+    (add_motif, 0.15),
+    (_with_body(add_if), 0.04),
+    (_with_body(add_loop), 0.04),
+    (_with_body(add_scan), 0.02),
+]
 
 
 @dataclass
@@ -30,6 +54,7 @@ class FuzzCase:
 
     ``feeds`` are inputs of two sizes, then those of the first size with NaN and
     infinities. ``noise`` is the largest difference that noise makes, by output.
+    ``pieces`` are the outputs of the first two when each node runs alone, if known.
     """
 
     seed: int
@@ -37,6 +62,7 @@ class FuzzCase:
     feeds: list[dict[str, Any]]
     noise: dict[str, float]
     rejections: dict[str, int] = field(default_factory=dict)
+    pieces: list[list[Any]] = field(default_factory=list)
 
     @property
     def operators(self) -> set[tuple[str, str]]:
@@ -76,6 +102,7 @@ def generate(seed: int, most_nodes: int = 60) -> FuzzCase:
         [{names[n]: x for n, x in given.items()} for given in feeds],
         {names[n]: x for n, x in noise.items()},
         builder.shared.rejections,
+        [[v.runs[run] for v in outputs] for run in (EXACT, OTHER)],
     )
 
 
@@ -128,8 +155,8 @@ def _add_first_inputs(builder: Builder) -> None:
 
 def _grow(builder: Builder, nodes: int) -> None:
     makers, shares = zip(*GROWTH, strict=True)
-    failed = 0
-    while len(builder.nodes) < nodes and failed < MOST_REJECTIONS:
+    failed, most = 0, MOST_REJECTIONS // (1 + 4 * builder.depth)
+    while len(builder.nodes) < nodes and failed < most:
         (make,) = builder.random.choices(makers, shares)
         try:
             make(builder)
@@ -139,7 +166,7 @@ def _grow(builder: Builder, nodes: int) -> None:
 
 def _outputs(builder: Builder) -> list[Value]:
     """The values that the graph gives: most that nobody reads, and some others."""
-    read = {name for node in builder.nodes for name in node.input}
+    read = set(free_names(builder.nodes))
     rng = builder.random
     found = [
         v
@@ -158,7 +185,7 @@ def _model(builder: Builder, outputs: list[Value]) -> onnx.ModelProto:
         helper.make_value_info(name, type_proto(value.runs[0], dims))
         for name, (value, dims) in builder.inputs.items()
     ]
-    used = {name for node in builder.nodes for name in node.input}
+    used = set(free_names(builder.nodes))
     stored = {n: a for n, a in builder.constants.items() if n in used}
     old = rng.random() < 0.06
     for name, array in stored.items():

@@ -134,6 +134,8 @@ def _check_explained(node: NodeProto, contents: Mapping[str, Value]) -> None:
 
 def _run(session: Any, operands: Sequence[Value], run: int) -> list[Any]:
     feeds = {v.name: v.runs[run] for v in operands if v.origin != "constant"}
+    if any(o.type.startswith("optional") for o in session.get_outputs()):
+        raise Rejected("an optional value")
     return [as_arrays(y) for y in session.run(None, feeds)]
 
 
@@ -178,11 +180,20 @@ def _check_pair(exact: Any, noisy: Any) -> None:
     if exact.dtype.kind not in "fc":
         if not np.array_equal(exact, noisy):
             raise Rejected("a discrete result depends on noise")
+        if exact.dtype.kind in "iu" and exact.size and _is_near_overflow(exact):
+            raise Rejected("near overflow")
         return
     if not np.isfinite(exact).all() or (exact.size and abs(exact).max() > LARGEST):
         raise Rejected("not finite, or large")
     if sensitivity(exact, noisy) > MOST_NOISE * max(1.0, scale_of(exact)):
         raise Rejected("sensitive to noise")
+
+
+def _is_near_overflow(array: Array) -> bool:
+    """Whether 32 or 64 bit integers are so large that arithmetic overflows."""
+    if array.dtype.itemsize < 4:
+        return False
+    return bool((array.astype(np.float64) > 2**28).any() or (array < -(2**28)).any())
 
 
 def sensitivity(exact: Array, noisy: Array) -> float:
