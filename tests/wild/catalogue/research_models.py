@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.wild.entry import Case, Entry
 
-FAMILIES = ("graphs",)
+FAMILIES = ("graphs", "sequences", "vision", "density", "sets")
 
 
 def list_entries() -> list[Entry]:
