@@ -1,0 +1,166 @@
+"""Configurations of transformers with every size reduced, by the names of fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+VOCABULARY = 100
+#: Sizes by the ends of field names; the first pattern that matches counts.
+RULES: tuple[tuple[str, int], ...] = (
+    (r"(num|n)_(key_value|kv)_heads|head_kv|_kv_heads", 2),
+    (r"vision_hidden_dim|hidden_act\w*", 0),
+    (r"moe_intermediate_size|expert_(hidden|intermediate)_size|moe_ffn\w*", 32),
+    (r"(intermediate|feed_?forward|ffn_hidden|ffn|inner)_size|d_ff|d_inner", 64),
+    (r"(ffn|mlp|inner|feed_?forward|fc|filter)_dim|n_inner", 64),
+    (r"(hidden|embed(ding)?|projection|proj|model|encoder|decoder)_(size|dim)", 32),
+    (r"hidden_(size|dim)_per_layer_input|word_embed_proj_dim|classifier_proj_size", 32),
+    (r"d_model|n_embd|dim|emb_dim|width|hidden_channels|d_embed|model_dimension", 32),
+    (r"(query|key|value|qkv|attention|attn|text|image|audio|vision)_dim", 32),
+    (r"(hidden_)?layers|n_layer|n_layers|depth|num_blocks|num_layer", 2),
+    (r"attention_heads|n_heads?|num_heads|nhead|heads", 4),
+    (r"(head|rope|nope)_dim|kv_channels|d_kv|attention_head_size", 8),
+    (r"lora_rank|lora_dim|(q|o|kv)_rank|(low|laurel)_rank", 16),
+    (r"vocab_size\w*|num_embeddings|codebook_size|n_codes", VOCABULARY),
+    (r"(max|n)_\w*positions?(_embeddings)?|max_seq_?len\w*|n_ctx|seq_length", 64),
+    (r"(source|target)_positions|max_length|position_buckets|max_sequence_length", 64),
+    (r"(local|routed|num|n)_experts|moe_num_experts|experts", 4),
+    (r"experts_per_tok\w*|moe_k|moe_topk|top_k_experts|num_selected_experts", 2),
+    (r"n_group|topk_group|num_expert_group", 1),
+    (r"num_queries|num_object_queries|num_proposals", 10),
+    (r"conv_dim|channels_out|upsample_initial_channel", 32),
+    (r"sliding_window|attention_window|local_attention|chunk_size", 8),
+)
+#: Settings of types of models whose fields depend on each other.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "mamba2": {"num_heads": 8, "head_dim": 8, "state_size": 16, "n_groups": 1},
+    "bamba": {"mamba_n_heads": 8, "mamba_d_head": 8, "mamba_d_state": 16},
+    "falcon_h1": {"mamba_d_ssm": 64, "mamba_n_heads": 8, "mamba_d_head": 8},
+    "granitemoehybrid": {"mamba_n_heads": 8, "mamba_d_head": 8},
+    "zamba2": {"n_mamba_heads": 8, "mamba_headdim": 8, "mamba_ngroups": 1},
+    "nemotron_h": {"mamba_num_heads": 8, "mamba_head_dim": 8, "n_groups": 1},
+    "reformer": {
+        "axial_pos_embds": False,
+        "attn_layers": ["local", "local"],
+        "local_attn_chunk_length": 4,
+    },
+    "funnel": {"block_sizes": [1, 1], "d_head": 8, "n_head": 4},
+    "xlnet": {"d_model": 32, "n_head": 4, "d_head": 8},
+    "longformer": {"attention_window": 4},
+    "led": {"attention_window": 4},
+    "big_bird": {"attention_type": "original_full"},
+    "swin": {"image_size": 64, "window_size": 4},
+    "mobilebert": {"intra_bottleneck_size": 16, "true_hidden_size": 16},
+    "efficientnet": {"image_size": 64},
+}
+TOKEN = re.compile(r"_token_(id|ids|index|indices)$|_token$|_idx$")
+
+
+def small_config(kind: Any, model_type: str) -> Any:
+    """Return a configuration of class ``kind`` with small sizes."""
+    return kind(**_changes(kind().to_dict(), model_type, [VOCABULARY - 1]))
+
+
+def _changes(defaults: Mapping[str, Any], model_type: str, token: list[int]) -> Any:
+    """Return the fields to set, inner configurations included."""
+    layers = _layer_count(defaults)
+    changes: dict[str, Any] = {}
+    for name, value in defaults.items():
+        if name.endswith("_config") and isinstance(value, Mapping):
+            kind = str(value.get("model_type", ""))
+            inner = _changes(value, kind, token)
+            if kind:
+                inner["model_type"] = kind
+            changes[name] = inner
+        elif isinstance(value, bool) or value is None:
+            continue
+        elif isinstance(value, int):
+            _set_number(changes, name, value, token)
+        elif isinstance(value, list | tuple) and value:
+            _set_list(changes, name, list(value), layers)
+        elif name == "rope_parameters" and isinstance(value, Mapping):
+            changes[name] = _small_rope(value)
+    _keep_head_ratio(changes, defaults)
+    _set_image(changes, defaults)
+    return changes | SETTINGS.get(model_type, {})
+
+
+def _layer_count(defaults: Mapping[str, Any]) -> int:
+    for name in ("num_hidden_layers", "num_layers", "n_layer", "n_layers"):
+        if isinstance(defaults.get(name), int):
+            return int(defaults[name])
+    return 0
+
+
+def _set_number(
+    changes: dict[str, Any], name: str, value: int, token: list[int]
+) -> None:
+    if TOKEN.search(name):
+        if value >= VOCABULARY:
+            changes[name] = token[0]
+            token[0] -= 1
+        return
+    small = small_size(name)
+    if small and value > small:
+        changes[name] = small
+
+
+def small_size(name: str) -> int:
+    """Return the size for a field of this name, 0 to leave it as it is."""
+    for pattern, size in RULES:
+        if re.search(rf"(?:^|_)(?:{pattern})$", name):
+            return size
+    return 0
+
+
+def _set_list(
+    changes: dict[str, Any], name: str, value: list[Any], layers: int
+) -> None:
+    if layers and len(value) == layers and layers > 2:
+        size = small_size(name)
+        ends = [value[0], value[-1]]
+        numeric = isinstance(value[0], int) and not isinstance(value[0], bool)
+        changes[name] = [size, size] if size and numeric else ends
+    elif not all(isinstance(item, int) for item in value):
+        return
+    elif re.search(r"depths|layers$|num_blocks|layer_depths", name):
+        changes[name] = [1] * len(value)
+    elif re.search(r"heads$", name):
+        changes[name] = [min(2**k, 8) for k in range(len(value))]
+    elif re.search(r"hidden_sizes|embed_dims|channels$|out_channels|neck_hidden", name):
+        if all(a <= b for a, b in zip(value, value[1:], strict=False)):
+            changes[name] = [16 * 2 ** min(k, 3) for k in range(len(value))]
+    elif name == "conv_dim":
+        changes[name] = [32] * len(value)
+
+
+def _small_rope(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return rotary settings for heads of 8."""
+    result = dict(value)
+    if "mrope_section" in result:
+        result["mrope_section"] = [2, 1, 1]
+    for name in ("long_factor", "short_factor"):
+        if isinstance(result.get(name), list):
+            result[name] = result[name][:4]
+    return result
+
+
+def _keep_head_ratio(changes: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Keep as many heads of keys as of queries where the default has."""
+    heads, shared = defaults.get("num_attention_heads"), "num_key_value_heads"
+    if shared in changes and heads == defaults[shared]:
+        changes[shared] = changes.get("num_attention_heads", heads)
+
+
+def _set_image(changes: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Make images four patches wide, or 64 where patches are small."""
+    patch, side = defaults.get("patch_size"), defaults.get("image_size")
+    if not isinstance(side, int | list | tuple):
+        return
+    if isinstance(patch, list | tuple):
+        patch = patch[0] if len(patch) == 2 else None
+    if isinstance(patch, int) and patch > 16:
+        changes["patch_size"] = patch = 16
+    small = 4 * patch if isinstance(patch, int) and patch >= 8 else 64
+    changes["image_size"] = small if isinstance(side, int) else [small] * len(side)

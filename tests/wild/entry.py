@@ -1,0 +1,80 @@
+"""Architectures as entries of a catalogue, and cases built from them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: File formats, in the order of the columns of the coverage table.
+FORMATS = ("onnx-dynamo", "onnx-torchscript", "pt2", "torchscript")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with example inputs.
+
+    ``module`` takes the tensors of ``inputs`` as positional arguments. ``larger`` are
+    inputs of another size, or None; the axes on which they differ are exported as
+    dynamic.
+    """
+
+    module: Any
+    inputs: tuple[Any, ...]
+    larger: tuple[Any, ...] | None = None
+
+    def dynamic_axes(self) -> list[list[int]]:
+        """Return, for each input, the axes whose extents differ in ``larger``."""
+        if self.larger is None:
+            return [[] for _ in self.inputs]
+        pairs = zip(self.inputs, self.larger, strict=True)
+        return [
+            [k for k, (m, n) in enumerate(zip(a.shape, b.shape, strict=True)) if m != n]
+            for a, b in pairs
+        ]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One architecture: where it comes from and how its case is built.
+
+    ``family`` is the row of the coverage table that the architecture counts in.
+    """
+
+    library: str
+    family: str
+    name: str
+    build: Callable[[], Case]
+
+    @property
+    def key(self) -> str:
+        """The name of the architecture in results, unique over all libraries."""
+        return f"{self.library}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file to export and import: an entry in one format."""
+
+    entry: Entry
+    format: str
+
+    @property
+    def key(self) -> str:
+        """The key of the row in a file of results."""
+        return f"{self.entry.key}:{self.format}"
+
+
+def stable_hash(text: str) -> int:
+    """Return a number that depends on ``text`` alone, equal in every process."""
+    return zlib.crc32(text.encode())
+
+
+def shuffled_tasks(entries: Sequence[Entry], formats: Sequence[str]) -> list[Task]:
+    """Return all tasks in an order that makes every prefix a fair sample.
+
+    The order depends on names alone, so an interrupted run continues where it stopped.
+    """
+    tasks = [Task(entry, name) for entry in entries for name in formats]
+    return sorted(tasks, key=lambda task: (stable_hash(task.key), task.key))

@@ -1,0 +1,295 @@
+"""One file examined: exported, imported, run, and compared in every way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+
+import burn
+from tests.wild import torch_results
+from tests.wild.compare import (
+    Array,
+    MismatchError,
+    compare_gradients,
+    is_right,
+    largest_error,
+    to_array,
+)
+from tests.wild.entry import Case, Task
+from tests.wild.exporters import Exported, export_case, randomize
+from tests.wild.generated import Generated, import_exported
+from tests.wild.results import Row
+
+#: What a failure in each stage means. Stages that are not listed are not fatal.
+FATAL = {
+    "build": "model failed",
+    "torch": "model failed",
+    "export": "exporter failed",
+    "import": "internal error",
+    "load": "internal error",
+    "eager": "internal error",
+    "compiled": "internal error",
+    "second size": "internal error",
+}
+CAUSE_LENGTH = 600
+
+
+class WrongResultError(ValueError):
+    """A result differs from the reference."""
+
+
+class Stage:
+    """A context that times one stage and keeps what is raised within.
+
+    ``error`` is the exception, or None. Interrupts and exits are not kept.
+    """
+
+    def __init__(self, row: Row, name: str, announce: Callable[[str], None]):
+        self.row, self.name = row, name
+        self.error: BaseException | None = None
+        announce(name)
+
+    def __enter__(self) -> Stage:
+        self.row.stage = self.name
+        self.start = time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        seconds = time.perf_counter() - self.start
+        self.row.seconds[self.name] = round(seconds, 3)
+        self.error = error
+        return error is None or isinstance(error, Exception)
+
+
+class Examination:
+    """The stages of one task, which fill in ``row``.
+
+    ``folder`` is empty and receives the exported and generated files. ``announce`` is
+    called with the name of each stage before it begins.
+    """
+
+    case: Case
+    exported: Exported
+    generated: Generated
+    expected: list[Array]
+    references: list[Array]
+    model: Any
+
+    def __init__(self, task: Task, folder: Path, announce: Callable[[str], None]):
+        entry = task.entry
+        self.task, self.folder, self.announce = task, folder, announce
+        names = (entry.library, entry.family, entry.name, task.format)
+        self.row = Row(task.key, *names)
+
+    def run(self) -> Row:
+        """Return the row after all stages, or after the first that fails fatally."""
+        stages: dict[str, Callable[[], None]] = {
+            "build": self.build,
+            "torch": self.run_torch,
+            "export": self.export,
+            "reference": self.run_reference,
+            "import": self.import_model,
+            "load": self.load,
+            "eager": self.call_eager,
+            "compiled": self.call_compiled,
+            "second size": self.call_second,
+            "gradients": self.compare_gradients,
+        }
+        for name, action in stages.items():
+            with Stage(self.row, name, self.announce) as stage:
+                action()
+            if stage.error is not None and self._is_final(name, stage.error):
+                return self.row
+        self.row.outcome = self.row.outcome or "right"
+        return self.row
+
+    def _is_final(self, stage: str, error: BaseException) -> bool:
+        """Note a failure, and return whether no other stage can follow."""
+        text = describe_error(error)
+        if stage == "reference":
+            self.row.reference, self.row.cause = "torch", f"runtime failed: {text}"
+            self.references = self.expected
+        elif stage == "gradients":
+            self.row.gradient = f"error: {text}"
+        else:
+            self.row.outcome = self._outcome(stage, error)
+            self.row.cause = text
+        return stage in FATAL
+
+    def _outcome(self, stage: str, error: BaseException) -> str:
+        from burn_ir import ModelError
+
+        if isinstance(error, WrongResultError | MismatchError):
+            return "wrong"
+        if stage == "import" and isinstance(error, ModelError):
+            return "refused"
+        return FATAL[stage]
+
+    def build(self) -> None:
+        """Build the model with random weights, the same ones in every process."""
+        torch.manual_seed(0)
+        case = self.task.entry.build()
+        randomize(case.module.eval())
+        self.case = case
+
+    def run_torch(self) -> None:
+        """Run the model twice; one that draws random numbers is not compared."""
+        self.expected = torch_results.run(self.case.module, self.case.inputs)
+        again = torch_results.run(self.case.module, self.case.inputs)
+        if not self.expected:
+            raise ValueError("the model returns no tensor")
+        if largest_error(again, self.expected) > 0:
+            raise ValueError("two calls of the model give different results")
+
+    def export(self) -> None:
+        """Write the file."""
+        self.exported = export_case(self.case, self.task, self.folder)
+        self.row.opset, self.row.dynamic = self.exported.opset, self.exported.dynamic
+
+    def run_reference(self) -> None:
+        """Run the file with its own runtime."""
+        self.references = self.exported.run(self.case.inputs)
+        is_onnx = self.task.format.startswith("onnx")
+        self.row.reference = "onnxruntime" if is_onnx else "exported program"
+        try:
+            error = largest_error(self.references, self.expected)
+        except MismatchError:
+            error = float("inf")
+        self.row.reference_error = error
+
+    def import_model(self) -> None:
+        """Generate the source and the record, as the command line does."""
+        self.generated = import_exported(self.exported.path, self.folder)
+
+    def load(self) -> None:
+        """Instantiate the module with its record; compare its keys with PyTorch's."""
+        self.model = self.generated.load()
+        keys = torch_results.compare_keys(self.case.module, self.model)
+        self.row.key_count = keys.count
+        self.row.missing_keys = keys.missing
+        self.row.extra_keys = keys.extra
+        self.row.changed_keys = keys.changed
+
+    def call_eager(self) -> None:
+        """Compare an eager call with the reference."""
+        results = self.generated.call(self.model, self._inputs(self.case.inputs))
+        self.row.error = self._checked(results, self.references, "eager call")
+
+    def call_compiled(self) -> None:
+        """Compare three calls of the compiled module with the reference."""
+        compiled = burn.compile(self.model)
+        self.row.compiled_error = 0.0
+        for number in (1, 2, 3):
+            results = self.generated.call(compiled, self._inputs(self.case.inputs))
+            what = f"compiled call {number}"
+            error = self._checked(results, self.references, what)
+            self.row.compiled_error = max(self.row.compiled_error, error)
+
+    def call_second(self) -> None:
+        """Compare with the reference at the second size, where the file allows it."""
+        larger = self.case.larger
+        if larger is None or not self.exported.dynamic:
+            return
+        with Stage(self.row, "second reference", self.announce) as stage:
+            references = self.exported.run(larger)
+            expected = torch_results.run(self.case.module, larger)
+            is_general = largest_error(references, expected) < 1e-2
+        self.row.stage = "second size"
+        if stage.error is not None or not is_general:
+            self.row.dynamic = False
+            return
+        results = self.generated.call(self.model, self._inputs(larger))
+        error = self._checked(results, references, "eager call, second size")
+        compiled = burn.compile(self.model)
+        for inputs, reference, what in (
+            (self.case.inputs, self.references, "compiled call before it"),
+            (larger, references, "compiled call, second size"),
+            (larger, references, "compiled call, second size, again"),
+            (self.case.inputs, self.references, "compiled call after second size"),
+        ):
+            results = self.generated.call(compiled, self._inputs(inputs))
+            error = max(error, self._checked(results, reference, what))
+        self.row.second_error = error
+
+    def _inputs(self, tensors: Sequence[Any]) -> list[Array]:
+        return [to_array(tensors[k]) for k in self.exported.input_positions]
+
+    def _checked(
+        self, results: list[Array], references: list[Array], what: str
+    ) -> float:
+        """Return the error of results.
+
+        Raises:
+            WrongResultError: it is larger than rounding explains.
+        """
+        try:
+            error = largest_error(results, references)
+        except MismatchError as mismatch:
+            raise MismatchError(f"{what}: {mismatch}") from mismatch
+        if is_right(error):
+            return error
+        if self.row.rounding is None:
+            self.row.rounding = torch_results.rounding_error(self.case, self.expected)
+        noise = max(self.row.rounding, self.row.reference_error or 0.0)
+        if is_right(error, min(noise, 1e-2)):
+            return error
+        if references is self.references and self._agrees_with_torch(results):
+            self.row.reference = "torch"
+            return error
+        raise WrongResultError(
+            f"{what}: error {error:.2g}, PyTorch's rounding {noise:.2g}"
+        )
+
+    def _agrees_with_torch(self, results: list[Array]) -> bool:
+        """Return whether the runtime, and not the module, differs from PyTorch."""
+        try:
+            return is_right(largest_error(results, self.expected))
+        except MismatchError:
+            return False
+
+    def compare_gradients(self) -> None:
+        """Compare the gradients of all parameters by key with PyTorch's."""
+        expected = torch_results.gradients(self.case.module, self.case.inputs)
+        if not expected:
+            self.row.gradient = "none"
+            return
+        found = self.generated.gradients(self._inputs(self.case.inputs))
+        changed = self.row.changed_keys
+        result = compare_gradients(found, expected, changed)
+        self.row.gradient_error = result.error
+        self.row.gradient_count = result.compared
+        self.row.missing_keys = list(result.missing)
+        if result.compared == 0:
+            self.row.gradient = "none"
+        elif is_right(result.error):
+            self.row.gradient = "right"
+        else:
+            precise = torch_results.gradients64(self.case)
+            noise = compare_gradients(expected, precise, changed).error
+            is_close = is_right(result.error, min(noise, 1e-2))
+            self.row.gradient = "right" if is_close else f"wrong: {result.worst}"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class and message of an error, and where it was raised, shortened."""
+    place = ""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None:
+        code = trace.tb_frame.f_code
+        place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
+    text = f"{type(error).__name__}: {error}"
+    if len(text) > CAUSE_LENGTH:
+        text = f"{text[:CAUSE_LENGTH]} ..."
+    return text + place

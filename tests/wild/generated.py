@@ -1,0 +1,67 @@
+"""Generated modules of exported files: written, loaded, called, differentiated."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import burn
+from burn.dtypes import is_float
+from tests.modules import import_file
+from tests.wild.compare import Array
+from tests.wild.torch_results import output_weights
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The class of a generated module, whose record lies beside its source."""
+
+    kind: Any
+
+    def load(self, backend: Any = None) -> Any:
+        """Return an instance with the weights of the record."""
+        return self.kind.load() if backend is None else self.kind.load(backend=backend)
+
+    def call(self, model: Any, arrays: Sequence[Array]) -> list[Array]:
+        """Return the results of ``model`` for ``arrays`` as arrays."""
+        return [tensor.numpy() for tensor in self._outputs(model, arrays)]
+
+    def _outputs(self, model: Any, arrays: Sequence[Array]) -> list[Any]:
+        parameters = inspect.signature(self.kind.__call__).parameters
+        expected = len(parameters) - 1
+        if expected != len(arrays):
+            raise TypeError(f"expected {len(arrays)} parameters, got {expected}")
+        result = model(*map(burn.tensor, arrays))
+        return list(result) if isinstance(result, tuple) else [result]
+
+    def gradients(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
+        model = self.load(burn.Autodiff(burn.Cpu()))
+        terms = []
+        for position, tensor in enumerate(self._outputs(model, arrays)):
+            if is_float(tensor.dtype):
+                factors = burn.tensor(output_weights(position, tensor.shape))
+                terms.append((tensor * factors).sum())
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        found = total.backward()
+        boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
+        return {k: found[b].numpy() for k, b in boxes if b in found}
+
+
+def import_exported(path: Path, folder: Path) -> Generated:
+    """Write the module for the file at ``path``, as the command line does.
+
+    Raises:
+        burn_ir.ModelError: the file cannot be imported.
+    """
+    from burn_import.options import Options
+    from burn_import.pipeline import import_model, write_model
+
+    compiled = import_model(path, Options(class_name="Model", stem="generated"))
+    written = write_model(compiled, folder / "generated.py")
+    return Generated(getattr(import_file(written.module), compiled.class_name))

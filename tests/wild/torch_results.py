@@ -1,0 +1,124 @@
+"""What PyTorch computes for a case: outputs, gradients and rounding errors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.wild.compare import Array, MismatchError, largest_error
+from tests.wild.entry import Case
+from tests.wild.exporters import output_arrays
+
+
+def run(module: Any, inputs: Sequence[Any]) -> list[Array]:
+    """Return the outputs of ``module`` as arrays."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        return [array.copy() for array in output_arrays(module(*inputs))]
+
+
+def output_weights(position: int, shape: Sequence[int]) -> Array:
+    """Return the fixed random factors of one output in the scalar to differentiate."""
+    generator = np.random.default_rng([7, position])
+    return generator.standard_normal(tuple(shape)).astype(np.float32)
+
+
+def gradients(module: Any, inputs: Sequence[Any]) -> dict[str, Array]:
+    """Return gradients of the sum of all float outputs times fixed factors, by key.
+
+    Parameters that the result does not depend on are left out. Complex parameters and
+    outputs count as pairs.
+    """
+    torch.manual_seed(0)
+    parameters = {
+        name: parameter
+        for name, parameter in module.named_parameters()
+        if parameter.is_floating_point()
+    }
+    for parameter in parameters.values():
+        parameter.requires_grad_(True)
+    result = module(*inputs)
+    outputs = result if isinstance(result, tuple | list) else (result,)
+    tensors = [t for t in outputs if isinstance(t, torch.Tensor)]
+    terms = []
+    for position, tensor in enumerate(tensors):
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor)
+        if tensor.is_floating_point() and tensor.requires_grad:
+            factors = torch.from_numpy(output_weights(position, tensor.shape))
+            terms.append((tensor * factors.to(tensor.dtype)).sum())
+    if not terms or not parameters:
+        return {}
+    found = torch.autograd.grad(
+        torch.stack([term.double() for term in terms]).sum(),
+        list(parameters.values()),
+        allow_unused=True,
+    )
+    named = zip(parameters, found, strict=True)
+    return {name: g.detach().float().numpy() for name, g in named if g is not None}
+
+
+def _double_case(case: Case) -> tuple[Any, list[Any]]:
+    module = copy.deepcopy(case.module).double()
+    inputs = [x.double() if x.is_floating_point() else x for x in case.inputs]
+    return module, inputs
+
+
+def gradients64(case: Case) -> dict[str, Array]:
+    """Return the gradients as float64 arithmetic gives them."""
+    return gradients(*_double_case(case))
+
+
+def rounding_error(case: Case, expected: list[Array]) -> float:
+    """Return how far PyTorch's float32 outputs are from its float64 outputs.
+
+    0 if the model cannot run in float64.
+    """
+    try:
+        return largest_error(expected, run(*_double_case(case)))
+    except (RuntimeError, TypeError, ValueError, MismatchError):
+        return 0.0
+
+
+@dataclass(frozen=True)
+class KeyDifferences:
+    """How the keys of a generated module differ from PyTorch's ``state_dict``.
+
+    ``changed`` are keys of both whose shape or value differs.
+    """
+
+    count: int
+    missing: list[str]
+    extra: list[str]
+    changed: list[str]
+
+
+def compare_keys(module: Any, model: Any) -> KeyDifferences:
+    """Compare keys, shapes and values of two states."""
+    theirs = {
+        key: tensor
+        for key, tensor in module.state_dict(keep_vars=False).items()
+        if isinstance(tensor, torch.Tensor) and not key.endswith("num_batches_tracked")
+    }
+    ours = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+    changed = []
+    for key in ours.keys() & theirs.keys():
+        tensor = theirs[key].detach()
+        value = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+        a, b = ours[key], value.float().numpy()
+        if a.shape != b.shape or not np.array_equal(
+            a.astype(np.float32), b, equal_nan=True
+        ):
+            changed.append(key)
+    parameters = {name for name, _ in module.named_parameters()}
+    return KeyDifferences(
+        len(ours),
+        sorted(parameters - ours.keys()),
+        sorted(ours.keys() - theirs.keys()),
+        sorted(changed),
+    )
