@@ -80,7 +80,7 @@ def test_every_weight_keeps_its_key(tmp_path: Path, prefix: str) -> None:
 
 
 def test_the_mask_takes_tokens_out(tmp_path: Path) -> None:
-    path = saved(tmp_path, bert_weights(), num_attention_heads=3)
+    path = saved(tmp_path, bert_weights(), model_type="bert", num_attention_heads=3)
     model: Any = load(path)
     ids = np.arange(12).reshape(2, 6)
     mask = np.ones_like(ids)
@@ -97,18 +97,18 @@ def test_a_weight_too_many_is_refused(tmp_path: Path) -> None:
     weights = bert_weights()
     weights["encoder.layer.0.adapter.weight"] = np.ones((2, 3), np.float32)
     with pytest.raises(
-        InvalidModel, match=r"lacks: 'encoder\.layer\.0\.adapter\.weight'"
+        UnsupportedModel, match=r"lacks: 'encoder\.layer\.0\.adapter\.weight'"
     ):
-        read(saved(tmp_path, weights))
+        read(saved(tmp_path, weights, model_type="bert", num_attention_heads=3))
 
 
 def test_a_weight_too_few_is_refused(tmp_path: Path) -> None:
     weights = bert_weights()
     del weights["encoder.layer.1.output.dense.weight"]
     with pytest.raises(
-        InvalidModel, match=r"'encoder\.layer\.1\.output\.dense\.weight'"
+        UnsupportedModel, match=r"'encoder\.layer\.1\.output\.dense\.weight'"
     ):
-        read(saved(tmp_path, weights))
+        read(saved(tmp_path, weights, model_type="bert", num_attention_heads=3))
 
 
 def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
@@ -120,14 +120,18 @@ def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
 
 def test_a_configuration_has_its_types(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match="'num_attention_heads': expected int"):
-        read(saved(tmp_path, bert_weights(), num_attention_heads="three"))
+        read(
+            saved(
+                tmp_path, bert_weights(), model_type="bert", num_attention_heads="three"
+            )
+        )
     (tmp_path / "config.json").write_text("[" * 10000)
     with pytest.raises(UnreadableFile, match=r"config\.json"):
         read(tmp_path / "net.safetensors")
 
 
 def test_the_command_writes_a_module(tmp_path: Path) -> None:
-    path = saved(tmp_path, bert_weights(), num_attention_heads=3)
+    path = saved(tmp_path, bert_weights(), model_type="bert", num_attention_heads=3)
     output = tmp_path / "model.py"
     answer = CliRunner().invoke(burn_import, [str(path), "-o", str(output)])
     assert answer.exit_code == 0, answer.output
@@ -139,9 +143,11 @@ def test_weights_that_fit_several_are_refused(
 ) -> None:
     monkeypatch.setattr(table, "RECIPES", list(table.RECIPES))
     for name in ("first", "second"):
-        table.recipe(name, "Net", "odd.weight")(lambda w, _: w.model(w.weight("x")))
+        table.recipe(name, "Net", "odd.weight", is_configured=False)(
+            lambda w, _: w.model(w.weight("x"))
+        )
     path = saved(tmp_path, {"odd.weight": np.ones(3, np.float32)})
-    with pytest.raises(UnsupportedModel, match="fit several: first, second; model_"):
+    with pytest.raises(UnsupportedModel, match="keys fit first, second, and"):
         read(path)
     path = saved(tmp_path, {"odd.weight": np.ones(3, np.float32)}, model_type="third")
     with pytest.raises(UnsupportedModel, match="Known architectures"):

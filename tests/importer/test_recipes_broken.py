@@ -34,6 +34,16 @@ NETS: dict[str, dict[str, Array]] = {
     "whisper": drawn(whisper.encoder_shapes("")),
     "clip": drawn(clip.vision_shapes()),
 }
+CONFIG: dict[str, dict[str, Any]] = {
+    "bert": {"num_attention_heads": 2},
+    "distilbert": {"n_heads": 2},
+    "gpt2": {"n_head": 2},
+    "qwen3": {"head_dim": rotary.SIZE},
+    "gemma2": {"head_dim": rotary.SIZE},
+    "t5": {},
+    "whisper": {"encoder_attention_heads": 2},
+    "clip": {"vision_config": {"num_attention_heads": 2}},
+}
 #: Keys that only repeat what is known of the first layer.
 REPEATED = (".1.", ".2.")
 
@@ -50,7 +60,7 @@ def refused(path: Path) -> bool:
 @pytest.mark.parametrize("name", NETS)
 def test_other_shapes(name: str, tmp_path: Path) -> None:
     weights = NETS[name]
-    config: dict[str, Any] = {"head_dim": rotary.SIZE}
+    config: dict[str, Any] = {"model_type": name, **CONFIG[name]}
     assert not refused(saved(tmp_path, weights, **config))
     for number, key in enumerate(weights):
         if any(part in key for part in REPEATED):
@@ -83,7 +93,7 @@ CONFIGS: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "key", "value"), CONFIGS)
 def test_other_configurations(name: str, key: str, value: Any, tmp_path: Path) -> None:
-    given: dict[str, Any] = {"head_dim": rotary.SIZE, key: value}
+    given: dict[str, Any] = {"model_type": name, **CONFIG[name], key: value}
     last = key if not isinstance(value, dict) else list(value)[-1]
     with pytest.raises(ERRORS, match=f"'{last}'|a known (activation|scaling)"):
         read(saved(tmp_path, NETS[name], **given))

@@ -155,7 +155,7 @@ def test_texts(head: bool, tmp_path: Path) -> None:
     shapes = text_shapes()
     shapes |= linear("text_projection", HIDDEN, OUT, False) if head else {}
     weights = drawn(shapes)
-    model = loaded(tmp_path, weights, **HEADS)
+    model = loaded(tmp_path, weights, model_type="clip_text_model", **HEADS)
     p = Twin(weights)
     for count, length in ((2, 5), (3, 9)):
         ids, mask, ends = texts(count, length, WORDS - 1)
@@ -173,7 +173,7 @@ def test_images(head: bool, tmp_path: Path) -> None:
     shapes = vision_shapes()
     shapes |= linear("visual_projection", HIDDEN, OUT, False) if head else {}
     weights = drawn(shapes)
-    model = loaded(tmp_path, weights, vision_config=HEADS)
+    model = loaded(tmp_path, weights, model_type="clip", vision_config=HEADS)
     p = Twin(weights)
     for count in (2, 3):
         pixels = pictures(count)
@@ -188,7 +188,10 @@ def test_images(head: bool, tmp_path: Path) -> None:
 
 def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
     weights = drawn(vision_shapes())
-    config: dict[str, Any] = {"vision_config": {"image_size": 224, **HEADS}}
+    config: dict[str, Any] = {
+        "model_type": "clip",
+        "vision_config": {"image_size": 224, **HEADS},
+    }
     with pytest.raises(
         InvalidModel, match=r"'image_size': expected 12, since.*got 224"
     ):
@@ -196,13 +199,14 @@ def test_images_of_another_size_are_refused(tmp_path: Path) -> None:
     key = f"{VISION}.position_embedding.weight"
     weights[key] = weights[key][:-1]
     with pytest.raises(InvalidModel, match="a square of patches, got 8"):
-        read(saved(tmp_path, weights))
+        read(saved(tmp_path, weights, model_type="clip"))
 
 
 def test_each_part_says_what_was_assumed(tmp_path: Path) -> None:
     shapes = text_shapes() | vision_shapes() | {"logit_scale": ()}
     shapes |= linear("text_projection", HIDDEN, OUT, False)
     weights = drawn(shapes | linear("visual_projection", HIDDEN, OUT, False))
-    text = " ".join(import_model(saved(tmp_path, weights)).text.split())
-    assert "text_config.num_attention_heads 1" in text
-    assert "vision_config.num_attention_heads 1" in text
+    config = {"model_type": "clip", "text_config": HEADS, "vision_config": HEADS}
+    text = " ".join(import_model(saved(tmp_path, weights, **config)).text.split())
+    assert "text_config.layer_norm_eps 1e-05" in text
+    assert "vision_config.layer_norm_eps 1e-05" in text

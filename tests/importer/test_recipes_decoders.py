@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from burn_import.recipes import read
-from burn_ir import InvalidModel
+from burn_ir import UnsupportedModel
 from tests.importer.recipe_twins import (
     Shapes,
     Twin,
@@ -78,7 +78,9 @@ def test_gpt2(
     prefix: str, headed: bool, config: dict[str, Any], tmp_path: Path
 ) -> None:
     weights = gpt2_weights(prefix)
-    model = loaded(tmp_path, weights, n_head=COUNT, **config)
+    model = loaded(
+        tmp_path, weights, **{"model_type": "gpt2", "n_head": COUNT} | config
+    )
     p, usual = Twin(weights, prefix), (HIDDEN // COUNT) ** -0.5
     scales = usual, usual / (2 if "scale_attn_by_inverse_layer_idx" in config else 1)
     for batch, length in SIZES:
@@ -92,7 +94,9 @@ def test_masks_of_old_files_are_left_out(tmp_path: Path) -> None:
     weights = gpt2_weights("")
     weights["h.0.attn.bias"] = np.tril(np.ones((1, 1, 16, 16), np.float32))
     weights["h.0.attn.masked_bias"] = np.array(-1e4, np.float32)
-    constants = read(saved(tmp_path, weights, n_head=COUNT)).graph.constants
+    constants = read(
+        saved(tmp_path, weights, model_type="gpt2", n_head=COUNT)
+    ).graph.constants
     assert set(weights) - set(constants) == {
         "h.0.attn.bias",
         "h.0.attn.masked_bias",
@@ -100,6 +104,14 @@ def test_masks_of_old_files_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_head_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    path = saved(tmp_path, gpt2_weights("transformer."), tie_word_embeddings=False)
-    with pytest.raises(InvalidModel, match=r"'tie_word_embeddings'.*'lm_head\.weight'"):
+    path = saved(
+        tmp_path,
+        gpt2_weights("transformer."),
+        model_type="gpt2",
+        n_head=COUNT,
+        tie_word_embeddings=False,
+    )
+    with pytest.raises(
+        UnsupportedModel, match=r"'tie_word_embeddings'.*'lm_head\.weight'"
+    ):
         read(path)

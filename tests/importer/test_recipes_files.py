@@ -20,7 +20,11 @@ from tests.importer.recipe_twins import Twin, close, drawn, loaded, results, tok
 from tests.importer.test_recipes import saved
 from tests.modules import Array
 
-DECODER: dict[str, Any] = {"num_attention_heads": rotary.COUNT, "head_dim": rotary.SIZE}
+DECODER: dict[str, Any] = {
+    "model_type": "llama",
+    "num_attention_heads": rotary.COUNT,
+    "head_dim": rotary.SIZE,
+}
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
@@ -45,7 +49,7 @@ def test_the_first_names_of_norms_are_known(tmp_path: Path) -> None:
         for key, v in weights.items()
     }
     assert old.keys() != weights.keys()
-    loaded(tmp_path, old, weights)
+    loaded(tmp_path, old, weights, model_type="bert", num_attention_heads=2)
 
 
 def test_angles_in_the_file_are_left_out(tmp_path: Path) -> None:
@@ -67,7 +71,9 @@ def test_distances_that_nobody_reads_are_left_out(tmp_path: Path) -> None:
         "decoder.embed_tokens.weight",
     )
     old = weights | dict.fromkeys(unread, np.ones((2, 3), np.float32))
-    assert set(read(saved(tmp_path, old)).graph.constants) == set(weights)
+    assert set(read(saved(tmp_path, old, model_type="t5")).graph.constants) == set(
+        weights
+    )
 
 
 def test_angles_are_scaled_as_configured() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn_import.pipeline import import_model
 from burn_import.recipes import read
 from burn_ir import InvalidModel
 from tests.importer.recipe_twins import (
@@ -176,7 +175,12 @@ def rotated(x: Array, theta: float) -> Array:
 def test_decoder(name: str, tmp_path: Path) -> None:
     family = FAMILIES[name]
     weights = weights_of(family)
-    config = {"num_attention_heads": COUNT, "head_dim": SIZE, **family.config}
+    config: dict[str, Any] = {
+        "model_type": name,
+        "num_attention_heads": COUNT,
+        "head_dim": SIZE,
+    }
+    config |= family.config
     model = loaded(tmp_path, weights, **config)
     p = Twin(weights)
     table = p.get("lm_head.weight" if family.head else "model.embed_tokens.weight")
@@ -191,33 +195,18 @@ def test_decoder(name: str, tmp_path: Path) -> None:
 def test_without_a_prefix_there_are_hidden_states(tmp_path: Path) -> None:
     family = FAMILIES["qwen3"]
     weights = weights_of(family, "")
-    model = loaded(tmp_path, weights, rope_theta=1e6)
+    model = loaded(tmp_path, weights, model_type="qwen3", rope_theta=1e6)
     ids, mask = tokens(2, 5, 0)
     close(results(model, ids, mask)[0], twin(Twin(weights), family, ids, mask))
 
 
-def test_the_vocabulary_tells_gemma_from_llama(tmp_path: Path) -> None:
-    weights = weights_of(FAMILIES["llama"])
-    del weights["lm_head.weight"]
-    source = classes(tmp_path, weights)
-    assert "LlamaModel" in source
-    assert "as nothing says otherwise: model_type llama," in source
-    table = np.zeros((256000, HIDDEN), np.float32)
-    weights["model.embed_tokens.weight"] = table
-    assert "GemmaModel" in classes(tmp_path, weights)
-
-
-def classes(folder: Path, weights: dict[str, Array]) -> str:
-    """Return the source of the model of weights."""
-    return import_model(saved(folder, weights, head_dim=SIZE)).text
-
-
 def test_heads_have_to_share_what_there_is(tmp_path: Path) -> None:
     weights = weights_of(FAMILIES["llama"])
-    given = {"head_dim": SIZE, "num_attention_heads": 3, "num_key_value_heads": 2}
+    given: dict[str, Any] = {"model_type": "llama", "head_dim": SIZE}
+    given |= {"num_attention_heads": 3, "num_key_value_heads": 2}
     with pytest.raises(InvalidModel, match=r"'num_attention_heads': expected 4, since"):
         read(saved(tmp_path, weights, **given))
-    given = {"head_dim": SIZE, "num_key_value_heads": 3, "vocab_size": 31}
+    given |= {"num_attention_heads": 4, "num_key_value_heads": 3, "vocab_size": 31}
     with pytest.raises(InvalidModel) as caught:
         read(saved(tmp_path, weights, **given))
     assert "'num_key_value_heads': expected 2" in str(caught.value)

@@ -103,7 +103,11 @@ def test_scaled_angles(
 
     monkeypatch.setattr(rotary, "rotated", rotated)
     weights = weights_of(FAMILIES["llama"])
-    sizes: dict[str, Any] = {"head_dim": SIZE, "num_attention_heads": COUNT}
+    sizes: dict[str, Any] = {
+        "model_type": "llama",
+        "head_dim": SIZE,
+        "num_attention_heads": COUNT,
+    }
     model = loaded(tmp_path, weights, rope_theta=THETA, **sizes, **config)
     p = Twin(weights)
     for batch, length in ((2, 5), (3, 9)):
@@ -116,7 +120,11 @@ def test_scaled_angles(
 def test_factors_are_as_many_as_angles(tmp_path: Path) -> None:
     scaling = {"type": "longrope", "short_factor": [1.0], "long_factor": LONG}
     path = saved(
-        tmp_path, weights_of(FAMILIES["llama"]), head_dim=SIZE, rope_scaling=scaling
+        tmp_path,
+        weights_of(FAMILIES["llama"]),
+        model_type="llama",
+        head_dim=SIZE,
+        rope_scaling=scaling,
     )
     with pytest.raises(InvalidModel, match="'short_factor': expected 3 numbers"):
         read(path)
@@ -132,7 +140,8 @@ def test_classes(name: str, each: bool, tmp_path: Path) -> None:
     weights["score.weight"] = rng.normal(size=(4, rotary.HIDDEN)).astype(np.float32)
     if each:
         weights["score.bias"] = rng.normal(size=4).astype(np.float32)
-    config = {"num_attention_heads": COUNT, "head_dim": SIZE, **family.config}
+    config = {"model_type": name, "num_attention_heads": COUNT, "head_dim": SIZE}
+    config |= family.config
     model = loaded(tmp_path, weights, **config)
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
@@ -154,7 +163,7 @@ def test_gpt2_with_classes(name: str, tmp_path: Path) -> None:
     weights[f"{name}.weight"] = rng.normal(size=(count, width)).astype(np.float32)
     if name != "score":
         weights[f"{name}.bias"] = rng.normal(size=count).astype(np.float32)
-    model = loaded(tmp_path, weights, n_head=decoders.COUNT)
+    model = loaded(tmp_path, weights, model_type="gpt2", n_head=decoders.COUNT)
     scale = (width // decoders.COUNT) ** -0.5
     for batch, length in ((2, 5), (3, 7)):
         ids, mask = tokens(batch, length, 0)

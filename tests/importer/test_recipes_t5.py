@@ -105,7 +105,9 @@ def test_t5(gated: bool, tmp_path: Path) -> None:
     )
     shapes |= {"shared.weight": (WORDS, HIDDEN)}
     weights = drawn(shapes | (linear("lm_head", HIDDEN, WORDS, False) if gated else {}))
-    config: dict[str, Any] = {"relative_attention_max_distance": LAST, "d_kv": SIZE}
+    config: dict[str, Any] = {"model_type": "t5", "tie_word_embeddings": not gated}
+    config |= {"relative_attention_max_distance": LAST, "d_kv": SIZE}
+    config |= {"feed_forward_proj": "gated-gelu" if gated else "relu"}
     model = loaded(tmp_path, weights, **config)
     p = Twin(weights)
     table = p.get("shared.weight")
@@ -121,7 +123,9 @@ def test_t5(gated: bool, tmp_path: Path) -> None:
 def test_a_stack_by_itself(tmp_path: Path) -> None:
     words = {"m.encoder.embed_tokens.weight": (WORDS, HIDDEN)}
     weights = drawn(stack_shapes("m.encoder", False, False) | words)
-    model = loaded(tmp_path, weights, relative_attention_max_distance=LAST)
+    model = loaded(
+        tmp_path, weights, model_type="t5", relative_attention_max_distance=LAST
+    )
     p = Twin(weights, "m.encoder.")
     for batch, length in ((2, 5), (3, 30)):
         ids, mask = tokens(batch, length, 0)

@@ -122,7 +122,7 @@ def bert(net: TextNet, ids: Any, mask: Any) -> Any:
 
 NETS: dict[str, tuple[Callable[[TextNet, Any, Any], Any], dict[str, Any]]] = {
     "gemma": (gemma, {"model_type": "gemma", "head_dim": SIZE}),
-    "bert": (bert, {"num_attention_heads": HEADS}),
+    "bert": (bert, {"model_type": "bert", "num_attention_heads": HEADS}),
 }
 
 

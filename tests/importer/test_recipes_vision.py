@@ -1,5 +1,6 @@
 """Networks of torchvision from their weights alone, against onnxruntime."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,16 @@ from tests.importer.onnx_net import OnnxNet
 from tests.importer.vision_twins import TWINS
 from tests.modules import Array
 
+#: What no published network of this width says.
+HEADS = {"vit": 1, "vit of old": 2}
 
-def saved(folder: Path, state: dict[str, Array]) -> Path:
-    """Return the file of a state dict."""
+
+def saved(folder: Path, state: dict[str, Array], name: str) -> Path:
+    """Return the file of a state dict, beside its configuration where it needs one."""
     path = folder / "net.safetensors"
+    if name in HEADS:
+        config = {"num_attention_heads": HEADS[name]}
+        (folder / "config.json").write_text(json.dumps(config))
     write_record(path, list(state.items()))
     return path
 
@@ -30,7 +37,7 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
         net = OnnxNet(x.shape)
         expected = net.run(twin(net, "x"), x)
         if model is None:
-            model = load(saved(tmp_path, net.state))
+            model = load(saved(tmp_path, net.state, name))
             check_keys(model, net.state)
         found = model(burn.tensor(x)).numpy()
         assert np.abs(expected[0] - expected[1]).max() > 0.005
@@ -48,7 +55,7 @@ def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
         key: array.astype(np.float64) if array.dtype == np.float32 else array
         for key, array in net.state.items()
     }
-    model: Any = load(saved(tmp_path, state))
+    model: Any = load(saved(tmp_path, state, name))
     check_keys(model, state)
     found = model(burn.tensor(x.astype(np.float64))).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -28,6 +28,7 @@ from tests.modules import Array
 HIDDEN, WIDE, WORDS, COUNT, BINS, PLACES = 12, 20, 30, 3, 6, 8
 EPS = 1e-5
 HEADS: dict[str, Any] = {
+    "model_type": "whisper",
     "encoder_attention_heads": COUNT,
     "decoder_attention_heads": COUNT,
 }
@@ -165,7 +166,13 @@ def test_a_decoder_by_itself_scales_if_asked_to(tmp_path: Path) -> None:
 
 def test_sounds_of_another_length_are_refused(tmp_path: Path) -> None:
     weights = drawn(encoder_shapes("model.encoder."))
-    path = saved(tmp_path, weights, max_source_positions=1500, num_mel_bins=80)
+    path = saved(
+        tmp_path,
+        weights,
+        model_type="whisper",
+        max_source_positions=1500,
+        num_mel_bins=80,
+    )
     with pytest.raises(InvalidModel) as caught:
         read(path)
     assert "'max_source_positions': expected 8" in str(caught.value)

@@ -312,7 +312,7 @@ def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
     path = saved(tmp_path, state_of(a=nn.Linear(2, 3)))
     (tmp_path / "config.json").write_text('{"model_type": "odd"}')
     text = " ".join(source(path).split())
-    assert "No architecture is known that fits them and is called odd." in text
+    assert "no known architecture called odd fits them." in text
 
 
 def test_the_dict_of_the_weights_is_found_or_asked_for(tmp_path: Path) -> None:

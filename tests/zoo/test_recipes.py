@@ -23,14 +23,16 @@ from tests.zoo.recorded import Case, Golden, zoo_cases
 #: The configuration of each model, where its weights do not say everything.
 MODELS: Mapping[str, Mapping[str, Any]] = {
     "arch/bert.dynamo-op20": {"model_type": "bert", "num_attention_heads": 4},
-    "arch/bert_seqcls.dynamo-op20": {"num_attention_heads": 4},
+    "arch/bert_seqcls.dynamo-op20": {"model_type": "bert", "num_attention_heads": 4},
     "arch/roberta_tokcls.dynamo-op20": {
+        "model_type": "roberta",
         "num_attention_heads": 4,
         "layer_norm_eps": 1e-12,
     },
     "arch/distilbert_qa.dynamo-op20": {"model_type": "distilbert", "n_heads": 4},
     "arch/gpt2.dynamo-op20": {"model_type": "gpt2", "n_head": 4},
     "arch/gemma2.dynamo-op20": {
+        "model_type": "gemma2",
         "num_attention_heads": 4,
         "head_dim": 8,
         "query_pre_attn_scalar": 8,
@@ -43,20 +45,33 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "num_attention_heads": 4,
         "rope_scaling": {"rope_type": "linear", "factor": 2.0},
     },
-    "arch/t5_encoder.dynamo-op20": {},
+    "arch/t5_encoder.dynamo-op20": {"model_type": "t5"},
     "arch/t5_decoder.dynamo-op20": {"model_type": "t5"},
-    "arch/whisper_encoder.dynamo-op20": {"encoder_attention_heads": 4},
-    "arch/whisper_decoder.dynamo-op20": {"decoder_attention_heads": 4},
-    "arch/clip_text.dynamo-op20": {"num_attention_heads": 4, "eos_token_id": 98},
-    "arch/clip_vision.dynamo-op20": {"num_attention_heads": 4},
+    "arch/whisper_encoder.dynamo-op20": {
+        "model_type": "whisper",
+        "encoder_attention_heads": 4,
+    },
+    "arch/whisper_decoder.dynamo-op20": {
+        "model_type": "whisper",
+        "decoder_attention_heads": 4,
+    },
+    "arch/clip_text.dynamo-op20": {
+        "model_type": "clip_text_model",
+        "num_attention_heads": 4,
+        "eos_token_id": 98,
+    },
+    "arch/clip_vision.dynamo-op20": {
+        "model_type": "clip_vision_model",
+        "num_attention_heads": 4,
+    },
     "arch/vit.dynamo-op20": {"model_type": "vit", "num_attention_heads": 4},
     "arch/qwen3.dynamo-op20": {"model_type": "qwen3", "rope_theta": 10000.0},
 }
 
 #: The same for files of PyTorch, named like the models that were exported.
 STATES: Mapping[str, Mapping[str, Any]] = {
-    "pytorch/bert_tiny": {"num_attention_heads": 4},
-    "pytorch/gpt2_tiny": {"n_head": 4},
+    "pytorch/bert_tiny": {"model_type": "bert", "num_attention_heads": 4},
+    "pytorch/gpt2_tiny": {"model_type": "gpt2", "n_head": 4},
 }
 
 

@@ -22,13 +22,13 @@ from tests.zoo.test_recipes import compare, saved
 #: The configuration of each model, and the epsilon of its batch norms.
 MODELS: Mapping[str, tuple[Mapping[str, Any], float]] = {
     "arch/resnet.dynamo-op20": ({"model_type": "resnet"}, 1e-5),
-    "arch/resnet.ts-op17": ({}, 1e-5),
+    "arch/resnet.ts-op17": ({"model_type": "resnet"}, 1e-5),
     "arch/mobilenet_v2.dynamo-op20": (
         {"model_type": "mobilenet_v2", "image_size": 32},
         1e-3,
     ),
     "arch/convnext.dynamo-op20": ({"model_type": "convnext"}, 1e-5),
-    "arch/convnext.ts-op11": ({}, 1e-5),
+    "arch/convnext.ts-op11": ({"model_type": "convnext"}, 1e-5),
 }
 
 

@@ -69,6 +69,7 @@ class Checkpoint(Mapping[str, LazyTensor]):
     (versions, byte order), ``scalars`` plain values by name (``epoch``,
     ``optimizer.param_groups.0.lr``), ``skipped`` what is neither, with the reason.
     ``constants`` are those of TorchScript, named as its code names them (``c0``).
+    ``notes`` are sentences about why no model was made of the tensors.
     """
 
     path: Path
@@ -78,6 +79,7 @@ class Checkpoint(Mapping[str, LazyTensor]):
     scalars: Mapping[str, Scalar] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, LazyTensor] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def producer(self) -> str:

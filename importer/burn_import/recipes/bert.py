@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import Supports, any_of
 from burn_import.recipes.facts import agree, extent, heads, length
 from burn_import.recipes.heads import scores, vocabulary
 from burn_import.recipes.table import recipe
@@ -21,7 +22,20 @@ KEYS = (
 )
 
 
-@recipe("bert", "BertModel", *KEYS, base="bert")
+#: What Hugging Face's BERT and RoBERTa can be beside an encoder.
+SUPPORTS: Supports = {
+    "add_cross_attention": (False,),
+    "directionality": ("bidi",),
+    "is_decoder": (False,),
+    "position_embedding_type": ("absolute",),
+    **any_of(
+        *("pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"),
+        *("pooler_size_per_head", "pooler_type"),
+    ),
+}
+
+
+@recipe("bert", "BertModel", *KEYS, base="bert", supports=SUPPORTS)
 def bert(w: Writer, config: Config) -> RawModel:
     """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
     input_ids = w.input("input_ids", "int64", BATCH, LENGTH)

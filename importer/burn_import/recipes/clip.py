@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from burn_import.recipes.clip_encoders import PATCHES, WORDS, text_model, vision_model
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, Writer
 from burn_ir.dim import symbol
 from burn_ir.raw import RawModel
 
 TEXT, IMAGES = symbol("texts"), symbol("images")
+#: Entries that weights show, and those of the encoder that is not there.
+SUPPORTS = any_of(
+    *("logit_scale_init_value", "num_channels", "projection_dim", "text_config"),
+    *("text_config_dict", "vision_config", "vision_config_dict"),
+)
 
 
 @recipe(
@@ -18,6 +24,7 @@ TEXT, IMAGES = symbol("texts"), symbol("images")
     f"vision_model.{PATCHES}",
     "vision_model.pre_layrnorm.weight",
     kinds=("clip_vision_model", "clip"),
+    supports=SUPPORTS,
 )
 @recipe(
     "clip",
@@ -25,6 +32,7 @@ TEXT, IMAGES = symbol("texts"), symbol("images")
     f"text_model.{WORDS}",
     "text_model.encoder.layers.0.self_attn.q_proj.weight",
     kinds=("clip", "clip_text_model"),
+    supports=SUPPORTS,
 )
 def clip(w: Writer, config: Config) -> RawModel:
     """The graph of the encoder of texts, of images, or of both and how they agree."""

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
 from burn.record.errors import shown
-from burn_ir import InvalidModel, UnreadableFile
+from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
 T = TypeVar("T", int, float, str, bool)
 _LARGEST = 2**20
 
 
+class NotClaimed(UnsupportedModel):
+    """Weights and configuration do not determine a model of a known family."""
+
+
 @dataclass(frozen=True)
 class Config:
-    """Numbers and names by key, as Hugging Face writes them.
+    """The entries of a ``config.json``, and which of them a recipe has read.
 
-    ``assumed`` has what was taken as usual, because there is nothing at its key.
+    ``assumed`` maps the keys that the file lacks to the defaults used instead. ``name``
+    is the path of a nested configuration, ``text_config.``; ``used`` holds the paths of
+    all entries that were read, shared with nested configurations.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     assumed: dict[str, object] = field(default_factory=dict)
     name: str = ""
+    used: set[str] = field(default_factory=set)
+
+    def value(self, key: str) -> Any:
+        """The entry at ``key`` as JSON has it; None without one."""
+        self.used.add(self.name + key)
+        return self.values.get(key)
 
     def get(self, key: str, default: T) -> T:
         """The value at ``key``, of the type of ``default``.
@@ -33,7 +45,7 @@ class Config:
         Raises:
             InvalidModel: it is of another type.
         """
-        value = self.values.get(key)
+        value = self.value(key)
         if value is None:
             self.assumed[self.name + key] = default
             return default
@@ -45,11 +57,37 @@ class Config:
         result: T = value
         return result
 
+    def required(self, key: str, default: T) -> T:
+        """The value at ``key``, of the type of ``default``, which is not used.
+
+        Raises:
+            NotClaimed: there is none.
+            InvalidModel: it is of another type.
+        """
+        if self.value(key) is None:
+            raise NotClaimed(
+                f"the configuration has no {shown(self.name + key)}, and weights do "
+                "not determine it"
+            )
+        return self.get(key, default)
+
     def part(self, name: str) -> Config:
-        """The configuration at ``name``; this one, where it has no such part."""
-        values = self.values.get(name)
-        inner = values if isinstance(values, dict) else self.values
-        return Config(inner, self.assumed, f"{name}.")
+        """The nested configuration at ``name``; this one if it has none."""
+        values = self.value(name)
+        if not isinstance(values, dict):
+            return self
+        path = f"{self.name}{name}."
+        self.used.add(path)
+        return Config(values, self.assumed, path, self.used)
+
+    def unused(self) -> Iterator[tuple[str, Any]]:
+        """The paths and values of entries that were not read, nested ones too."""
+        for key, value in self.values.items():
+            path = self.name + key
+            if f"{path}." in self.used and isinstance(value, dict):
+                yield from Config(value, {}, f"{path}.", self.used).unused()
+            elif path not in self.used:
+                yield path, value
 
     def positive(self, key: str, default: T) -> T:
         """The number at ``key``.
@@ -67,7 +105,7 @@ class Config:
     @property
     def architectures(self) -> list[str]:
         """The names of the classes that the weights are of."""
-        found = self.values.get("architectures")
+        found = self.value("architectures")
         return [str(name) for name in found] if isinstance(found, list) else []
 
     @property

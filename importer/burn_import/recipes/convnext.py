@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import IMAGES, any_of
 from burn_import.recipes.table import recipe
 from burn_import.recipes.vision import (
     channels_first,
@@ -25,6 +26,7 @@ EPS = 1e-6
     "features.1.0.layer_scale",
     "features.1.0.block.5.weight",
     "classifier.2.weight",
+    is_configured=False,
 )
 def convnext(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``ConvNeXt``: the scores of the classes."""
@@ -63,6 +65,16 @@ def block(w: Writer, x: str) -> str:
     "convnext.layernorm.weight",
     "classifier.weight",
     kinds=("convnext",),
+    supports={
+        **IMAGES,
+        **any_of(
+            "depths",
+            "hidden_sizes",
+            "image_size",
+            "layer_scale_init_value",
+            "patch_size",
+        ),
+    },
 )
 def hugging_face(w: Writer, config: Config) -> RawModel:
     """The graph of ``ConvNextForImageClassification``: the scores of the classes."""

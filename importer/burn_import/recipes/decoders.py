@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from burn.record.errors import shown
-from burn_import.recipes.config import Config
+from burn_import.recipes.config import Config, NotClaimed
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.facts import Fact, agree, extent, heads, length
 from burn_import.recipes.rope import turned
 from burn_import.recipes.writer import Writer
@@ -21,6 +22,11 @@ KEYS = (
     "layers.0.input_layernorm.weight",
     "layers.0.post_attention_layernorm.weight",
 )
+#: Biases are seen in the weights; only some angles depend on the length.
+SUPPORTS: dict[str, tuple[object, ...]] = {
+    "partial_rotary_factor": (1.0,),
+    **any_of("attention_bias", "max_position_embeddings", "mlp_bias"),
+}
 Norm = Callable[[str, str], str]
 
 
@@ -58,20 +64,23 @@ def check(w: Writer, config: Config, size: int) -> None:
     )
 
 
-def head_size(w: Writer, config: Config, usual: int) -> int:
-    """How many features a head has: as its norm says, the configuration, or usually."""
+def head_size(w: Writer, config: Config, usual: int = 0) -> int:
+    """The number of features of a head, from its norm or from the configuration.
+
+    ``usual`` is the default of ``head_dim``, if it is not the width by the heads.
+    """
     width = w.shape(f"{FIRST}.q_proj.weight")[0]
     if w.has(f"{FIRST}.q_norm.weight"):
         fact = extent(w, f"{FIRST}.q_norm.weight", 0)
         count = Fact(width // fact.number, fact.clause)
         agree(config, head_dim=fact, num_attention_heads=count)
         return fact.number
-    size = config.values.get("head_dim")
+    size = config.get("head_dim", usual) if usual else config.value("head_dim")
     if isinstance(size, int) and size > 0 and width % size == 0:
         clause = f"{extent(w, f'{FIRST}.q_proj.weight', 0).clause} and 'head_dim' is"
         agree(config, num_attention_heads=Fact(width // size, f"{clause} {size}"))
         return size
-    return width // heads(w, config, f"{FIRST}.q_proj", size=usual)
+    return width // heads(w, config, f"{FIRST}.q_proj")
 
 
 def windows(
@@ -79,15 +88,19 @@ def windows(
 ) -> list[int]:
     """How far each layer sees back, 0 without end; ``near`` says it where not given."""
     count = w.count("layers")
-    kinds = config.values.get("layer_types")
+    kinds = config.value("layer_types")
     if kinds is None:
         chosen = [near(number) for number in range(count)]
     elif isinstance(kinds, list) and len(kinds) == count:
+        if not {*map(str, kinds)} <= {"sliding_attention", "full_attention"}:
+            raise NotClaimed(f"config 'layer_types': got {shown(kinds)}")
         chosen = [kind == "sliding_attention" for kind in kinds]
     else:
         raise InvalidModel(
             f"config 'layer_types': expected {count}, got {shown(kinds)}"
         )
+    for key in ("sliding_window", "use_sliding_window", "max_window_layers"):
+        config.value(key)
     window = config.get("sliding_window", usual) if any(chosen) else 0
     return [window if each else 0 for each in chosen]
 

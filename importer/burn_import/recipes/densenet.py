@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import timm
 from burn_import.recipes.table import recipe
 from burn_import.recipes.vision import average_pool, image, max_pool, pooled, relu
 from burn_import.recipes.writer import LOGITS, Writer
@@ -16,6 +17,8 @@ from burn_ir.raw import RawModel
     "features.norm0.running_mean",
     "features.norm5.running_mean",
     "classifier.weight",
+    is_configured=False,
+    supports=timm("densenet121", "densenet161", "densenet169", "densenet201"),
 )
 def densenet(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``DenseNet``: the scores of the classes."""

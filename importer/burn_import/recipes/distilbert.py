@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.facts import agree, extent, heads, length
 from burn_import.recipes.heads import scores, vocabulary
 from burn_import.recipes.table import recipe
@@ -20,6 +21,7 @@ PLACES = "embeddings.position_embeddings.weight"
     WORDS,
     "transformer.layer.0.attention.q_lin.weight",
     base="distilbert",
+    supports=any_of("sinusoidal_pos_embds", "tie_weights_"),
 )
 def distilbert(w: Writer, config: Config) -> RawModel:
     """The graph of ``DistilBertModel``, or of what Hugging Face puts behind it."""

@@ -22,6 +22,7 @@ DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
     "features.1.0.block.0.0.weight",
     "features.6.0.block.2.fc1.weight",
     "classifier.1.weight",
+    is_configured=False,
 )
 def efficientnet(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``EfficientNet``: the scores of the classes.

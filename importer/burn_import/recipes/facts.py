@@ -9,9 +9,6 @@ from burn_import.recipes.config import Config
 from burn_import.recipes.writer import Writer
 from burn_ir import InvalidModel
 
-#: The size of a head where no configuration says how many there are.
-HEAD = 64
-
 
 @dataclass(frozen=True)
 class Fact:
@@ -51,7 +48,7 @@ def agree(config: Config, **facts: Fact) -> None:
     problems = [
         f"config {shown(key)}: expected {fact.number}, since {fact.clause}, got {value}"
         for key, fact in facts.items()
-        if (value := config.values.get(key, fact.number)) != fact.number
+        if (value := config.value(key)) is not None and value != fact.number
     ]
     if problems:
         raise InvalidModel(joined(problems))
@@ -62,18 +59,16 @@ def heads(
     config: Config,
     name: str,
     key: str = "num_attention_heads",
-    size: int = HEAD,
     axis: int = 0,
 ) -> int:
-    """How many heads share the features that the layer ``name`` makes.
-
-    Without a configuration they have ``size`` features each.
+    """The number of heads that share the output features of the layer ``name``.
 
     Raises:
-        InvalidModel: they would not be of one size.
+        NotClaimed: the configuration does not say it.
+        InvalidModel: the number does not divide the features.
     """
     fact = extent(w, f"{name}.weight", axis)
-    count = config.get(key, max(fact.number // size, 1))
+    count = config.required(key, 1)
     if count < 1 or fact.number % count:
         raise InvalidModel(
             f"config {shown(key)}: expected a divisor of {fact.number}, "

@@ -7,6 +7,7 @@ from functools import partial
 from burn_import.recipes.config import Config
 from burn_import.recipes.decoders import (
     KEYS,
+    SUPPORTS,
     Attending,
     Norm,
     check,
@@ -16,15 +17,18 @@ from burn_import.recipes.decoders import (
     self_attention,
     windows,
 )
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.heads import capped, classes, is_headed, next_token
-from burn_import.recipes.rope import angles
+from burn_import.recipes.rope import angles, has_layer_types
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
 
-#: The size of a head where no configuration says how many there are.
+#: The size of a head where the configuration does not say it.
 HEAD = 256
 WINDOW = 4096
+#: Older configurations have either name for the approximation by ``tanh``.
+ACTIVATIONS = {"hidden_act": ("gelu", "gelu_pytorch_tanh")}
 
 
 @recipe(
@@ -33,11 +37,11 @@ WINDOW = 4096
     *KEYS,
     kinds=("gemma",),
     base="model",
+    supports=SUPPORTS | ACTIVATIONS,
     without=(
         "layers.0.pre_feedforward_layernorm.weight",
         "layers.0.self_attn.q_norm.weight",
     ),
-    rows={KEYS[0]: 256000},
 )
 @recipe(
     "gemma2",
@@ -46,6 +50,13 @@ WINDOW = 4096
     "layers.0.pre_feedforward_layernorm.weight",
     kinds=("gemma2", "gemma3_text"),
     base="model",
+    supports={
+        "use_bidirectional_attention": (False,),
+        **SUPPORTS,
+        **ACTIVATIONS,
+        **any_of("_sliding_window_pattern", "final_logit_softcapping"),
+        **any_of("rope_local_base_freq", "sliding_window_pattern"),
+    },
 )
 def gemma(w: Writer, config: Config) -> RawModel:
     """The graph of ``GemmaForCausalLM``, or of ``GemmaModel``: hidden states alone."""
@@ -72,7 +83,7 @@ def gemma(w: Writer, config: Config) -> RawModel:
 def cap(config: Config, which: str, usual: float) -> float:
     """The bound of scores, 0 without one, which a configuration writes as null."""
     key = f"{which}_logit_softcapping"
-    absent = key in config.values and config.values[key] is None
+    absent = config.value(key) is None and key in config.values
     return config.get(key, usual) if usual and not absent else 0.0
 
 
@@ -116,10 +127,12 @@ def angles_of(
     """The angles of layers that see everything, and of those that see a window."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
         usual = 1e6 if family == "Gemma3" else 1e4
-        turn = angles(w, places, config, size, usual)
+        turn = angles(w, places, config, size, usual, "full_attention")
     if family != "Gemma3":
         return turn, turn
     with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):
+        if has_layer_types(config):
+            return turn, angles(w, places, config, size, 1e4, "sliding_attention")
         theta = config.get("rope_local_base_freq", 1e4)
         local = Config({"rope_theta": theta})
         return turn, angles(w, places, local, size)

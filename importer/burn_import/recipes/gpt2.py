@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.facts import agree, extent, heads, length
 from burn_import.recipes.heads import classes, is_headed, next_token, scores
 from burn_import.recipes.table import recipe
@@ -17,6 +18,13 @@ from burn_ir.raw import RawModel
     "wpe.weight",
     "h.0.attn.c_attn.weight",
     base="transformer",
+    supports={
+        "add_cross_attention": (False,),
+        **any_of(
+            *("n_ctx", "reorder_and_upcast_attn", "summary_activation"),
+            *("summary_proj_to_labels", "summary_type", "summary_use_proj"),
+        ),
+    },
 )
 def gpt2(w: Writer, config: Config) -> RawModel:
     """The graph of ``GPT2LMHeadModel``, or of ``GPT2Model``: hidden states alone."""

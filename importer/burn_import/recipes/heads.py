@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from burn.record.errors import shown
-from burn_import.recipes.config import Config
+from burn_import.recipes.config import Config, NotClaimed
 from burn_import.recipes.writer import Writer
-from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
 #: How classes of Hugging Face end that give scores of the next token.
@@ -84,10 +83,10 @@ def next_token(
     """The scores of the next token by the layer ``name``, with its weight or ``table``.
 
     Raises:
-        InvalidModel: there is no weight, and the configuration allows no other.
+        NotClaimed: there is no weight, and the configuration allows no other.
     """
     if not w.has(f"{name}.weight") and not config.get("tie_word_embeddings", True):
-        raise InvalidModel(
+        raise NotClaimed(
             "config 'tie_word_embeddings': expected true, since there is no weight "
             f"{shown(w.key(f'{name}.weight'))}, got false"
         )

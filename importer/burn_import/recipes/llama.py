@@ -7,6 +7,7 @@ from functools import partial
 from burn_import.recipes.config import Config
 from burn_import.recipes.decoders import (
     KEYS,
+    SUPPORTS,
     Attending,
     check,
     gated,
@@ -21,8 +22,6 @@ from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, LENGTH, Writer
 from burn_ir.raw import RawModel
 
-#: The size of a head where no configuration says how many there are.
-HEAD = 128
 EPS = 1e-6
 #: How the classes of each kind begin.
 NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
@@ -34,6 +33,7 @@ NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwe
     *KEYS,
     kinds=tuple(NAMES),
     base="model",
+    supports=SUPPORTS,
     without=("layers.0.pre_feedforward_layernorm.weight",),
 )
 def llama(w: Writer, config: Config) -> RawModel:
@@ -59,7 +59,7 @@ def model(
     w: Writer, config: Config, family: str, input_ids: str, attention_mask: str
 ) -> str:
     """The hidden states of all tokens."""
-    size = head_size(w, config, HEAD)
+    size = head_size(w, config)
     check(w, config, size)
     norm = partial(w.rms_norm, eps=config.get("rms_norm_eps", EPS))
     seen = windows(w, config, 4096, partial(near, config))
@@ -88,4 +88,8 @@ def near(config: Config, number: int) -> bool:
     if config.kind in ("qwen2", "qwen3"):
         wanted = config.get("use_sliding_window", False)
         return wanted and number >= config.get("max_window_layers", 28)
-    return config.kind == "mistral" and config.values.get("sliding_window") is not None
+    if config.kind != "mistral":
+        return False
+    return config.value("sliding_window") is not None or (
+        "sliding_window" not in config.values
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import IMAGES, any_of
 from burn_import.recipes.table import recipe
 from burn_import.recipes.vision import depthwise, image, pooled
 from burn_import.recipes.writer import LOGITS, Writer
@@ -23,6 +24,7 @@ BLOCKS = 17
     "features.1.conv.0.0.weight",
     "features.2.conv.1.0.weight",
     "classifier.1.weight",
+    is_configured=False,
 )
 def mobilenet_v2(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``MobileNetV2``: the scores of the classes.
@@ -78,6 +80,18 @@ def normed(w: Writer, name: str, x: str, stride: int = 1, deep: bool = False) ->
     "mobilenet_v2.conv_1x1.convolution.weight",
     "classifier.weight",
     kinds=("mobilenet_v2",),
+    supports={
+        "hidden_act": ("relu6",),
+        **IMAGES,
+        **any_of(
+            "depth_divisible_by",
+            "depth_multiplier",
+            "expand_ratio",
+            "finegrained_output",
+            "first_layer_is_expansion",
+            "min_depth",
+        ),
+    },
 )
 def hugging_face(w: Writer, config: Config) -> RawModel:
     """The graph of ``MobileNetV2ForImageClassification``: the scores of the classes.

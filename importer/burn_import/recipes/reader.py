@@ -25,12 +25,13 @@ import burn_import.recipes.whisper  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.options import Hints
 from burn_import.pytorch import Checkpoint, read as read_weights
-from burn_import.recipes.config import Config, read_config
+from burn_import.recipes.config import Config, NotClaimed, read_config
+from burn_import.recipes.explained import check_config
 from burn_import.recipes.sequential import sequential
-from burn_import.recipes.table import RECIPES, find
+from burn_import.recipes.table import RECIPES, Recipe, find
 from burn_import.recipes.weights import Weights
 from burn_import.recipes.writer import Writer
-from burn_ir import RawModel, UnsupportedModel
+from burn_ir import InvalidModel, RawModel, UnsupportedModel, build
 
 #: What the dict of a checkpoint is called that holds the weights.
 STATES = ("state_dict", "model_state_dict")
@@ -57,8 +58,8 @@ def read(
         names = ", ".join(sorted({recipe.name for recipe in RECIPES}))
         raise UnsupportedModel(
             f"{path.name}: this is a file of weights. No module can be made of weights "
-            f"without the program that uses them. Known architectures: {names}. "
-            f"{REMEDY}"
+            f"without the program that uses them. {' '.join(found.notes)} "
+            f"Known architectures: {names}. {REMEDY}"
         )
     return found
 
@@ -87,22 +88,48 @@ def config_of(path: Path, hints: Hints) -> Config:
 
 
 def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
-    """The model whose weights are in a file, or they if no recipe knows it.
+    """The model whose weights are in a file, or they if they do not determine one.
+
+    Then the checkpoint's notes say what is missing or unknown.
 
     Raises:
         UnreadableFile: a file is not what it should be.
         InvalidModel: the weights are not those of the architecture.
     """
-    known = config_of(path, hints)
+    config = config_of(path, hints)
     checkpoint = weights_in(path, hints.top_level_key)
     if hints.activation is not None:
         return sequential(checkpoint, hints)
-    found = find(checkpoint, known)
-    if found is None:
-        return checkpoint
-    recipe, prefix = found
-    writer = Writer(Weights(checkpoint))
-    with writer.module(prefix.removesuffix("."), recipe.class_name):
-        model = recipe.build(writer, known)
-    notes = *model.notes, *known.notes, *writer.weights.notes
-    return replace(model, notes=notes)
+    try:
+        found = find(checkpoint, config)
+        if found is None:
+            return checkpoint
+        return _written(checkpoint, config, *found)
+    except NotClaimed as error:
+        note = f"The architecture is not known: {error}."
+        return replace(checkpoint, notes=(note,))
+
+
+def _written(
+    checkpoint: Checkpoint, config: Config, recipe: Recipe, prefix: str
+) -> RawModel:
+    """The model of a recipe.
+
+    Raises:
+        NotClaimed: the recipe does not compute all that weights and configuration say.
+        InvalidModel: the weights are not those of the architecture.
+    """
+    writer = Writer(Weights(checkpoint), class_name=recipe.class_name)
+    try:
+        with writer.module(prefix.removesuffix("."), recipe.class_name):
+            model = recipe.build(writer, config)
+        if not recipe.is_configured:
+            build(model)
+    except UnsupportedModel as error:
+        raise NotClaimed(f"keys are those of {recipe.name}, but {error}") from error
+    except InvalidModel as error:
+        if recipe.is_configured:
+            raise
+        raise NotClaimed(f"keys are those of {recipe.name}, but {error}") from error
+    check_config(config, recipe.name, recipe.supports, writer.class_name)
+    return replace(model, notes=(*model.notes, *config.notes, *writer.weights.notes))

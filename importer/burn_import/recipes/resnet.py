@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import IMAGES, any_of, timm
 from burn_import.recipes.table import recipe
 from burn_import.recipes.vision import groups_of, image, max_pool, pooled, relu
 from burn_import.recipes.writer import LOGITS, Writer
@@ -11,6 +12,11 @@ from burn_ir.raw import RawModel
 NOTE = (
     "Weights do not tell strides: each stage but the first halves the extents, in the "
     "3x3 convolution of its first block."
+)
+SAME_KEYS = (
+    "The keys are those of torchvision's ResNet; networks that blur before they halve "
+    "the extents (timm's resnetblur50, resnetaa50) have the same ones and are another "
+    "function."
 )
 
 
@@ -22,10 +28,16 @@ NOTE = (
     "layer1.0.conv1.weight",
     "layer1.0.bn2.running_mean",
     "fc.weight",
+    is_configured=False,
+    supports=timm(
+        *("resnet18", "resnet34", "resnet50", "resnet101", "resnet152"),
+        *("resnext50_32x4d", "resnext101_32x8d", "resnext101_64x4d"),
+        *("wide_resnet50_2", "wide_resnet101_2"),
+    ),
 )
 def resnet(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``ResNet``: the scores of the classes."""
-    w.note(NOTE)
+    w.note(NOTE, SAME_KEYS)
     x = w.conv("conv1", image(w, "conv1.weight"), stride=2)
     x = max_pool(w, relu(w, w.batch_norm("bn1", x)), 3, 2, 1)
     stage = 1
@@ -62,6 +74,10 @@ def block(w: Writer, name: str, x: str, stride: int) -> str:
     "resnet.encoder.stages.0.layers.0.layer.0.convolution.weight",
     "classifier.1.weight",
     kinds=("resnet",),
+    supports={
+        **IMAGES,
+        **any_of("depths", "embedding_size", "hidden_sizes", "layer_type"),
+    },
 )
 def hugging_face(w: Writer, config: Config) -> RawModel:
     """The graph of ``ResNetForImageClassification``: the scores of the classes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from burn_import.recipes.bert import KEYS, WORDS, bare, embeddings, encoder
+from burn_import.recipes.bert import KEYS, SUPPORTS, WORDS, bare, embeddings, encoder
 from burn_import.recipes.config import Config
 from burn_import.recipes.heads import scores, vocabulary
 from burn_import.recipes.table import recipe
@@ -20,7 +20,7 @@ ZERO = np.zeros(1, np.int64)
     *KEYS,
     kinds=("roberta", "xlm-roberta", "camembert"),
     base="roberta",
-    rows={KEYS[1]: 1},
+    supports=SUPPORTS,
 )
 def roberta(w: Writer, config: Config) -> RawModel:
     """The graph of ``RobertaModel``, or of what Hugging Face puts behind it."""

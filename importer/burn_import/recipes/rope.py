@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from burn_import.recipes.config import Config
@@ -20,7 +17,9 @@ from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.types import Array
 
 
-def frequencies(config: Config, size: int, usual: float = 1e4) -> Array:
+def frequencies(
+    config: Config, size: int, usual: float = 1e4, layer: str = ""
+) -> Array:
     """The angle per position of each pair of a head's features, float32.
 
     ``usual`` is the base of their powers where no configuration says it. Scalings that
@@ -29,15 +28,17 @@ def frequencies(config: Config, size: int, usual: float = 1e4) -> Array:
     Raises:
         UnsupportedModel: they are scaled in a way that is not known.
     """
-    told = _told(config)
-    inverse = 1.0 / _base(config, usual) ** _powers(size)
+    told = _told(config, layer)
+    inverse = 1.0 / _base(config, told, usual) ** _powers(size)
     kind = _kind(told)
     if kind == "linear":
         inverse = inverse / told.positive("factor", 1.0)
     elif kind == "llama3":
         inverse = _llama3(inverse, told)
     elif kind == "yarn":
-        inverse = yarn(inverse, _base(config, usual), told, _trained(config))
+        inverse = yarn(
+            inverse, _base(config, told, usual), told, _trained(config, told)
+        )
     elif kind == "longrope":
         inverse = inverse / factors(told, "short_factor", size // 2)
     elif kind not in ("default", "dynamic"):
@@ -50,36 +51,40 @@ def _powers(size: int) -> Array:
 
 
 def _kind(told: Config) -> str:
-    kind = told.values.get("rope_type", told.values.get("type", "default"))
+    kind = told.value("type") or "default"
+    kind = told.value("rope_type") or kind
     return "longrope" if kind == "su" else str(kind)
 
 
-def _base(config: Config, usual: float) -> float:
-    told = _told(config)
-    given = told if "rope_theta" in told.values else config
+def _base(config: Config, told: Config, usual: float) -> float:
+    given = told if told.value("rope_theta") is not None else config
     return given.positive("rope_theta", usual)
 
 
-def _trained(config: Config) -> int:
+def _trained(config: Config, told: Config) -> int:
     """How long texts were before angles were scaled."""
     key = "original_max_position_embeddings"
-    for part in (_told(config), config):
-        if part.values.get(key) is not None:
+    for part in (told, config):
+        if part.value(key) is not None:
             return part.positive(key, 1)
     return config.positive("max_position_embeddings", 2048)
 
 
-def _told(config: Config) -> Config:
-    return Config(_settings(config), config.assumed)
+def _told(config: Config, layer: str = "") -> Config:
+    """The entries about angles of older and newer configurations.
 
-
-def _settings(config: Config) -> Mapping[str, Any]:
-    """What older and newer configurations say of the angles."""
+    Newer ones may have them by the type of the ``layer``.
+    """
     for key in ("rope_parameters", "rope_scaling"):
-        value = config.values.get(key)
-        if isinstance(value, dict):
-            return value
-    return {}
+        if isinstance(config.value(key), dict):
+            part = config.part(key)
+            return part.part(layer) if layer in part.values else part
+    return Config({}, config.assumed)
+
+
+def has_layer_types(config: Config) -> bool:
+    """Whether the entries about angles are those of types of layers."""
+    return "sliding_attention" in (config.value("rope_parameters") or {})
 
 
 def _llama3(inverse: Array, told: Config) -> Array:
@@ -101,24 +106,32 @@ def _llama3(inverse: Array, told: Config) -> Array:
 
 
 def angles(
-    w: Writer, positions: str, config: Config, size: int, usual: float = 1e4
+    w: Writer,
+    positions: str,
+    config: Config,
+    size: int,
+    usual: float = 1e4,
+    layer: str = "",
 ) -> tuple[str, str]:
-    """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``."""
-    told = _told(config)
-    kind, base, factor = _kind(told), _base(config, usual), 1.0
+    """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``.
+
+    ``layer`` is the type of the layers that use them; entries may be by type.
+    """
+    told = _told(config, layer)
+    kind, base, factor = _kind(told), _base(config, told, usual), 1.0
     if kind == "dynamic":
         most = config.positive("max_position_embeddings", 2048)
         grows = told.positive("factor", 1.0)
         inverse = dynamic(w, positions, _powers(size), base, grows, most)
     else:
-        inverse = w.constant("inv_freq", frequencies(config, size, usual))
+        inverse = w.constant("inv_freq", frequencies(config, size, usual, layer))
     if kind == "yarn":
         factor = yarn_sharpening(told)
     if kind == "longrope":
-        factor = long_sharpening(told, config, _trained(config))
+        factor = long_sharpening(told, config, _trained(config, told))
         slow = base ** -_powers(size) / factors(told, "long_factor", size // 2)
         stored = w.constant("long_inv_freq", slow.astype(np.float32))
-        is_long = w.op("Greater", w.op("Shape", positions), _trained(config))
+        is_long = w.op("Greater", w.op("Shape", positions), _trained(config, told))
         inverse = w.op("Where", is_long, stored, inverse)
     column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
     found = w.op("Mul", column, inverse)

@@ -42,7 +42,7 @@ def yarn(inverse: Array, base: float, told: Config, trained: int) -> Array:
 
 def yarn_sharpening(told: Config) -> float:
     """What YaRN multiplies cosines and sines by, so that scores spread more."""
-    if told.values.get("attention_factor") is not None:
+    if told.value("attention_factor") is not None:
         return told.positive("attention_factor", 1.0)
     factor = told.positive("factor", 1.0)
 
@@ -50,7 +50,7 @@ def yarn_sharpening(told: Config) -> float:
         return 0.1 * by * log(factor) + 1.0 if factor > 1 else 1.0
 
     names = ("mscale", "mscale_all_dim")
-    if all(told.values.get(name) for name in names):
+    if all([told.value(name) for name in names]):
         one, other = (grown(told.positive(name, 1.0)) for name in names)
         return one / other
     return grown(1.0)
@@ -58,9 +58,9 @@ def yarn_sharpening(told: Config) -> float:
 
 def long_sharpening(told: Config, config: Config, trained: int) -> float:
     """What LongRoPE multiplies cosines and sines by."""
-    if told.values.get("attention_factor") is not None:
+    if told.value("attention_factor") is not None:
         return told.positive("attention_factor", 1.0)
-    if told.values.get("factor") is not None:
+    if told.value("factor") is not None:
         factor = told.positive("factor", 1.0)
     else:
         factor = config.positive("max_position_embeddings", trained) / trained
@@ -73,7 +73,7 @@ def factors(told: Config, key: str, pairs: int) -> Array:
     Raises:
         InvalidModel: there are not as many numbers as angles.
     """
-    values = told.values.get(key)
+    values = told.value(key)
     given = values if isinstance(values, list) else []
     found = [v for v in given if isinstance(v, int | float) and v > 0]
     if len(found) != pairs or len(given) != pairs:

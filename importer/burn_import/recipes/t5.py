@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-import numpy as np
-
-from burn_import.recipes.config import Config
+from burn_import.recipes.config import Config, NotClaimed
+from burn_import.recipes.explained import Supports, any_of
 from burn_import.recipes.facts import Fact, agree, extent, length
 from burn_import.recipes.heads import vocabulary
 from burn_import.recipes.relative import TABLE, distances, unscaled
@@ -28,8 +28,27 @@ class Seen:
     other: str = ""
 
 
-@recipe("t5 (decoder)", "T5Model", f"decoder.{FIRST}.{TABLE}", kinds=KINDS)
-@recipe("t5", "T5EncoderModel", f"encoder.{FIRST}.{TABLE}", kinds=KINDS)
+SUPPORTS: Supports = {
+    "is_decoder": (False,),
+    **any_of("is_gated_act", "n_positions", "num_decoder_layers", "num_layers"),
+    **any_of("scale_decoder_outputs"),
+}
+
+
+@recipe(
+    "t5 (decoder)",
+    "T5Model",
+    f"decoder.{FIRST}.{TABLE}",
+    kinds=KINDS,
+    supports=SUPPORTS,
+)
+@recipe(
+    "t5",
+    "T5EncoderModel",
+    f"encoder.{FIRST}.{TABLE}",
+    kinds=KINDS,
+    supports=SUPPORTS,
+)
 def t5(w: Writer, config: Config) -> RawModel:
     """The graph of T5's encoder, of its decoder, or of both; then there are logits."""
     if w.inside("encoder"):
@@ -50,18 +69,38 @@ def t5(w: Writer, config: Config) -> RawModel:
 
 def logits(w: Writer, config: Config, x: str) -> RawModel:
     """The scores of the next token, unless the configuration says there are none."""
-    if "T5Model" in config.architectures:
+    if any(name.endswith("T5Model") for name in config.architectures):
         w.called("T5Model")
         return w.model(last_hidden_state=x)
     w.called("T5ForConditionalGeneration")
     name = table_of(w, "decoder")
     table, width = w.key(name), extent(w, name, 1).number
-    same = not w.has("lm_head.weight") or np.array_equal(
-        w.weights.array(w.key("lm_head.weight")), w.weights.array(table)
-    )
-    if config.get("tie_word_embeddings", same):
+    if is_scaled(config):
         x = w.op("Mul", x, width**-0.5)
     return w.model(logits=vocabulary(w, "lm_head", x, table))
+
+
+def is_scaled(config: Config) -> bool:
+    """Whether the decoder's output is divided by the root of its width before scores.
+
+    T5 does so unless ``scale_decoder_outputs`` is false. Configurations that were
+    written before Transformers 5 have ``tie_word_embeddings`` in its place. From
+    Transformers 5 on mT5 never does so, and UMT5 always.
+
+    Raises:
+        NotClaimed: versions of Transformers differ in what the configuration means.
+    """
+    is_tied = config.get("tie_word_embeddings", config.kind != "mt5")
+    if config.kind == "t5":
+        return config.get("scale_decoder_outputs", is_tied)
+    version = str(config.value("transformers_version") or "")
+    is_old = not re.match(r"([5-9]|\d\d)\.", version)
+    if is_tied == (config.kind == "mt5") and is_old:
+        raise NotClaimed(
+            f"config 'tie_word_embeddings': expected {not is_tied}, since versions of "
+            f"Transformers differ in {config.kind}'s scores if it is {is_tied}"
+        )
+    return config.kind == "umt5"
 
 
 def table_of(w: Writer, name: str) -> str:
@@ -98,6 +137,7 @@ def check(w: Writer, config: Config, words: Fact, decodes: bool) -> int:
         config,
         vocab_size=words,
         d_model=extent(w, "final_layer_norm.weight", 0),
+        d_ff=extent(w, f"block.0.layer.{1 + decodes}.DenseReluDense.wo.weight", 1),
         num_heads=count,
         d_kv=Fact(inner.number // count.number, inner.clause),
         relative_attention_num_buckets=extent(w, f"{FIRST}.{TABLE}", 0),
@@ -139,9 +179,11 @@ def network(w: Writer, config: Config, x: str) -> str:
     with w.module(
         "DenseReluDense", "T5DenseGatedActDense" if gated else "T5DenseActDense"
     ):
-        usual = "gated-gelu" if gated else "relu"
+        usual = "relu" if config.kind == "t5" else "gated-gelu"
         act = config.get("feed_forward_proj", usual).removeprefix("gated-")
         act = "gelu_new" if gated and act == "gelu" else act
+        if config.value("dense_act_fn") is not None:
+            act = config.get("dense_act_fn", act)
         if not gated:
             return w.linear("wo", w.activation(act, w.linear("wi", x)))
         gate = w.activation(act, w.linear("wi_0", x))

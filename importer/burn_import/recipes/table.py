@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from burn_import.pytorch.checkpoint import LazyTensor
-from burn_import.recipes.config import Config
+from burn_import.recipes.config import Config, NotClaimed
 from burn_import.recipes.writer import Writer
-from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
 Build = Callable[[Writer, Config], RawModel]
@@ -17,12 +16,14 @@ Build = Callable[[Writer, Config], RawModel]
 
 @dataclass(frozen=True)
 class Recipe:
-    """One architecture: how its keys look below a common prefix, and its graph.
+    """One architecture: the keys of its weights below a common prefix, and its graph.
 
     ``keys`` are keys that have to be there, all of them in the module ``base`` or none;
-    ``without`` those that must not. ``rows`` says how many rows a weight usually has,
-    where keys fit other recipes, too. ``kinds`` are names in ``model_type``, and
-    ``class_name`` is the class below whose attribute all keys may be.
+    ``without`` those that must not. ``kinds`` are values of ``model_type`` for it,
+    and ``class_name`` is the class below whose attribute all keys may be. With
+    ``is_configured`` a configuration has to name it, as the weights of other
+    architectures have the same keys. ``supports`` maps entries of a configuration that
+    the recipe does not read to the values that it computes.
     """
 
     name: str
@@ -32,7 +33,8 @@ class Recipe:
     kinds: tuple[str, ...]
     build: Build
     base: str = ""
-    rows: Mapping[str, int] = field(default_factory=dict)
+    is_configured: bool = True
+    supports: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
 
 
 RECIPES: list[Recipe] = []
@@ -44,15 +46,16 @@ def recipe(
     *keys: str,
     kinds: Iterable[str] = (),
     base: str = "",
-    rows: Mapping[str, int] | None = None,
     without: Iterable[str] = (),
+    is_configured: bool = True,
+    supports: Mapping[str, tuple[object, ...]] | None = None,
 ) -> Callable[[Build], Build]:
     """Register the function that writes the graph of an architecture."""
 
     def register(build: Build) -> Build:
         names = tuple(without), tuple(kinds) or (name,)
-        made = Recipe(name, class_name, keys, *names, build, base, rows or {})
-        RECIPES.append(made)
+        told = is_configured, supports or {}
+        RECIPES.append(Recipe(name, class_name, keys, *names, build, base, *told))
         return build
 
     return register
@@ -61,50 +64,44 @@ def recipe(
 def find(
     tensors: Mapping[str, LazyTensor], config: Config
 ) -> tuple[Recipe, str] | None:
-    """The recipe for these keys, and the prefix that they have before its own.
+    """The recipe for these keys, and the prefix before its own; None if none fits.
 
-    A configuration that names an architecture decides among recipes whose keys fit,
-    then the shortest prefix: what is called ``roberta.`` is no part of another model.
-    Where only the rows of a weight decide, the architecture is among what is assumed.
+    Among recipes whose keys fit, the configuration's ``model_type`` decides, then the
+    shortest prefix. Without ``model_type`` only a recipe applies whose keys are those
+    of one architecture.
 
     Raises:
-        UnsupportedModel: nothing decides among several.
+        NotClaimed: nothing decides among several, or a configuration has to.
     """
-    fitting = []
-    for candidate in RECIPES:
-        prefix = _prefix(candidate, tensors.keys())
-        if prefix is not None:
-            rank = prefix.count("."), _rank(candidate, prefix, tensors)
-            fitting.append((rank, candidate, prefix))
-    named = [found for found in fitting if config.kind in found[1].kinds]
-    best = named or ([] if config.kind else fitting)
+    fitting = [
+        (prefix.count("."), candidate, prefix)
+        for candidate in RECIPES
+        if (prefix := _prefix(candidate, tensors.keys())) is not None
+    ]
+    if config.kind:
+        best = [found for found in fitting if config.kind in found[1].kinds]
+        if not best:
+            raise NotClaimed(f"no known architecture called {config.kind} fits them")
+    else:
+        best = [found for found in fitting if not found[1].is_configured]
+        if fitting and not best:
+            raise NotClaimed(_undecided([found[1] for found in fitting]))
     if not best:
         return None
     rank, chosen, prefix = min(best, key=lambda found: found[0])
     even = [other for each, other, _ in best if each == rank]
-    names = [o.name for o in even if not set(o.kinds) & set(chosen.kinds)]
-    if names:
-        raise UnsupportedModel(
-            "expected the weights of one architecture, got some that fit several: "
-            f"{', '.join([chosen.name, *names])}; model_type in a config.json tells "
-            "which (--config)"
-        )
-    if not config.kind and any(
-        each[0] == rank[0] and other.kinds != chosen.kinds for each, other, _ in best
-    ):
-        config.assumed["model_type"] = chosen.kinds[0]
+    if any(not set(other.kinds) & set(chosen.kinds) for other in even):
+        raise NotClaimed(_undecided(even))
     return chosen, prefix
 
 
-def _rank(candidate: Recipe, prefix: str, tensors: Mapping[str, LazyTensor]) -> int:
-    """0 if the weights have the recipe's rows, 2 if others, 1 if it names none."""
-    if not candidate.rows:
-        return 1
-    based = f"{prefix}{candidate.base}."
-    start = based if based + candidate.keys[0] in tensors else prefix
-    found = ((tensors.get(start + key), n) for key, n in candidate.rows.items())
-    fits = all(t is not None and t.shape[:1] == (rows,) for t, rows in found)
-    return 0 if fits else 2
+def _undecided(recipes: Iterable[Recipe]) -> str:
+    """Why the keys of several recipes do not determine an architecture."""
+    kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
+    return (
+        f"the keys fit {kinds}, and other architectures have the same ones; "
+        "the model_type of a config.json beside the file (or --config) decides"
+    )
 
 
 def _prefix(candidate: Recipe, keys: Collection[str]) -> str | None:

@@ -24,6 +24,7 @@ RELU, POOL = 2, 3
     "classifier.0.weight",
     "classifier.3.weight",
     "classifier.6.weight",
+    is_configured=False,
 )
 def vgg(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``VGG``: the scores of the classes.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import isqrt
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import IMAGES, any_of
+from burn_import.recipes.facts import heads
 from burn_import.recipes.table import recipe
 from burn_import.recipes.writer import BATCH, Writer
 from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
-
-#: The size of a head where no configuration says how many there are.
-HEAD = 64
 
 
 @recipe(
@@ -21,6 +20,10 @@ HEAD = 64
     "vit.embeddings.patch_embeddings.projection.weight",
     "vit.layernorm.weight",
     "classifier.weight",
+    supports={
+        **IMAGES,
+        **any_of("encoder_stride", "pooler_act", "pooler_output_size"),
+    },
 )
 def vit(w: Writer, config: Config) -> RawModel:
     """The graph of ``ViTForImageClassification``: the scores of the classes."""
@@ -67,20 +70,38 @@ def embeddings(w: Writer, pixels: str) -> str:
 
 
 def layer(w: Writer, x: str, config: Config, eps: float) -> str:
-    """One layer: attention and a network, each on what is normalised."""
+    """One layer: attention and a network, each on what is normalised.
+
+    In memory Transformers 5 has other keys than in files.
+    """
+    is_file = w.has("intermediate.dense.weight")
     y = w.layer_norm("layernorm_before", x, eps)
     with w.module("attention", "ViTAttention"):
-        x = w.add(self_attention(w, y, config), x)
+        attended = stored_attention if is_file else self_attention
+        x = w.add(attended(w, y, config), x)
     y = w.layer_norm("layernorm_after", x, eps)
     act = config.get("hidden_act", "gelu")
+    if is_file:
+        y = w.activation(act, w.linear("intermediate.dense", y))
+        return w.add(w.linear("output.dense", y), x)
     with w.module("mlp", "ViTMLP"):
         y = w.activation(act, w.linear("fc1", y))
         return w.add(w.linear("fc2", y), x)
 
 
+def stored_attention(w: Writer, x: str, config: Config) -> str:
+    """Attention of all patches to all, by the keys of files."""
+    with w.module("attention", "ViTSelfAttention"):
+        count = heads(w, config, "query")
+        query, key, value = (
+            w.heads(w.linear(name, x), count) for name in ("query", "key", "value")
+        )
+        attended = w.merged(w.attention(query, key, value))
+    return w.linear("output.dense", attended)
+
+
 def self_attention(w: Writer, x: str, config: Config) -> str:
-    """Attention of all patches to all."""
-    width = w.shape("q_proj.weight")[0]
-    count = config.get("num_attention_heads", max(width // HEAD, 1))
+    """Attention of all patches to all, by the keys in memory."""
+    count = heads(w, config, "q_proj")
     query, key, value = (w.heads(w.linear(f"{name}_proj", x), count) for name in "qkv")
     return w.linear("o_proj", w.merged(w.attention(query, key, value)))

@@ -12,8 +12,8 @@ from burn_ir import InvalidModel
 from burn_ir.raw import RawModel
 
 EPS = 1e-6
-#: The size of a head, but where features are as many as in the huge one.
-HEAD, HUGE, HUGE_HEAD = 64, 1280, 80
+#: The heads of the published networks by their width.
+HEADS = {768: 12, 1024: 16, 1280: 16}
 
 
 @recipe(
@@ -25,12 +25,15 @@ HEAD, HUGE, HUGE_HEAD = 64, 1280, 80
     "encoder.layers.encoder_layer_0.self_attention.in_proj_weight",
     "heads.head.weight",
     kinds=("vit",),
+    is_configured=False,
 )
 def vit(w: Writer, config: Config) -> RawModel:
     """The graph of torchvision's ``VisionTransformer``: the scores of the classes."""
     width = w.shape("conv_proj.weight")[0]
-    size = HUGE_HEAD if width == HUGE else min(HEAD, width)
-    heads = config.get("num_attention_heads", max(width // size, 1))
+    if width in HEADS:
+        heads = config.get("num_attention_heads", HEADS[width])
+    else:
+        heads = config.required("num_attention_heads", 1)
     w.note(f"Weights do not tell the epsilon of norms, here {EPS:g}.")
     x = patches(w)
     with w.module("encoder", "Encoder"):

@@ -9,6 +9,7 @@ import numpy as np
 from burn.dtypes import DType, bfloat16, float16, float32, name_of
 from burn.record.errors import shown
 from burn_import.pytorch.checkpoint import LazyTensor
+from burn_import.recipes.config import NotClaimed
 from burn_ir import InvalidModel
 from burn_ir.types import Array
 
@@ -66,7 +67,7 @@ class Weights:
 
     def _tensor(self, key: str) -> LazyTensor:
         if key not in self.tensors:
-            raise InvalidModel(f"expected a weight {shown(key)}, found none")
+            raise NotClaimed(f"expected a weight {shown(key)}, found none")
         return self.tensors[key]
 
     def count(self, prefix: str) -> int:
@@ -81,13 +82,13 @@ class Weights:
         """Return if every weight was used.
 
         Raises:
-            InvalidModel: some were not; they are listed.
+            NotClaimed: some were not; they are listed.
         """
         left = [key for key in self.tensors if key not in self.used]
         if left:
             names = ", ".join(shown(key) for key in left[:_MOST])
             more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
-            raise InvalidModel(f"weights that the architecture lacks: {names}{more}")
+            raise NotClaimed(f"weights that the architecture lacks: {names}{more}")
 
 
 _MOST = 8

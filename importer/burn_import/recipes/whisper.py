@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from burn_import.recipes.config import Config
+from burn_import.recipes.explained import any_of
 from burn_import.recipes.facts import agree, extent, heads, length
 from burn_import.recipes.heads import is_headed, next_token
 from burn_import.recipes.table import recipe
@@ -11,6 +12,16 @@ from burn_ir.raw import RawModel
 
 EPS = 1e-5
 KINDS = ("whisper",)
+#: Entries of training, of feature extraction, and of the part that is not there.
+SUPPORTS = any_of(
+    *("apply_spec_augment", "classifier_proj_size", "decoder_attention_heads"),
+    *("decoder_ffn_dim", "decoder_layers", "encoder_attention_heads"),
+    *("encoder_ffn_dim", "encoder_layers", "mask_feature_length"),
+    *("mask_feature_min_masks", "mask_feature_prob", "mask_time_length"),
+    *("mask_time_min_masks", "mask_time_prob", "max_source_positions"),
+    *("max_target_positions", "median_filter_width", "num_hidden_layers"),
+    *("num_mel_bins", "scale_embedding", "use_weighted_layer_sum", "vocab_size"),
+)
 STEM = ("conv1.weight", "conv2.weight", "embed_positions.weight")
 
 
@@ -21,6 +32,7 @@ STEM = ("conv1.weight", "conv2.weight", "embed_positions.weight")
     "decoder.embed_positions.weight",
     "decoder.layer_norm.weight",
     kinds=KINDS,
+    supports=SUPPORTS,
     base="model",
     without=("encoder.conv1.weight", "decoder.layers.0.self_attn.k_proj.bias"),
 )
@@ -29,6 +41,7 @@ STEM = ("conv1.weight", "conv2.weight", "embed_positions.weight")
     "WhisperModel",
     *(f"encoder.{key}" for key in STEM),
     kinds=KINDS,
+    supports=SUPPORTS,
     base="model",
 )
 def whisper(w: Writer, config: Config) -> RawModel:
@@ -51,7 +64,8 @@ def whisper(w: Writer, config: Config) -> RawModel:
             x = decoder(w, config, ids, x, mask)
     if not headed:
         return w.model(last_hidden_state=x)
-    w.called("WhisperForConditionalGeneration")
+    whole = any(key.startswith("input_features") for key in w.inputs)
+    w.called(f"WhisperFor{'ConditionalGeneration' if whole else 'CausalLM'}")
     return w.model(logits=next_token(w, config, x, table, "proj_out"))
 
 
@@ -61,6 +75,7 @@ def whisper(w: Writer, config: Config) -> RawModel:
     *STEM,
     "layers.0.self_attn.q_proj.weight",
     kinds=KINDS,
+    supports=SUPPORTS,
 )
 def whisper_encoder(w: Writer, config: Config) -> RawModel:
     """The graph of ``WhisperEncoder``: the hidden states of a spectrogram."""

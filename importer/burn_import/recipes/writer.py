@@ -42,6 +42,7 @@ class Writer:
     taken: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     defaults: dict[str, Array] = field(default_factory=dict)
+    class_name: str = ""
 
     def note(self, *sentences: str) -> None:
         """Say in the module what the weights do not tell and was taken as usual."""
@@ -81,6 +82,7 @@ class Writer:
 
     def called(self, class_name: str) -> None:
         """Give the class of this module another name."""
+        self.class_name = class_name
         depth = len(self.path)
         if depth:
             self.classes = (*self.classes[:-1], class_name)

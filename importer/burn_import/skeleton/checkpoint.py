@@ -9,7 +9,7 @@ from burn.dtypes import is_float
 from burn.record.errors import shown
 from burn_import.emit.module import Source
 from burn_import.foreign import EXPORT
-from burn_import.options import Hints, Options
+from burn_import.options import Options
 from burn_import.skeleton.source import skeleton
 from burn_import.source.names import camel
 from burn_import.sources import kind_of
@@ -48,18 +48,14 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
         for name, array in arrays_of(checkpoint)
     ]
     name = camel(options.class_name or "Model")
-    return skeleton(arrays, name, options.weights, _notes(checkpoint, options.hints))
+    return skeleton(arrays, name, options.weights, _notes(checkpoint))
 
 
-def _notes(checkpoint: Checkpoint, hints: Hints) -> list[str]:
+def _notes(checkpoint: Checkpoint) -> list[str]:
     """What could be done to have the program too, or why there is none."""
-    from burn_import.recipes.reader import config_of
     from burn_import.recipes.steps import steps_of
 
-    notes = []
-    kind = config_of(checkpoint.path, hints).kind
-    if kind:
-        notes.append(f"No architecture is known that fits them and is called {kind}.")
+    notes = list(checkpoint.notes)
     if steps_of(checkpoint):
         notes.append("--activation NAME makes an nn.Sequential of it, to be called.")
     left = _left_out(checkpoint)
