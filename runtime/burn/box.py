@@ -81,7 +81,7 @@ class Box(Methods):
         self._value = value if isinstance(value, Deferred) else self._hold(value)
 
     def _hold(self, value: "Tensor") -> "Tensor":
-        return value
+        return value.without_tapes()
 
     @property
     def value(self) -> "Tensor":
@@ -199,12 +199,19 @@ class Box(Methods):
 
 
 class Parameter(Box):
-    """A box that training changes: on ``Autodiff`` its value is a leaf of the tape."""
+    """A box that training changes: on ``Autodiff`` its value is a leaf of the tape.
+
+    On nested ``Autodiff`` backends it is a leaf of every tape: a loss of gradients, as
+    a penalty on them, has gradients by the parameter as well.
+    """
 
     __slots__ = ()
 
     def _hold(self, value: "Tensor") -> "Tensor":
-        return value.leaf(self) if value.backend.tracks_gradients else value
+        bare = value.without_tapes()
+        if not bare.backend.tracks_gradients:
+            return bare
+        return bare.leaf(self).with_inner_leaves()
 
 
 class Buffer(Box):

@@ -104,6 +104,9 @@ class Primitive(Generic[P, R]):
         """The kernel that computes on raw arrays of ``backend``."""
         return self.device_kernels.get(type(backend), self.kernel)
 
+    def __reduce__(self) -> str:
+        return self.name  # of its module, which there is one of
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 

@@ -87,25 +87,47 @@ class Tensor(Methods):
     def require_grad(self) -> Tensor:
         """This tensor as a leaf: ``backward`` computes its gradient.
 
+        On nested ``Autodiff`` backends it is a leaf of each of them that it has no
+        history on, so that gradients of gradients are found under it as well.
+
         Raises:
             TypeError: its backend does not track gradients.
         """
-        return self.leaf(None)
+        return self.leaf(None).with_inner_leaves()
 
-    def leaf(self, key: Box | None) -> Tensor:
-        """This tensor as a leaf of the tape whose gradient is found under ``key``."""
+    def leaf(self, key: Any) -> Tensor:
+        """This tensor as a leaf of the outermost tape, found under ``key`` if given."""
         from burn.backend.autodiff import Leaf
 
         if not self.backend.tracks_gradients:
             raise TypeError(f"expected an Autodiff backend, got {self.backend}")
         return Tensor(self.data, self.backend, Leaf(key))
 
+    def with_inner_leaves(self) -> Tensor:
+        """This leaf as one of the inner tapes too, where it has no history."""
+        data = self.data
+        if type(data) is not Tensor or not data.backend.tracks_gradients:
+            return self
+        if data.node is not None:
+            return self
+        inner = data.leaf(self.node.key).with_inner_leaves()
+        return Tensor(inner, self.backend, self.node)
+
+    def without_tapes(self) -> Tensor:
+        """This tensor without its history on any of the nested backends."""
+        data = self.data
+        if type(data) is Tensor:
+            bare = data.without_tapes()
+            if bare is not data:
+                return Tensor(bare, self.backend)
+        return self.detach()
+
     def backward(self) -> Gradients:
         """The gradients of this scalar with respect to every leaf it depends on.
 
         Raises:
             TypeError: its backend does not track gradients.
-            ValueError: it has more than one element.
+            ValueError: it has more than one element, or depends on no leaf.
         """
         from burn.backend.autodiff import backward
 

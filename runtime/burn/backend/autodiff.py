@@ -87,6 +87,11 @@ class Autodiff(Backend):
             return map_structure(lambda part: self._peel(part)[0], arg), None
         return arg, None
 
+    def __reduce__(self) -> Any:
+        if self._made.get(id(self._inner)) is self:
+            return Autodiff, (self._inner,)
+        return Autodiff, (self._inner, True)
+
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Tensor:
         return Tensor(self._inner.from_numpy(array), self._inner)
 
@@ -128,9 +133,16 @@ class Leaf(Node):
 
     __slots__ = ("key",)
 
-    def __init__(self, key: Box | None) -> None:
+    def __init__(self, key: Any) -> None:
         super().__init__()
         self.key: Any = self if key is None else key
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"key": self.key}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__init__()  # its order is that of the process which reads it
+        self.key = state["key"]
 
 
 class Call(Node):
@@ -226,7 +238,23 @@ def _key(key: Any) -> Any:
 
 
 def backward(tensor: Tensor) -> Gradients:
-    """Gradients of a scalar tensor with respect to every leaf it depends on."""
+    """Gradients of a scalar tensor with respect to every leaf it depends on.
+
+    Raises:
+        TypeError: its backend does not track gradients.
+        ValueError: it has more than one element, or depends on no leaf.
+    """
+    found = gradients_of(tensor)
+    if not isinstance(tensor.node, Node):
+        raise ValueError(
+            f"the loss depends on no parameter on {tensor.backend}, and on no tensor "
+            "with require_grad(): move the model there with .to(backend)"
+        )
+    return found
+
+
+def gradients_of(tensor: Tensor) -> Gradients:
+    """As :func:`backward`; empty where ``tensor`` depends on no leaf."""
     root = tensor.node
     if not isinstance(tensor.backend, Autodiff):
         raise TypeError(

@@ -36,6 +36,12 @@ class Backend(ABC):
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
         """The host array of this backend's data."""
 
+    def __copy__(self) -> "Backend":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Backend":
+        return self  # a device is no part of what is copied
+
     @property
     def inner(self) -> "Backend":
         """The backend that runs the kernels: itself unless it stands on another."""

@@ -48,6 +48,9 @@ class Cuda(ArrayBackend):
 
     cupy: Any
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.index,)
+
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         with self.cupy.cuda.Device(self.index):
             return super().call(primitive, args, static)

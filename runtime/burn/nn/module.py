@@ -72,8 +72,9 @@ class Module:
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """This module with its boxes set from ``state`` (tensors or arrays by path).
 
-        A tied box is set by any of its keys. PyTorch's ``num_batches_tracked``, which
-        no result depends on, may be there.
+        Arrays are copied, and may be changed afterwards; tensors and read-only arrays
+        (those of mapped records) are shared. A tied box is set by any of its keys.
+        PyTorch's ``num_batches_tracked``, which no result depends on, may be there.
 
         Raises:
             WeightsError: keys are missing or unexpected, a shape or dtype differs, or

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from burn.backend.autodiff import Autodiff
+from burn.backend.autodiff import Autodiff, gradients_of
 from burn.tensor import Tensor
 
 
@@ -18,14 +18,14 @@ def through(
     """
     home = max((arg.backend for arg in args if arg is not None), key=lambda b: b.level)
     tape = Autodiff(home, fresh=True)
-    leaves = [None if arg is None else Tensor(arg, tape).require_grad() for arg in args]
+    leaves = [None if arg is None else Tensor(arg, tape).leaf(None) for arg in args]
     outs = body(*leaves)
     outs = outs if isinstance(outs, tuple) else (outs,)
     total: Any = None
     for out, grad in zip(outs, grads, strict=True):
         share = (out * grad).sum()
         total = share if total is None else total + share
-    found = total.backward()
+    found = gradients_of(total)
     return tuple(None if leaf is None else found.get(leaf) for leaf in leaves)
 
 

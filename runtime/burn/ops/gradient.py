@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from burn.backend.autodiff import Autodiff
+from burn.backend.autodiff import Autodiff, gradients_of
 from burn.ops.creation import zeros_like
 from burn.tensor import Tensor
 
@@ -22,8 +22,8 @@ def gradient(
     """
     home = max((x.backend for x in xs), key=lambda backend: backend.level)
     tape = Autodiff(home, fresh=True)
-    leaves = [Tensor(x, tape).require_grad() for x in xs]
-    found = function(*leaves, *others).sum().backward()
+    leaves = [Tensor(x, tape).leaf(None) for x in xs]
+    found = gradients_of(function(*leaves, *others).sum())
     return tuple(
         zeros_like(x) if found.get(leaf) is None else found.get(leaf)
         for x, leaf in zip(xs, leaves, strict=True)

@@ -247,6 +247,7 @@ def body_gradients(
     it may be differentiated again.
     """
     from burn import ops
+    from burn.backend.autodiff import gradients_of
 
     memo: list[Any] = []
 
@@ -258,7 +259,7 @@ def body_gradients(
                 ops.sum(ops.mul(out, grad))
                 for out, grad in zip(outs, grads, strict=True)
             ]
-            found = sum(parts[1:], parts[0]).backward()
+            found = gradients_of(sum(parts[1:], parts[0]))
             memo.extend(
                 found[leaf] if isinstance(leaf, Tensor) and leaf in found else None
                 for leaf in leaves
@@ -277,6 +278,6 @@ def _leaves(args: tuple[Any, ...]) -> list[Any]:
     homes = [t.backend for t in tensors if t is not None]
     tape = Autodiff(max(homes, key=lambda home: home.level), fresh=True)
     return [
-        Tensor(t, tape).require_grad() if t is not None and is_float(t.dtype) else t
+        Tensor(t, tape).leaf(None) if t is not None and is_float(t.dtype) else t
         for t in tensors
     ]

@@ -164,6 +164,17 @@ class Compiled(Generic[P, R]):
         # Comparing with the last one takes less time than looking it up.
         self._recent: tuple[Hashable, _Plan] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the plans: a copy records its own, with its own boxes."""
+        kept = ("function", "precision", "accuracy", "_lowering")
+        state = {name: getattr(self, name) for name in kept}
+        return state | {"_watched": self._watched, "_generated": self._generated}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._plans, self._recent = OrderedDict(), None
+        self._lock = threading.Lock()
+
     @property
     def notes(self) -> list[str]:
         """Why some kinds of arguments have no plan, or gain nothing by precision."""

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from burn.box import Box
 from burn.dtypes import DType, name_of
 from burn.record import RecordError
 from burn.record.dtypes import recorded
 from burn.record.precision import are_alike, converted
 from burn.store.report import Report, Row, Status
-from burn.store.tensors import Held, StoredTensor, laid_out
+from burn.store.tensors import Held, StoredTensor, is_changeable, laid_out
 from burn.tensor import Tensor, from_numpy
 
 
@@ -134,9 +136,12 @@ def _value(box: Box, tensor: StoredTensor) -> Tensor:
         return tensor.values.cast(box.dtype)
     array = tensor.array()
     try:
-        return from_numpy(laid_out(converted(array, box.dtype)))
+        values = laid_out(converted(array, box.dtype))
     except RecordError as error:
         raise _Unfit(str(error)) from error
+    if np.may_share_memory(values, array) and is_changeable(array):
+        values = values.copy()
+    return from_numpy(values)
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:

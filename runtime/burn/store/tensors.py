@@ -101,3 +101,22 @@ def laid_out(array: Array) -> Array:
     wherever they were stored. What is laid out already stays where it is.
     """
     return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
+def is_changeable(array: Array) -> bool:
+    """Whether somebody else may write to the memory of ``array``.
+
+    Nobody can to bytes and to files that are mapped to be read, which are used where
+    they are; other arrays are copied when a module is set from them.
+    """
+    owner: object = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        if owner.base is None:
+            return False
+        owner = owner.base
+    try:
+        return not memoryview(owner).readonly  # type: ignore[arg-type]
+    except TypeError:
+        return True
