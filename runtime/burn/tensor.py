@@ -13,7 +13,6 @@ from burn.methods import Methods
 if TYPE_CHECKING:
     from burn.backend.autodiff import Gradients
     from burn.backend.base import Backend
-    from burn.box import Box
 
 
 class Tensor(Methods):

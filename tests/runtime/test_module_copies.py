@@ -112,7 +112,7 @@ def test_mapped_weights_are_not_copied(tmp_path: Path) -> None:
     layer.load_weights(path)
     assert not layer.weight.numpy().base.flags.writeable
     array = open_record(path)["weight"]
-    layer.load_state_dict({"weight": array, "bias": layer.bias.value})
+    layer.load_state_dict({**layer.state_dict(), "weight": array})
     assert np.may_share_memory(layer.weight.numpy(), array)
 
 
@@ -123,6 +123,7 @@ def test_penalty_on_gradients_of_parameters() -> None:
         slope = 1 - np.tanh(x.numpy() @ weight.T + bias) ** 2
         return float(np.sum((slope.T @ x.numpy().astype(np.float64)) ** 2))
 
+    assert model.bias is not None
     bias = model.bias.numpy().astype(np.float64)
     first = ops.sum(ops.tanh(model(x))).backward()
     second = ops.sum(first[model.weight] ** 2.0).backward()
