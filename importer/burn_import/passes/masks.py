@@ -108,6 +108,8 @@ class Masks:
 
         A row that is hidden by finite numbers is not zeros, and one that is hidden by
         minus infinity is zeros if that was ``guarded``, and otherwise not a number.
+        Gradients of scores that finite numbers replace are zero, those of scores that
+        they are added to are not: in a row of which all is hidden that is a difference.
         """
         self.guarded = guarded
         self.drop_zeros()
@@ -117,6 +119,9 @@ class Masks:
         total = sum(map(self.flow.magnitude, added))
         finite = [fill for fill in fills if np.isfinite(fill)]
         if finite and (max(finite) > HIDDEN or total > ORDINARY):
+            return False
+        replaced = [mask for mask in self.found if mask.fill is not None]
+        if finite and not (len(replaced) == 1 and self.shows_a_key(replaced[0])):
             return False
         if guarded or not self.found:
             return True
@@ -136,9 +141,10 @@ class Masks:
 
     def shows_a_key_to_all(self) -> bool:
         """Whether the one mask is stored and hides no row wholly."""
-        if len(self.found) > 1:
-            return False
-        (mask,) = self.found
+        return len(self.found) == 1 and self.shows_a_key(self.found[0])
+
+    def shows_a_key(self, mask: Mask) -> bool:
+        """Whether a mask is stored, and hides no row wholly."""
         array = self.flow.stored(mask.name)
         if array is None or not array.ndim:
             return False

@@ -295,29 +295,36 @@ class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
         return Layer("GroupNorm", args, options, {"weight": 1, "bias": 2})
 
 
+def _table_of_groups(draft: Draft, groups: int) -> str:
+    """The number of groups, and that of the channels of each, as a vector."""
+    channels = draft.type(0).dims[1]
+    if isinstance(channels, int):
+        return draft.constant("shape", np.array([groups, channels // groups]))
+    count = draft.before("Shape", [draft.node.inputs[0]], start=1, end=2)
+    number = draft.constant("groups", np.array([groups]))
+    each = draft.before("Div", [count, number])
+    return draft.before("Concat", [number, each], axis=0)
+
+
 @GroupNormalization.upgrade(18)
 def weights_of_groups(draft: Draft) -> Draft:
     """Before 21, scale and bias had an entry for each group, not for each channel."""
     channels = draft.type(0).dims[1] if draft.rank(0) > 1 else 0
-    if not isinstance(channels, int):
-        raise InvalidOperand(
-            f"expected a fixed number of channels, got {draft.type(0).name}"
-        )
     groups = int(draft.attrs["num_groups"])
     check_vectors(draft.type(0), (draft.type(1), draft.type(2)), groups)
-    each = channels // groups
+    if groups < 1:
+        raise InvalidOperand(f"expected num_groups of at least 1, got {groups}")
     for position, name in ((1, "scale"), (2, "bias")):
         known = draft.type(position).known
-        if known is not None:
-            array = draft.constant(name, np.repeat(known, each))
+        if known is not None and isinstance(channels, int):
+            array = draft.constant(name, np.repeat(known, channels // groups))
             draft = draft.with_input(position, array)
             continue
         after = draft.constant("axis", np.array([1]))
-        shape = draft.constant("shape", np.array([groups, each]))
-        flat = draft.constant("flat", np.array([channels]))
         column = draft.before("Unsqueeze", [draft.node.inputs[position], after])
-        spread = draft.before("Expand", [column, shape])
-        draft = draft.with_input(position, draft.before("Reshape", [spread, flat]))
+        spread = draft.before("Expand", [column, _table_of_groups(draft, groups)])
+        flat = draft.before("Reshape", [spread, draft.constant("flat", np.array([-1]))])
+        draft = draft.with_input(position, flat)
     return draft
 
 

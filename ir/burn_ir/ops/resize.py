@@ -14,7 +14,6 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import dims_of, ints_of, known_dims, shape_of
 from burn_ir.static import static
-from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
 CHOICES = {
@@ -68,7 +67,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         axes = tuple(range(x.rank)) if self.axes is None else x.axes(self.axes)
         dims = list(x.dims)
         for axis, extent in zip(
-            axes, self._extents(x, axes, roi, scales, sizes), strict=True
+            axes, self._extents(x, axes, scales, sizes), strict=True
         ):
             dims[axis] = extent
         return x.with_shape(dims)
@@ -77,11 +76,10 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         self,
         x: Type,
         axes: tuple[int, ...],
-        roi: Type | None,
         scales: Type | None,
         sizes: Type | None,
     ) -> list[Dim]:
-        """The new extents along ``axes``."""
+        """The new extents along ``axes``; a region to crop does not scale them."""
         old = [x.dims[axis] for axis in axes]
         wanted = known_dims(sizes)
         if wanted is not None:
@@ -91,10 +89,6 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return [unnamed() for _ in axes]
         check_count(scales.known.size, len(axes))
         factors = [Fraction(float(s)) for s in scales.known.ravel()]
-        if self.coordinate_transformation_mode == "tf_crop_and_resize":
-            if roi is None or roi.known is None:
-                return [unnamed() for _ in axes]
-            return cropped(old, scales.known.ravel(), roi.known.ravel())
         return [scaled(d, s) for d, s in zip(old, factors, strict=True)]
 
     def lower(
@@ -182,16 +176,6 @@ def scaled(extent: Dim, factor: Fraction) -> Dim:
     if factor.denominator > 64:
         return unnamed()
     return extent * factor.numerator // factor.denominator
-
-
-def cropped(old: list[Dim], scales: Array, roi: Array) -> list[Dim]:
-    """The extents of scaled regions; ``roi`` holds starts, then ends."""
-    count = len(old)
-    widths = roi[count:] - roi[:count]
-    return [
-        int(np.floor(np.float32(d) * w * s)) if isinstance(d, int) else unnamed()
-        for d, w, s in zip(old, widths, scales, strict=True)
-    ]
 
 
 def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:

@@ -273,11 +273,23 @@ class _Grid:
         if mode == "pytorch_align_corners":
             return place * last / max(self.target - 1, 1)
         if mode == "tf_crop_and_resize":
-            if self.target == 1:
-                return place + 0.5 * (self.start + self.end) * last
-            step = (self.end - self.start) * last / (self.target - 1)
-            return self.start * last + place * step
+            return self.cropped()
         raise ValueError(f"unknown coordinate_transformation_mode {mode!r}")
+
+    def cropped(self) -> Floats:
+        """Where each result lies between ``start`` and ``end``.
+
+        In float32 and in this order, as onnxruntime computes it: a result at the last
+        element is there exactly, and not a rounding error outside of the image.
+        """
+        start, end = np.float32(self.start), np.float32(self.end)
+        last = np.float32(self.extent - 1)
+        if self.target == 1:
+            middle = np.float32(0.5) * (start + end) * last
+            return np.full(1, middle, np.float64)
+        place = np.arange(self.target, dtype=np.float32)
+        inside = place * (end - start) * last / np.float32(self.target - 1)
+        return (start * last + inside).astype(np.float64)
 
 
 def _axis(axis: int, grid: _Grid, options: Options) -> Resampling:
@@ -287,8 +299,9 @@ def _axis(axis: int, grid: _Grid, options: Options) -> Resampling:
         outside = (at < 0) | (at > grid.extent - 1)
     last = grid.extent - 1
     if options.mode == "nearest":
-        # A tie is a tie although scales are inexact: 0.5 is not 0.49999999.
-        at = np.rint(at * 2.0**16) * 2.0**-16
+        if outside is None:
+            # A tie is a tie although scales are inexact: 0.5 is not 0.49999999.
+            at = np.rint(at * 2.0**16) * 2.0**-16
         taps = _round(at, options.nearest_mode).clip(0, last).astype(np.int64)
         return Resampling(axis, taps[:, None], None, outside)
     if options.mode not in ("linear", "cubic"):

@@ -137,6 +137,10 @@ def check(cases: Sequence[NodeCase], folder: Path, opset: int = 21) -> None:
     graph = read_graph(proto, folder)
     declare_outputs(proto, graph)
     expected = results_of_others(proto, feeds)
+    for name, found in zip(graph.outputs, expected or [], strict=False):
+        inferred = graph.type(name).shape
+        known = inferred is not None and all(isinstance(d, int) for d in inferred)
+        assert not known or inferred == np.shape(found), f"{name}: {inferred}"
     titles = [case.title for case in cases for _ in range(case.outputs)]
     wrong: dict[str, str] = {}
     for way, values in results_of_ours(graph, feeds):

@@ -1,0 +1,128 @@
+"""Resize with random attributes and operands, stored or given, beside onnxruntime."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.importer.operands.many_nodes import NodeCase, Operand, check
+
+MODES = ("nearest", "linear", "cubic")
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+#: Where the result of onnxruntime is that of the specification, for these operands.
+PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric")
+SCALES = (0.3, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0)
+COUNT = 60
+
+
+class Drawn:
+    """Random choices of one test."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def one_of(self, values: Any) -> Any:
+        return values[int(self.rng.integers(len(values)))]
+
+    def attrs(self, mode: str) -> dict[str, Any]:
+        """Attributes that go with a mode."""
+        found: dict[str, Any] = {"mode": mode}
+        if mode == "nearest":
+            found["nearest_mode"] = self.one_of(ROUNDINGS)
+            return found
+        found["antialias"] = self.one_of((0, 1))
+        if mode == "cubic":
+            found["exclude_outside"] = self.one_of((0, 1))
+            found["cubic_coeff_a"] = self.one_of((-0.75, -0.5))
+        return found
+
+    def extents(self) -> tuple[int, int]:
+        height, width = self.rng.integers(2, 8, 2)
+        return int(height), int(width)
+
+    def operand(self, array: Any) -> Operand:
+        return Operand(array, self.one_of((True, False)))
+
+    def image(self, extents: tuple[int, int]) -> Operand:
+        numbers = self.rng.normal(size=(1, 2, *extents))
+        return Operand(numbers.astype(np.float32))
+
+
+def scaled(drawn: Drawn) -> NodeCase:
+    """A node with scales, of which those that are not 1 change the extent.
+
+    Where the extent is rounded to what it was, onnxruntime leaves the axis as it is.
+    """
+    extents = drawn.extents()
+    scales = [drawn.one_of(SCALES) for _ in extents]
+    scales = [
+        s if int(s * n) not in (0, n) else 1.0
+        for s, n in zip(scales, extents, strict=True)
+    ]
+    attrs = drawn.attrs(drawn.one_of(MODES))
+    attrs["coordinate_transformation_mode"] = drawn.one_of(PLACES)
+    axes = drawn.one_of((None, [2, 3], [-2, -1]))
+    if axes is None:
+        scales = [1.0, 1.0, *scales]
+    else:
+        attrs["axes"] = axes
+    numbers = drawn.operand(np.array(scales, np.float32))
+    return NodeCase("Resize", (drawn.image(extents), None, numbers), attrs)
+
+
+def sized(drawn: Drawn) -> NodeCase:
+    """A node with sizes, perhaps in the old proportions."""
+    extents = drawn.extents()
+    sizes = drawn.rng.integers(1, 14, 2).tolist()
+    attrs = drawn.attrs(drawn.one_of(MODES))
+    attrs["coordinate_transformation_mode"] = drawn.one_of((*PLACES, "align_corners"))
+    if drawn.one_of((True, False)):
+        attrs["axes"] = [2, 3]
+        attrs["keep_aspect_ratio_policy"] = drawn.one_of(
+            ("stretch", "not_larger", "not_smaller")
+        )
+    else:
+        sizes = [1, 2, *sizes]
+    wanted = drawn.operand(np.array(sizes, np.int64))
+    return NodeCase("Resize", (drawn.image(extents), None, None, wanted), attrs)
+
+
+def cropped(drawn: Drawn) -> NodeCase:
+    """A node that resamples a region, which may reach out of the image."""
+    extents = drawn.extents()
+    sizes = [n + int(drawn.rng.integers(1, 6)) for n in extents]
+    starts = [drawn.one_of((0.0, 0.1, 0.2, -0.1, 0.25)) for _ in extents]
+    ends = [drawn.one_of((1.0, 0.8, 1.2, 0.75, 0.9)) for _ in extents]
+    region = np.array([0, 0, *starts, 1, 1, *ends], np.float32)
+    attrs = drawn.attrs(drawn.one_of(MODES))
+    attrs["coordinate_transformation_mode"] = "tf_crop_and_resize"
+    attrs["extrapolation_value"] = drawn.one_of((0.0, 9.0))
+    wanted = drawn.operand(np.array([1, 2, *sizes], np.int64))
+    operands = (drawn.image(extents), drawn.operand(region), None, wanted)
+    return NodeCase("Resize", operands, attrs)
+
+
+@pytest.mark.parametrize("make", [scaled, sized, cropped])
+def test_resize(tmp_path: Path, make: Any) -> None:
+    drawn = Drawn(7)
+    check([make(drawn) for _ in range(COUNT)], tmp_path, opset=19)
+
+
+def test_a_result_at_the_last_element_is_inside(tmp_path: Path) -> None:
+    """In float64, 1.4 + 8 * (1.2 - 0.2) * 7 / 10 is more than 7."""
+    rng = np.random.default_rng(0)
+    x = Operand(rng.normal(size=(1, 2, 6, 8)).astype(np.float32))
+    region = np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.2], np.float32)
+    attrs = {
+        "mode": "linear",
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "extrapolation_value": 9.0,
+    }
+    sizes, scales = np.array([1, 2, 5, 11]), np.array([1, 1, 1.5, 2], np.float32)
+    cases = [
+        NodeCase("Resize", (x, Operand(region, stored), *rest), attrs)
+        for stored in (True, False)
+        for rest in ((None, Operand(sizes, True)), (Operand(scales, True),))
+    ]
+    check(cases, tmp_path, opset=19)

@@ -1,0 +1,204 @@
+"""Gradients of a graph, and the inputs at which those of two graphs are compared."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import permutations
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor, dtypes
+from burn.backend.autodiff import Autodiff
+from burn.backend.cpu import Cpu
+from burn_ir import Graph
+from burn_ir.evaluate import evaluate
+from tests.importer.passes.cases import SIZES, arguments
+from tests.modules import Array
+
+#: Where activations have kinks: at whole numbers, most of them at 0, 3 and 6.
+KINKS = np.array([-6.0, -3.0, -2.5, -1.0, 0.0, 0.0, 0.5, 1.0, 2.5, 3.0, 6.0])
+#: The dtypes of masks.
+BOOLS = (dtypes.bool_,)
+#: How far from a kink its sides are.
+STEP = 1e-6
+
+
+def places(graph: Graph) -> Iterator[list[Tensor]]:
+    """Inputs of two sizes: random, at kinks, equal, all masks of one or other value.
+
+    In half of the samples at the front of a mask nothing is true: rows are padded, and
+    hidden wholly.
+    """
+    for sizes in SIZES:
+        given = arguments(graph, sizes, 1)
+        yield given
+        yield [mapped(x, padded) for x in given]
+        yield [mapped(x, np.zeros_like, BOOLS) for x in given]
+        yield [mapped(x, np.ones_like, BOOLS) for x in given]
+        yield [mapped(x, at_kinks, dtypes.FLOATS) for x in given]
+        yield [mapped(x, at_kinks, dtypes.FLOATS) for x in map(as_padded, given)]
+        yield [mapped(x, np.zeros_like, dtypes.FLOATS) for x in given]
+
+
+def mapped(x: Tensor, function: Any, kinds: Any = BOOLS) -> Tensor:
+    """``function`` of the elements of ``x`` if it is of one of ``kinds``."""
+    return Tensor(np.asarray(function(x.numpy())), Cpu()) if x.dtype in kinds else x
+
+
+def as_padded(x: Tensor) -> Tensor:
+    return mapped(x, padded)
+
+
+def padded(mask: Array) -> Array:
+    """``mask`` with nothing true in half of its samples."""
+    made = np.array(mask)
+    if made.ndim:
+        made[: (len(made) + 1) // 2] = False
+    return made
+
+
+def at_kinks(x: Array) -> Array:
+    """Numbers of ``KINKS`` in the shape of ``x``."""
+    rng = np.random.default_rng(x.size)
+    return np.asarray(rng.choice(KINKS, x.shape)).astype(x.dtype)
+
+
+def gradients(graph: Graph, inputs: list[Tensor]) -> dict[str, Array]:
+    """Gradients of a random-weighted sum of all floating outputs.
+
+    By name of every floating input and of every floating constant that nodes read;
+    zeros where nothing depends on it.
+    """
+    tape = Autodiff(Cpu())
+    stored = read_constants(graph)
+    arrays = dict(zip(graph.inputs, (x.numpy() for x in inputs), strict=True))
+    arrays |= {name: graph.constants[name] for name in stored}
+    leaves = {
+        name: leaf(Tensor(tape.from_numpy(x), tape), x) for name, x in arrays.items()
+    }
+    given = replace(graph, inputs=(*graph.inputs, *stored))
+    with np.errstate(all="ignore"):
+        total = weighted_sum(evaluate(given, list(leaves.values())))
+        found: Any = {} if total is None else total.backward()
+        return {
+            name: found[x].numpy() if x in found else np.zeros_like(arrays[name])
+            for name, x in leaves.items()
+            if dtypes.is_float(x.dtype)
+        }
+
+
+def leaf(tensor: Tensor, array: Array) -> Tensor:
+    return tensor.require_grad() if dtypes.is_float(array.dtype) else tensor
+
+
+def read_constants(graph: Graph) -> list[str]:
+    """The names of stored floating arrays that are operands or outputs.
+
+    What the file has as a ``Constant`` is a number of the program and no weight.
+    """
+    read = [name for node in graph.nodes for name in node.inputs]
+    return [
+        name
+        for name in dict.fromkeys([*read, *graph.outputs])
+        if name is not None
+        and name in graph.constants
+        and name not in graph.inputs
+        and name not in graph.constants.literals
+        and dtypes.is_float(graph.constants[name].dtype)
+    ]
+
+
+def weighted_sum(values: list[Any]) -> Tensor | None:
+    """A sum of all elements of floating tensors, each with a weight of its own."""
+    rng = np.random.default_rng(3)
+    total: Any = None
+    for y in values:
+        if not isinstance(y, Tensor) or not dtypes.is_float(y.dtype):
+            continue
+        weights = np.asarray(rng.normal(size=y.shape))
+        term = (y.cast(dtypes.float64) * weights).sum()
+        total = term if total is None else total + term
+    return total if isinstance(total, Tensor) and total.node is not None else None
+
+
+def of_weights(
+    before: Graph, after: Graph, found: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Gradients by the constants of ``before``, of those by what was made of them.
+
+    A constant is left out if something that was made of it is no other order of its
+    elements.
+    """
+    weights = {name: before.constants[name] for name in read_constants(before)}
+    totals: dict[str, Array] = {}
+    lost = set()
+    for name in read_constants(after):
+        source = source_of(after, name, weights)
+        if source is None:
+            continue
+        grad = turned_back(after.constants[name], weights[source], found[name])
+        if grad is None:
+            lost.add(source)
+        else:
+            totals[source] = totals.get(source, np.zeros_like(grad)) + grad
+    return {name: grad for name, grad in totals.items() if name not in lost}
+
+
+def source_of(graph: Graph, name: str, weights: Mapping[str, Array]) -> str | None:
+    """The constant in ``weights`` that ``name`` was made of."""
+    while name not in weights:
+        if name not in graph.constants.source:
+            return None
+        name = graph.constants.source[name]
+    return name
+
+
+def turned_back(derived: Array, weight: Array, grad: Array) -> Array | None:
+    """``grad`` in the order of ``weight``, of which ``derived`` is another order."""
+    if prod(derived.shape) != prod(weight.shape) or weight.ndim > 5:
+        return None
+    for axes in permutations(range(weight.ndim)):
+        moved = weight.transpose(axes)
+        if np.array_equal(moved.reshape(derived.shape), derived):
+            back = grad.reshape(moved.shape).transpose(np.argsort(axes))
+            return np.asarray(back)
+    return None
+
+
+def compare(before: Graph, after: Graph, error: float, weights: bool = True) -> None:
+    """Fail unless the gradients of two graphs agree, where the first ones are finite.
+
+    Where a function has a kink, its slope on either side and all between will do. The
+    error allowed is a share of the largest element. Stored arrays count if ``weights``.
+    """
+    for number, inputs in enumerate(places(before)):
+        found = gradients(after, inputs)
+        stored = of_weights(before, after, found) if weights else {}
+        found = {n: x for n, x in found.items() if n in before.inputs} | stored
+        for name, low, high in bounds(before, inputs, found):
+            usable = np.isfinite(low) & np.isfinite(high)
+            size = np.abs(np.stack([low, high]))[:, usable]
+            room = error * max(1.0, float(size.max(initial=0.0)))
+            a = found[name].astype(np.float64)[usable]
+            right = (low[usable] - room <= a) & (a <= high[usable] + room)
+            assert right.all(), f"gradients of {name}, inputs {number}"
+
+
+def bounds(
+    graph: Graph, inputs: list[Tensor], names: Iterable[str]
+) -> Iterator[tuple[str, Array, Array]]:
+    """The least and the greatest gradient in, above and below ``inputs``."""
+    wide = [x.numpy() for x in inputs if x.dtype == dtypes.float64]
+    shifts = (0.0, STEP, -STEP) if any(np.isin(x, KINKS).any() for x in wide) else (0,)
+    nearby = [gradients(graph, [shifted(x, by) for x in inputs]) for by in shifts]
+    for name in names:
+        near = np.stack([found[name].astype(np.float64) for found in nearby])
+        yield name, near.min(0), near.max(0)
+
+
+def shifted(x: Tensor, by: float) -> Tensor:
+    """``x`` with ``by`` added to each element, if it is of float64."""
+    if x.dtype != dtypes.float64:
+        return x
+    return Tensor(np.asarray(x.numpy() + by), Cpu())
