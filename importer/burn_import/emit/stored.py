@@ -108,7 +108,18 @@ class StoredArrays:
         path, own = clean(name.split(".")), self.part.path
         if path[-1].isdigit():
             return ()
-        return path[len(own) :] if path[: len(own)] == own else path[-1:]
+        pairs = zip(own, path, strict=False)
+        within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
+        return self.named(path[len(own) :]) if within else path[-1:]
+
+    def named(self, path: Path) -> Path:
+        """``path`` from this class on, with numbers for places in lists alone."""
+        found: Path = ()
+        for segment in path:
+            known = found in self.containers.children
+            names = not found or (known and not self.containers.is_list(found))
+            found += (f"part_{segment}" if segment.isdigit() and names else segment,)
+        return found
 
     def word(self, constant: str) -> str:
         """What ``constant`` is called where the file does not say where it belongs."""

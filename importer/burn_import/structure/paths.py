@@ -57,12 +57,20 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
-    return _with_names(run.without_wrapper())
+    return _with_names(run.without_wrapper(), _homes_of_arrays(graph))
 
 
-def _with_names(found: Places) -> Places:
-    """``found`` with numbers of layers and their modules in lists alone."""
-    named = without_false_lists(found.layers.values())
+def _homes_of_arrays(graph: Graph) -> set[Path]:
+    """The modules that stored arrays with dotted names are attributes of."""
+    inner = (one for node in graph.nodes for one in with_bodies(node))
+    read = {name for node in inner for name in node.inputs if name is not None}
+    names = {original(graph, name) for name in read if name in graph.constants}
+    return {clean(name.split(".")[:-1]) for name in names if is_dotted(name)}
+
+
+def _with_names(found: Places, homes: set[Path]) -> Places:
+    """``found`` with numbers in lists alone; ``homes`` are further modules."""
+    named = without_false_lists([*found.layers.values(), *sorted(homes)])
     around = {
         old[:length]: new[:length]
         for old, new in named.items()

@@ -1,6 +1,6 @@
 """Graphs with the names of nodes and weights that PyTorch writes for modules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class ScopedNet:
         self.opset = opset
         self.rng = np.random.default_rng(seed)
         self.nodes: list[onnx.NodeProto] = []
+        self.count = 0
         self.weights: dict[str, Array] = {}
         self.inputs: dict[str, Sequence[int | str]] = {}
 
@@ -45,6 +46,7 @@ class ScopedNet:
         """Store random numbers under ``key``, the first time; the key."""
         if key not in self.weights:
             self.weights[key] = self.rng.normal(0, 0.4, shape).astype(np.float32)
+        assert shape in ((), self.weights[key].shape), key
         return key
 
     def stored(self, name: str, array: Any) -> str:
@@ -55,13 +57,22 @@ class ScopedNet:
     def run(self, op: str, scope: str, *operands: str, **attrs: Any) -> str:
         """Append a node that runs in ``scope`` (``features.3.squeeze``); its result."""
         prefix = scope_name(scope)
-        number = len(self.nodes)
+        number, self.count = self.count, self.count + 1
         result = f"{prefix}{op}_output_{number}"
         name = f"{prefix}{op}" if number == 0 else f"{prefix}{op}_{number}"
         self.nodes.append(
             helper.make_node(op, list(operands), [result], name=name, **attrs)
         )
         return result
+
+    def body(
+        self, build: Callable[[], Sequence[str]], *inputs: onnx.ValueInfoProto
+    ) -> onnx.GraphProto:
+        """The nodes that ``build`` appends as a graph, whose outputs it returns."""
+        around, self.nodes = self.nodes, []
+        outputs = [helper.make_empty_tensor_value_info(name) for name in build()]
+        nodes, self.nodes = self.nodes, around
+        return helper.make_graph(nodes, "body", list(inputs), outputs)
 
     def conv(self, scope: str, x: str, given: int, made: int, size: int = 1) -> str:
         """Run an ``nn.Conv2d`` that keeps height and width."""
