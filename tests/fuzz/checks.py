@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from burn_ir import ModelError
 from tests.fuzz.compare import difference
@@ -171,7 +170,7 @@ def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding 
 
 
 def _is_explained(case: FuzzCase, run: Run) -> bool:
-    """Whether onnxruntime is no judge of some node with operands that are not finite."""
+    """Whether onnxruntime is no judge of a node whose operands are not finite."""
     contents = Contents.of(case, [run.feeds])
     return contents is not None and any(
         not_finite_explanation(node, [contents.runs[0].get(n) for n in node.input])
@@ -192,6 +191,10 @@ def described(error: BaseException) -> str:
 
 
 Function = Callable[[Mapping[str, Any]], list[Any]]
+
+
+def _next(results: Iterator[list[Any]], _: Mapping[str, Any]) -> list[Any]:
+    return next(results)
 
 
 def _eager(module: Any, runs: list[Run], name: str) -> Iterator[Finding]:
@@ -239,7 +242,7 @@ def _compiled(module: Any, runs: list[Run], thorough: bool) -> Iterator[Finding]
     for name, (options, factor) in ways.items():
         results = compiled_calls(module, [run.feeds for run in order], **options)
         for run in order:
-            found = list(_compared(name, run, lambda _: next(results), factor))
+            found = list(_compared(name, run, partial(_next, results), factor))
             yield from found
             if any(f.kind == "crashed" for f in found):
                 break

@@ -21,9 +21,7 @@ class Contents:
     runs: list[dict[str, Any]]
 
     @classmethod
-    def of(
-        cls, case: FuzzCase, feeds: Sequence[Mapping[str, Any]]
-    ) -> Contents | None:
+    def of(cls, case: FuzzCase, feeds: Sequence[Mapping[str, Any]]) -> Contents | None:
         """The contents of every value; None if onnxruntime cannot show them."""
         graph = case.model.graph
         names = [n for node in graph.node for n in node.output if n]

@@ -1,6 +1,8 @@
 """Each pass alone keeps the values and the gradients of a graph."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,6 @@ from tests.conformance.run import built
 from tests.fuzz.compare import difference
 from tests.fuzz.generator import FuzzCase
 from tests.laws.devices import leaves_of, tape_leaf
-import tempfile
-from pathlib import Path
 
 
 def check_passes(case: FuzzCase) -> Iterator[tuple[str, str]]:
@@ -97,9 +97,11 @@ def _gradient_noise(
 ) -> list[float] | None:
     rng = np.random.default_rng(0)
     moved = [
-        x * (1 + 1e-5 * rng.standard_normal(x.shape)).astype(x.dtype)
-        if x.dtype.kind == "f"
-        else x
+        (
+            x * (1 + 1e-5 * rng.standard_normal(x.shape)).astype(x.dtype)
+            if x.dtype.kind == "f"
+            else x
+        )
         for x in inputs
     ]
     other = gradients(graph, moved)

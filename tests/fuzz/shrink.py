@@ -14,17 +14,20 @@ from onnx import NodeProto, helper
 from tests.fuzz.contents import Contents
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.builder import free_names
-from tests.fuzz.generator.trial import Rejected, as_arrays, session_of, type_proto
-from tests.fuzz.generator.trial import REFUSALS
 from tests.fuzz.generator.case import noise_between
+from tests.fuzz.generator.trial import (
+    REFUSALS,
+    Rejected,
+    as_arrays,
+    session_of,
+    type_proto,
+)
 from tests.fuzz.generator.values import with_noise
 
 Fails = Callable[[FuzzCase], bool]
 
 
-def shrink(
-    case: FuzzCase, fails: Fails, seconds: float = 60
-) -> FuzzCase:
+def shrink(case: FuzzCase, fails: Fails, seconds: float = 60) -> FuzzCase:
     """The smallest part of ``case`` that was found for which ``fails`` holds.
 
     Nodes are left out in halves, then one by one; what they made becomes an input with
@@ -80,7 +83,8 @@ def part_of(
         return None
     first = contents.runs[0]
     inputs = [
-        known.get(n) or helper.make_value_info(n, type_proto(first[n], _dims(contents, n)))
+        known.get(n)
+        or helper.make_value_info(n, type_proto(first[n], _dims(contents, n)))
         for n in given
     ]
     results = [helper.make_value_info(n, type_proto(first[n])) for n in chosen]

@@ -1,6 +1,8 @@
 """Nodes with bodies: If, Loop and Scan, whose bodies read values from outside."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, helper, numpy_helper
@@ -28,7 +30,7 @@ def add_if(builder: Builder, grow: Grow) -> None:
     others = []
     for value in wanted:
         same_rank = rng.random() < 0.9
-        others.append(_result(orelse, lambda v, w=value, s=same_rank: _alike(v, w, s)))
+        others.append(_result(orelse, partial(_alike, value, same_rank)))
     bodies = {
         "then_branch": _body(then, [], wanted),
         "else_branch": _body(orelse, [], others),
@@ -38,7 +40,7 @@ def add_if(builder: Builder, grow: Grow) -> None:
     builder.try_nodes([node], results)
 
 
-def _alike(value: Value, wanted: Value, same_shape: bool) -> bool:
+def _alike(wanted: Value, same_shape: bool, value: Value) -> bool:
     if not value.is_tensor or value.dtype != wanted.dtype:
         return False
     return value.rank == wanted.rank and (
@@ -103,7 +105,7 @@ def add_loop(builder: Builder, grow: Grow) -> None:
     ]
     body.pool.extend(inputs)
     grow(body, rng.randint(1, 6))
-    back = [_result(body, lambda v, w=value: _alike(v, w, True)) for value in carried]
+    back = [_result(body, partial(_alike, value, True)) for value in carried]
     rows = [
         _result(body, lambda v: v.is_tensor)
         for _ in range(rng.randint(0 if carried else 1, 2))
@@ -167,7 +169,7 @@ def add_scan(builder: Builder, grow: Grow) -> None:
     ]
     body.pool.extend(inputs)
     grow(body, rng.randint(1, 5))
-    back = [_result(body, lambda v, w=value: _alike(v, w, True)) for value in states]
+    back = [_result(body, partial(_alike, value, True)) for value in states]
     rows = [_result(body, lambda v: v.is_tensor) for _ in range(rng.randint(1, 2))]
     results = [*back, *rows]
     if len({v.name for v in results}) < len(results):
@@ -186,7 +188,7 @@ def _has_rows(value: Value) -> bool:
     return all(shape[0] > 0 for shape in value.shapes)
 
 
-def _directions(builder: Builder, rows: int) -> dict[str, list[int]]:
+def _directions(builder: Builder, rows: int) -> dict[str, Any]:
     rng = builder.random
     attrs = {}
     if rng.random() < 0.3:
@@ -194,4 +196,3 @@ def _directions(builder: Builder, rows: int) -> dict[str, list[int]]:
     if rng.random() < 0.3:
         attrs["scan_output_directions"] = [rng.randint(0, 1) for _ in range(rows)]
     return attrs
-

@@ -43,8 +43,10 @@ def _node_name(rng: random.Random, style: float, number: int, op: str) -> str:
         return ""
     if style < 0.6:
         return f"{op}_{number}"
-    scope = "/".join(rng.choice(("layer", "block.0", "block.1", "self", "class", "n1"))
-                     for _ in range(rng.randint(1, 3)))
+    scope = "/".join(
+        rng.choice(("layer", "block.0", "block.1", "self", "class", "n1"))
+        for _ in range(rng.randint(1, 3))
+    )
     return f"/{scope}/{op}_{number}"
 
 

@@ -69,9 +69,7 @@ def with_noise(array: Array, rng: np.random.Generator) -> Array:
         return np.asarray(array.astype(np.float64) * factor).astype(array.dtype)
 
 
-def with_noise_where_inexact(
-    exact: Any, noisy: Any, rng: np.random.Generator
-) -> Any:
+def with_noise_where_inexact(exact: Any, noisy: Any, rng: np.random.Generator) -> Any:
     """``noisy`` with more noise on the elements that differ from ``exact``."""
     if isinstance(exact, list):
         pairs = zip(exact, noisy, strict=True)
