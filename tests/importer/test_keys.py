@@ -106,6 +106,23 @@ def test_a_table_used_by_its_module_is_read_there(tmp_path: Path) -> None:
     assert "emb.table.weight" in keys(module)
 
 
+@pytest.mark.parametrize("outer", ["", "quantize"])
+def test_a_product_with_a_table_beside_it_is_no_second_layer(
+    tmp_path: Path, outer: str
+) -> None:
+    """A codebook: the nearest row of a table is found, then looked up."""
+    inner = f"{outer}/codes".strip("/")
+    key = f"{inner.replace('/', '.')}.weight"
+    nodes = [
+        node("Gemm", f"x {key}", "a", outer, transB=1),
+        node("ArgMax", "a", "b", outer, axis=1, keepdims=0),
+        node("Gather", f"{key} b", "y", inner),
+    ]
+    graph = exported(nodes, {key: drawn(5, 6)}, [2, 6])
+    module = imported(tmp_path, graph, FLOATS[:, 0])
+    assert keys(module) == {key: (5, 6)}
+
+
 def test_a_matrix_that_is_not_turned_keeps_its_layout(tmp_path: Path) -> None:
     nodes = [node("Gemm", "x h.c.weight h.c.bias", "y", "h/c")]
     weights = {"h.c.weight": drawn(6, 4), "h.c.bias": drawn(4)}

@@ -32,7 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, required=True, help="lines of JSON, resumed")
     run.add_argument("--jobs", type=int, default=1, help="processes at a time")
     run.add_argument("--time-budget", type=float, help="stop after so many seconds")
-    run.add_argument("--timeout", type=float, default=120.0, help="seconds for a file")
+    run.add_argument(
+        "--timeout", type=float, default=120.0, help="CPU seconds for a file"
+    )
     run.add_argument("--memory", type=float, default=8.0, help="GiB for a file")
     run.add_argument("--retry", default="", help="outcomes to run again, by comma")
     for command in (run, commands.add_parser("list", help="print the tasks")):

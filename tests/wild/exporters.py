@@ -92,10 +92,11 @@ def _run_program(program: Any) -> Callable[[Sequence[Any]], list[Array]]:
 
 
 def _trace(case: Case, path: Path) -> Exported:
+    jit: Any = torch.jit
     with torch.no_grad():
-        traced = torch.jit.trace(case.module, case.inputs, check_trace=False)
-    torch.jit.save(traced, path)
-    loaded = torch.jit.load(path)
+        traced = jit.trace(case.module, case.inputs, check_trace=False)
+    jit.save(traced, path)
+    loaded = jit.load(path)
 
     def run(inputs: Sequence[Any]) -> list[Array]:
         with torch.no_grad():

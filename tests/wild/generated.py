@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import burn
 from burn.dtypes import is_float
+from burn.nn import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from tests.modules import import_file
 from tests.wild.compare import Array
 from tests.wild.torch_results import output_weights
@@ -40,6 +42,7 @@ class Generated:
     def gradients(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
         model = self.load(burn.Autodiff(burn.Cpu()))
+        keep_statistics(model)
         terms = []
         for position, tensor in enumerate(self._outputs(model, arrays)):
             if is_float(tensor.dtype):
@@ -51,6 +54,24 @@ class Generated:
         found = total.backward()
         boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
         return {k: found[b].numpy() for k, b in boxes if b in found}
+
+
+def keep_statistics(model: Any) -> None:
+    """Let batch normalization use its running statistics on ``Autodiff``, too.
+
+    There it would use those of the batch, as PyTorch's does after ``train()``; the
+    exported models are in evaluation mode.
+    """
+    for _, module in model.modules():
+        if isinstance(module, BatchNorm1d | BatchNorm2d | BatchNorm3d):
+            module._train = partial(_normalize, module)
+
+
+def _normalize(module: Any, x: burn.Tensor) -> burn.Tensor:
+    statistics = module.running_mean.value, module.running_var.value
+    return burn.ops.batch_norm(
+        x, *statistics, module.weight, module.bias, epsilon=module.eps
+    )
 
 
 def import_exported(path: Path, folder: Path) -> Generated:

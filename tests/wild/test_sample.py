@@ -57,4 +57,4 @@ def test_a_file_that_takes_too_long_is_reported(tmp_path: Path) -> None:
     run_suite(*only, "--formats", "pt2", "--timeout", "0")
     (row,) = read_rows([out])
     assert row.outcome in ("timeout", "model failed", "exporter failed")
-    assert row.cause.startswith("timeout after 0 s")
+    assert row.cause == "timeout"

@@ -48,22 +48,24 @@ def has_operators() -> bool:
 def _extension_loads() -> bool:
     import torch
 
+    operators: Any = torch.ops
     spec = find_spec("torchvision")
     if spec is None or spec.origin is None:
         return False
     for path in sorted(Path(spec.origin).parent.glob("_C*.so")):
         try:
-            torch.ops.load_library(str(path))
+            operators.load_library(str(path))
         except OSError:
             continue
-        return hasattr(torch.ops.torchvision, "nms")
+        return hasattr(operators.torchvision, "nms")
     return False
 
 
 def _define_operators() -> None:
     import torch
 
-    library = torch.library.Library("torchvision", "DEF")
+    torch_library: Any = torch.library
+    library = torch_library.Library("torchvision", "DEF")
     for schema in SCHEMAS:
         library.define(schema)
     library.impl("_cuda_version", lambda: -1, "CompositeExplicitAutograd")
@@ -94,7 +96,8 @@ def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
                 (of_x,) = torch.autograd.grad(result, x, gradient)
             return of_x, None, *(None for _ in ctx.rest)
 
-    return lambda *args: Recomputed.apply(*args)
+    kernel: Any = Recomputed
+    return lambda *args: kernel.apply(*args)
 
 
 def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:

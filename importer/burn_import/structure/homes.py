@@ -129,8 +129,9 @@ class Homes:
 
     def borrows(self, node: Node, named: Path) -> bool:
         """Whether ``node`` is no layer: it does something else around ``named``."""
-        owner, scope = self._first(node), self.scope(node)
-        if owner is node or not scope or self._alike(owner, node):
+        runs, scope = self.runs.get(named), self.scope(node)
+        owner = runs or self._first(node)
+        if owner is node or self._alike(owner, node) or not (scope or runs):
             return False
         return len(scope) < len(named) and scope == named[: len(scope)]
 

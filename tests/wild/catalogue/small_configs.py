@@ -53,13 +53,39 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "swin": {"image_size": 64, "window_size": 4},
     "mobilebert": {"intra_bottleneck_size": 16, "true_hidden_size": 16},
     "efficientnet": {"image_size": 64},
+    "gptj": {"rotary_dim": 4},
+    "codegen": {"rotary_dim": 4},
 }
+
+
 TOKEN = re.compile(r"_token_(id|ids|index|indices)$|_token$|_idx$")
+#: Fields that may change alone, where widths depend on each other in other ways.
+DEPTH = re.compile(
+    r"(layers|n_layers?|depth|num_blocks|vocab_size\w*|experts|positions?(_embeddings)?)$"
+)
+KEPT = re.compile("model_type|layer_types|mlp_layer_types")
+#: Types whose rotary embeddings have sections for time, height and width.
+SECTIONS = re.compile(r"qwen2\w*(vl|omni)|paddleocr_vl|ernie4_5_vl|hunyuan_vl|glm4v")
 
 
-def small_config(kind: Any, model_type: str) -> Any:
-    """Return a configuration of class ``kind`` with small sizes."""
-    return kind(**_changes(kind().to_dict(), model_type, [VOCABULARY - 1]))
+def small_config(kind: Any, model_type: str, is_shallow_only: bool = False) -> Any:
+    """Return a configuration of class ``kind`` with small sizes.
+
+    ``is_shallow_only`` keeps widths and images, and has fewer layers, words and
+    experts.
+    """
+    changes = _changes(kind().to_dict(), model_type, [VOCABULARY - 1])
+    return kind(**(_only_depth(changes) if is_shallow_only else changes))
+
+
+def _only_depth(changes: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for name, value in changes.items():
+        if isinstance(value, Mapping) and name.endswith("_config"):
+            kept[name] = _only_depth(value)
+        elif KEPT.fullmatch(name) or TOKEN.search(name) or DEPTH.search(name):
+            kept[name] = value
+    return kept
 
 
 def _changes(defaults: Mapping[str, Any], model_type: str, token: list[int]) -> Any:
@@ -83,6 +109,11 @@ def _changes(defaults: Mapping[str, Any], model_type: str, token: list[int]) -> 
             changes[name] = _small_rope(value)
     _keep_head_ratio(changes, defaults)
     _set_image(changes, defaults)
+    if SECTIONS.search(model_type) and isinstance(
+        defaults.get("rope_parameters"), Mapping
+    ):
+        rope = {"rope_type": "default", "rope_theta": 10000.0}
+        changes["rope_parameters"] = rope | {"mrope_section": [2, 1, 1]}
     return changes | SETTINGS.get(model_type, {})
 
 

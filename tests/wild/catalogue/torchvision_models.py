@@ -77,7 +77,7 @@ def _build(name: str) -> Case:
     builder = models.get_model_builder(name)
     kind = builder.__module__.split(".")[2]
     if kind == "detection":
-        options = TWO_STAGES if "rcnn" in name else ONE_STAGE
+        options: dict[str, Any] = TWO_STAGES if "rcnn" in name else ONE_STAGE
         if not name.startswith("ssd"):
             options = options | DETECTION
         if name.startswith(("fcos", "retinanet")):
@@ -91,8 +91,8 @@ def _build(name: str) -> Case:
         return _video(name, builder)
     if kind == "segmentation":
         model = builder(weights=None, weights_backbone=None, num_classes=5)
-        images = (torch.rand(1, 3, 64, 64),), (torch.rand(2, 3, 64, 96),)
-        return Case(Flattened(model), *images)
+        small, large = torch.rand(1, 3, 64, 64), torch.rand(2, 3, 64, 96)
+        return Case(Flattened(model), (small,), (large,))
     return _classifier(name, kind, builder)
 
 

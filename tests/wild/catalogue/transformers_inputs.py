@@ -35,6 +35,7 @@ CANDIDATES: tuple[tuple[str, ...], ...] = (
     ("past_values",),
     ("inputs_embeds", "attention_mask"),
     ("inputs_embeds",),
+    ("hidden_states", "grid_thw"),
     ("hidden_states",),
     ("spectrogram",),
 )
@@ -77,7 +78,12 @@ def make_inputs(
         "past_values": lambda: _series(config, batch, layout),
         "past_observed_mask": lambda: torch.ones_like(_series(config, batch, layout)),
         "inputs_embeds": lambda: torch.randn(batch, length, _width(config)),
-        "hidden_states": lambda: torch.randn(batch, length, _width(config)),
+        "hidden_states": lambda: (
+            torch.randn(16, _patch_width(config))
+            if "grid_thw" in names
+            else torch.randn(batch, length, _width(config))
+        ),
+        "grid_thw": lambda: torch.tensor([[1, 4, 4]]),
         "spectrogram": lambda: torch.randn(batch, length, 80),
     }
     return {name: makers[name]() for name in names}
@@ -158,6 +164,15 @@ def _series(config: Any, batch: int, layout: int) -> Any:
     return (
         torch.randn(batch, length) if layout else torch.randn(batch, length, channels)
     )
+
+
+def _patch_width(config: Any) -> int:
+    """Return the number of values in one patch of a video."""
+    patch, frames = field(config, "patch_size", 14), field(
+        config, "temporal_patch_size", 1
+    )
+    channels = field(config, "in_channels", field(config, "num_channels", 3))
+    return int(channels) * int(frames) * int(patch) ** 2
 
 
 def _width(config: Any) -> int:

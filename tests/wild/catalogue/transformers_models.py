@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Iterator
@@ -53,35 +54,43 @@ class NoInputsError(ValueError):
     """No set of inputs that is known runs through the model."""
 
 
+#: What a configuration with sizes that do not fit each other may raise.
+FAILURES = (
+    *(NoInputsError, RuntimeError, ValueError, TypeError, AttributeError, NameError),
+    *(KeyError, IndexError, AssertionError, ImportError, ArithmeticError),
+)
+
+
 def _build(model_type: str) -> Case:
     logging.disable(logging.WARNING)
     names = list(dict.fromkeys(_class_names(model_type)))
     failures = []
-    for name in (names[0], names[-1]) if len(names) > 1 else names:
-        try:
-            return _build_class(model_type, name)
-        except (
-            NoInputsError,
-            RuntimeError,
-            ValueError,
-            TypeError,
-            AttributeError,
-        ) as error:
-            failures.append(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+    for is_shallow_only in (False, True):
+        for name in dict.fromkeys((names[0], names[-1])):
+            try:
+                return _build_class(model_type, name, is_shallow_only)
+            except FAILURES as error:
+                text = f"{type(error).__name__}: {str(error)[:300]}"
+                failures.append(f"{name}: {text}")
     raise NoInputsError("; ".join(failures))
 
 
-def _build_class(model_type: str, name: str) -> Case:
+def _build_class(model_type: str, name: str, is_shallow_only: bool) -> Case:
     torch.manual_seed(0)
     kind = transformers.CONFIG_MAPPING[model_type]
-    config = small_config(kind, model_type)
+    config = small_config(kind, model_type, is_shallow_only)
     if stable_hash(model_type) % 2:
         config._attn_implementation = "eager"
-    model = getattr(transformers, name)(config).float().eval()
-    count = sum(parameter.numel() for parameter in model.parameters())
+    with torch.device("meta"):
+        count = _count(getattr(transformers, name)(copy.deepcopy(config)))
     if count > LARGEST:
         raise ValueError(f"the small configuration has {count} parameters")
+    model = getattr(transformers, name)(config).float().eval()
     return _find_inputs(model, config)
+
+
+def _count(model: Any) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def _find_inputs(model: Any, config: Any) -> Case:

@@ -35,7 +35,7 @@ class Wrapper(torch.nn.Module):
     def call_model(self, *tensors: Any) -> tuple[Any, ...]:
         """Return the distinct tensors in the output of the model."""
         named = dict(zip(self.names, tensors, strict=True))
-        outputs = []
+        outputs: list[Any] = []
         for tensor in flatten_tensors(self.model(**named, **self.fixed)):
             if not any(tensor is seen for seen in outputs):
                 outputs.append(tensor)

@@ -70,9 +70,9 @@ class MaskedAutoregression(nn.Module):
         super().__init__()
         self.first, self.second = nn.Linear(6, 15), nn.Linear(15, 12)
         degrees = torch.arange(15) % 5
-        self.register_buffer("mask1", (degrees[:, None] >= torch.arange(6)).float())
+        self.mask1: Any = nn.Buffer((degrees[:, None] >= torch.arange(6)).float())
         outputs = torch.arange(6).repeat(2)
-        self.register_buffer("mask2", (outputs[:, None] > degrees).float())
+        self.mask2: Any = nn.Buffer((outputs[:, None] > degrees).float())
 
     def forward(self, x: Any) -> Any:
         y = functional.linear(x, self.first.weight * self.mask1, self.first.bias)
@@ -111,7 +111,7 @@ class SplineLayer(nn.Module):
     def __init__(self, inputs: int, outputs: int, order: int = 3, grid: int = 5):
         super().__init__()
         steps = torch.arange(-order, grid + order + 1).float() * (2 / grid) - 1
-        self.register_buffer("knots", steps)
+        self.knots: Any = nn.Buffer(steps)
         self.order = order
         self.base = nn.Linear(inputs, outputs)
         self.spline = nn.Parameter(torch.randn(outputs, inputs, grid + order) * 0.1)

@@ -69,9 +69,11 @@ class IsomorphismNetwork(nn.Module):
         super().__init__()
         self.eps = nn.Parameter(torch.zeros(2))
         self.layers = nn.ModuleList(
-            nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 8))
+            nn.Sequential(
+                nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 8)
+            )
             for _ in range(2)
-        )  # fmt: skip
+        )
         self.head = nn.Linear(8, 3)
 
     def forward(self, x: Any, edges: Any, graph: Any) -> Any:

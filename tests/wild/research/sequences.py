@@ -128,7 +128,7 @@ class Retention(nn.Module):
         self.qkv, self.heads = nn.Linear(width, 3 * width), heads
         self.norm = nn.GroupNorm(heads, width)
         rates = torch.log(1 - 2.0 ** (-2 - torch.arange(heads).float()))
-        self.register_buffer("rates", rates)
+        self.rates: Any = nn.Buffer(rates)
 
     def forward(self, x: Any) -> Any:
         b, length, width = x.shape
@@ -158,8 +158,10 @@ class CausalStack(nn.Module):
         self.leave = nn.Conv1d(12, 4, 1)
 
     def forward(self, x: Any) -> Any:
-        x, total = self.enter(x.transpose(1, 2)), 0
-        for conv, skip in zip(self.dilated, self.skips, strict=True):
+        x = self.enter(x.transpose(1, 2))
+        total: Any = 0
+        layers: Any = zip(self.dilated, self.skips, strict=True)
+        for conv, skip in layers:
             filtered, gate = conv(functional.pad(x, (conv.dilation[0], 0))).chunk(2, 1)
             y = torch.tanh(filtered) * torch.sigmoid(gate)
             total, x = total + skip(y), x + y
