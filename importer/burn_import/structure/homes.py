@@ -62,36 +62,6 @@ def original(graph: Graph, constant: str) -> str:
     return constant
 
 
-def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
-    """Whether stored weights, by parameter, are those of a module of PyTorch's.
-
-    Its parameters have the names and shapes that they have here, and are in a module
-    of the author's. A function of an author's own
-    parameters (``F.linear(x, self.weight_ih)``) does the same with others. What the
-    exporter makes of a convolution and the normalisation after it ends in
-    ``weight_bias``.
-    """
-    if not graph.producer.startswith("pytorch"):
-        return True
-    for parameter, constant in weights.items():
-        name = original(graph, constant)
-        path, _, leaf = name.rpartition(".")
-        alike = leaf in (parameter, f"weight_{parameter}")
-        if is_authored(graph, constant) and not (alike and path):
-            return False
-        if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
-            return False
-    return True
-
-
-def _has_other_shape(graph: Graph, constant: str) -> bool:
-    """Whether a constant is an author's tensor in a shape that is not the author's."""
-    first = graph.constants[original(graph, constant)]
-    return (
-        is_authored(graph, constant) and graph.constants[constant].shape != first.shape
-    )
-
-
 class Homes:
     """Where layers with the same stored weights are.
 
