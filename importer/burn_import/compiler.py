@@ -11,6 +11,8 @@ from burn_import.passes.repeated import repeated
 from burn_import.structure import flattened, recover
 from burn_import.structure.derived import with_derivations
 from burn_import.structure.folded import folding_notes
+from burn_import.structure.homes import is_list
+from burn_import.structure.paths import ROOT
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -40,4 +42,4 @@ def compile_graph(
     notes = (*notes, *folding_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record, notes, inside)
+    return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))

@@ -9,7 +9,7 @@ from burn_import.emit.leftovers import is_leftover
 from burn_import.structure.parts import Path
 from burn_ir.graph import Graph, Node
 
-_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+_DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
 #: What exporters call stored numbers whose dtype they changed or that they wrote down,
@@ -46,6 +46,14 @@ def is_authored(graph: Graph, constant: str) -> bool:
     if name in constants.literals or not graph.producer.startswith("pytorch"):
         return False
     return is_key(graph.producer, name)
+
+
+def is_list(graph: Graph) -> bool:
+    """Whether the author's model is an ``nn.Sequential``: all keys are numbered."""
+    names = {n for node in graph.nodes for n in node.inputs if n is not None}
+    stored = {original(graph, n) for n in names if n in graph.constants}
+    keys = [name for name in stored if is_dotted(name)]
+    return bool(keys) and all(key[0].isdigit() for key in keys)
 
 
 def original(graph: Graph, constant: str) -> str:

@@ -31,6 +31,8 @@ _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
 )
+#: The attribute that stands for the model where its keys begin with numbers.
+ROOT = "layers"
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
 
@@ -336,16 +338,14 @@ def _stem(names: Sequence[str]) -> str:
 
 
 def clean(segments: Sequence[str]) -> Path:
-    """Path segments as identifiers; numbers stay numbers."""
+    """Path segments as identifiers; numbers stay numbers, in a list of the model's."""
     path: list[str] = []
     for segment in segments:
         for piece in re.split(r"[./]", segment):
             if piece:
                 path.append(piece if _is_number(piece) else attribute(piece))
     del path[_DEEPEST:]
-    while path and path[0].isdigit():
-        path[0] = f"part_{path[0]}"
-    return tuple(path)
+    return (ROOT, *path) if path and path[0].isdigit() else tuple(path)
 
 
 def _is_number(piece: str) -> bool:

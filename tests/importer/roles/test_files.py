@@ -212,3 +212,44 @@ def test_a_step_trains_the_parameter_itself(tmp_path: Path) -> None:
     assert key == "A"
     expected = (X * -np.exp(a)).sum(0)
     np.testing.assert_allclose(grads[box].numpy(), expected, rtol=1e-5)
+
+
+def layer(number: int, x: str, y: str) -> onnx.NodeProto:
+    weights = f"{number}.weight {number}.bias"
+    return node("Gemm", f"{x} {weights}", y, str(number), transB=1)
+
+
+def numbered(*numbers: int) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for n in numbers:
+        found |= {f"{n}.weight": drawn(6, 6, seed=n), f"{n}.bias": drawn(6, seed=n)}
+    return found
+
+
+@pytest.mark.parametrize("last", ["", "Softmax", "Neg"])
+def test_a_model_that_is_a_list_keeps_its_keys(tmp_path: Path, last: str) -> None:
+    nodes = [layer(0, "x", "a"), node("Relu", "a", "b", "1")]
+    nodes.append(layer(3, "b", "c" if last else "y"))
+    if last:
+        nodes.append(node(last, "c", "y", "4"))
+    weights = numbered(0, 3)
+    state = imported(tmp_path, exported(nodes, weights, [2, 6]), X)
+    holds(state, weights)
+    assert set(state.arrays) == set(weights)
+    assert "(nn.Sequential)" in (tmp_path / "net.py").read_text("utf-8")
+
+
+def test_lists_in_a_list_keep_their_keys(tmp_path: Path) -> None:
+    weights: dict[str, Array] = {}
+    nodes, x = [], "x"
+    for n in range(6):
+        weights |= {f"{n}.{key}": a for key, a in numbered(0).items()}
+        names = f"{x} {n}.0.weight {n}.0.bias"
+        nodes += [
+            node("Gemm", names, f"h{n}", f"{n}/0", transB=1),
+            node("Relu", f"h{n}", f"r{n}" if n < 5 else "y", f"{n}/1"),
+        ]
+        x = f"r{n}"
+    state = imported(tmp_path, exported(nodes, weights, [2, 6]), X)
+    holds(state, weights)
+    assert set(state.arrays) == set(weights)
