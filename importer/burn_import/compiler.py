@@ -10,6 +10,9 @@ from burn_import.passes import simplify
 from burn_import.passes.repeated import repeated
 from burn_import.structure import flattened, recover
 from burn_import.structure.derived import with_derivations
+from burn_import.structure.folded import folding_notes
+from burn_import.structure.homes import is_list
+from burn_import.structure.paths import ROOT
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ def compile_graph(
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
     graph = with_derivations(repeated(simplify(graph, options.passes)))
+    notes = (*notes, *folding_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
-    return emit(tree, graph, record, notes, inside)
+    return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))

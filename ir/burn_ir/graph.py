@@ -81,6 +81,8 @@ class Constants(Mapping[str, Array]):
         self.literals: set[str] = set()
         #: The node that a constant was folded from, of operands that are constants.
         self.recipes: dict[str, Node] = {}
+        #: Whether arrays of the file are called by keys of PyTorch; None if not asked.
+        self.has_keys: bool | None = None
         #: Whether an array is a parameter or a buffer, where the file says so.
         self.trained: dict[str, bool] = {}
 

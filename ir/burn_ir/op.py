@@ -57,8 +57,9 @@ class Layer:
     write them, ``weights`` the position of the node's operand by parameter name, and
     ``data`` the positions of the operands that the module is called with, in a tuple
     those that it takes as one. ``results`` are the positions of the node's results in
-    what it returns, where that has tuples inside. Weights are float32, but for
-    ``tables``, which the module holds in the operand's dtype.
+    what it returns, where that has tuples inside. Weights are float32, or of the dtype
+    among the options, but for ``tables``, which the module holds in the operand's
+    dtype.
     """
 
     name: str

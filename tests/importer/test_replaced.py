@@ -108,7 +108,7 @@ def test_what_is_returned_is_known_before_the_state_is_replaced() -> None:
     assert lines(text, "total")[-4:] == [
         "y = x + self.total",
         "total = self.total.value",
-        "self.total.set(self.total + 1.0)",
+        "self.total.set(self.total + self.one)",
         "return NetOutput(y, total)",
     ]
 

@@ -32,7 +32,15 @@ NODES = (
         ast.Compare,
     ),
     *(ast.Constant, ast.Dict, ast.GeneratorExp, ast.IfExp, ast.List, ast.Name),
-    *(ast.Slice, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.alias, ast.arg),
+    *(
+        ast.Slice,
+        ast.Starred,
+        ast.Subscript,
+        ast.Tuple,
+        ast.UnaryOp,
+        ast.alias,
+        ast.arg,
+    ),
     *(ast.arguments, ast.comprehension, ast.keyword, ast.expr_context),
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
 )
@@ -60,7 +68,8 @@ METHODS = frozenset(
 )
 #: Calls that are allowed as they stand though their parts are not.
 PHRASES = frozenset(
-    {"super().__init__", "cls().load_weights", "Path(__file__).with_name"}
+    {"super().__init__", "super().__call__", "cls().load_weights"}
+    | {"Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
 #: What a message about something to be written may be.

@@ -217,6 +217,10 @@ class _Gate:
         named = isinstance(call, ast.Call) and _spelt(call.func) == _UNWRITTEN
         return "" if named and node.cause is None else "of something else"
 
+    def on_starred(self, node: ast.Starred) -> str:
+        made = isinstance(node.value, ast.GeneratorExp)
+        return "" if made else "of something else than modules made in a row"
+
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
 

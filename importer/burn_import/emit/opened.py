@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,15 +26,22 @@ def opened(
     prefix = f"{inside}."
     if given is None or not all(key.startswith(prefix) for key, _ in weights):
         return list(texts), weights
-    body = [line.replace(f"self.{inside}", "self") for line in root.body]
+    called = re.compile(rf"return self\.{inside}\(\w+\)")
+    body = [_inside_out(line, inside) for line in root.body]
     last = body[-1].partition("return ")
-    if len(body) == 1 and last[2].startswith("self("):
+    if len(body) == 1 and called.fullmatch(root.body[0].strip()):
         body = []  # as an nn.Sequential does
     elif last[1]:  # what a list holds is of any type
         body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
     whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
     kept = [(key.removeprefix(prefix), array) for key, array in weights]
     return [whole, *others], kept
+
+
+def _inside_out(line: str, inside: str) -> str:
+    """A line of ``__call__`` that reads the list as the model itself."""
+    line = re.sub(rf"\bself\.{inside}\(", "super().__call__(", line)
+    return re.sub(rf"\bself\.{inside}\b", "self", line)
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:

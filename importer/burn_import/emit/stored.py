@@ -11,6 +11,7 @@ from burn_import.emit.leftovers import is_leftover
 from burn_import.passes.arrays import same_view
 from burn_import.source.names import Namespace, attribute, dtype_source
 from burn_import.structure import Path
+from burn_import.structure.folded import is_folded
 from burn_import.structure.homes import is_key, original
 from burn_import.structure.parts import Part
 from burn_import.structure.paths import clean
@@ -127,6 +128,11 @@ class StoredArrays:
         known = contents(self.graph.constants[constant])
         if known:
             return known
+        if is_folded(self.graph, constant):
+            # The author may have a parameter of the plain name, which this is not.
+            noun = self.nouns.get(constant, "") or self.roles.get(constant, "")
+            noun = "bias" if noun == "mask" else noun
+            return f"folded_{noun}" if noun else "folded"
         word = attribute(re.split(r"[./:]", name.rstrip("/:."))[-1])
         if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
             return word

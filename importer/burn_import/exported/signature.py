@@ -206,11 +206,15 @@ class Program(Calls):
     def changed(self, frame: Frame) -> dict[str, str]:
         """What is stored and replaced by a call: its name, and that of what by."""
         pairs = {
-            unique: self.output(frame, name) for name, unique in self.held.values()
+            unique: self.output(frame, name)
+            for path, (name, unique) in self.held.items()
+            if path.rpartition(".")[2] != COUNTER
         }
         return {unique: after for unique, after in pairs.items() if after != unique}
 
 
+#: How often a batch normalization was called in training, which no result depends on.
+COUNTER = "num_batches_tracked"
 #: Kinds of inputs that are stored, and the field with their path.
 _STORED = {
     "parameter": "parameter_name",

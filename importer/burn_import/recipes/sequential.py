@@ -11,12 +11,11 @@ from burn_import.pytorch import Checkpoint
 from burn_import.recipes.steps import BATCH_NORMS, Step, steps_of
 from burn_import.recipes.weights import Weights
 from burn_import.recipes.writer import BATCH, Writer
+from burn_import.structure.paths import ROOT
 from burn_ir import RawModel, UnsupportedModel
 from burn_ir.dim import symbol
 from burn_ir.errors import Problem
 
-#: The attribute that stands for the model where its keys begin with numbers.
-ROOT = "layers"
 _AXES = (("length",), ("height", "width"), ("depth", "height", "width"))
 _POOLS = {"max": "MaxPool", "average": "AveragePool"}
 EPS = 1e-5

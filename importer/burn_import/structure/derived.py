@@ -15,7 +15,8 @@ import numpy as np
 
 from burn_import.passes.arrays import integers, same_view
 from burn_import.passes.rewrite import changed, in_bodies, made
-from burn_import.structure.homes import is_authored, is_module, original
+from burn_import.structure.folded import is_module
+from burn_import.structure.homes import is_authored, original
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
@@ -155,7 +156,8 @@ def _held(graph: Graph, node: Node) -> Iterator[str]:
         return
     names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
     floats = {p: n for p, n in names.items() if p not in layer.tables}
-    if all(n in graph.constants for n in names.values()) and is_module(graph, floats):
+    stored = all(name in graph.constants for name in names.values())
+    if stored and is_module(graph, layer, floats):
         yield from names.values()
 
 

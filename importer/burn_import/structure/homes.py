@@ -9,7 +9,7 @@ from burn_import.emit.leftovers import is_leftover
 from burn_import.structure.parts import Path
 from burn_ir.graph import Graph, Node
 
-_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+_DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
 #: What exporters call stored numbers whose dtype they changed or that they wrote down,
@@ -48,6 +48,14 @@ def is_authored(graph: Graph, constant: str) -> bool:
     return is_key(graph.producer, name)
 
 
+def is_list(graph: Graph) -> bool:
+    """Whether the author's model is an ``nn.Sequential``: all keys are numbered."""
+    names = {n for node in graph.nodes for n in node.inputs if n is not None}
+    stored = {original(graph, n) for n in names if n in graph.constants}
+    keys = [name for name in stored if is_dotted(name)]
+    return bool(keys) and all(key[0].isdigit() for key in keys)
+
+
 def original(graph: Graph, constant: str) -> str:
     """The name in the file of the array that a constant was made from.
 
@@ -60,36 +68,6 @@ def original(graph: Graph, constant: str) -> str:
             break
         constant = source
     return constant
-
-
-def is_module(graph: Graph, weights: Mapping[str, str]) -> bool:
-    """Whether stored weights, by parameter, are those of a module of PyTorch's.
-
-    Its parameters have the names and shapes that they have here, and are in a module
-    of the author's. A function of an author's own
-    parameters (``F.linear(x, self.weight_ih)``) does the same with others. What the
-    exporter makes of a convolution and the normalisation after it ends in
-    ``weight_bias``.
-    """
-    if not graph.producer.startswith("pytorch"):
-        return True
-    for parameter, constant in weights.items():
-        name = original(graph, constant)
-        path, _, leaf = name.rpartition(".")
-        alike = leaf in (parameter, f"weight_{parameter}")
-        if is_authored(graph, constant) and not (alike and path):
-            return False
-        if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
-            return False
-    return True
-
-
-def _has_other_shape(graph: Graph, constant: str) -> bool:
-    """Whether a constant is an author's tensor in a shape that is not the author's."""
-    first = graph.constants[original(graph, constant)]
-    return (
-        is_authored(graph, constant) and graph.constants[constant].shape != first.shape
-    )
 
 
 class Homes:

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from burn.dtypes import float32
+from burn.dtypes import DType, float32
 from burn_import.source.names import attribute, identifier, snake
+from burn_import.structure.folded import is_module
 from burn_import.structure.homes import (
     Homes,
     called_again,
+    is_authored,
     is_dotted,
-    is_module,
     original,
 )
 from burn_import.structure.numbering import without_false_lists
@@ -30,6 +31,8 @@ _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
 )
+#: The attribute that stands for the model where its keys begin with numbers.
+ROOT = "layers"
 #: Modules inside modules; nobody nests them deeper, but a file may say so.
 _DEEPEST = 24
 
@@ -96,7 +99,7 @@ class _Placing:
         self.again = called_again(graph)
         self.told = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
-        self.dotted = False
+        self.dotted = self._has_dotted_parameter()
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
@@ -122,12 +125,22 @@ class _Placing:
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 floats = {p: n for p, n in names.items() if p not in layer.tables}
-                stored = all(self._is_weight(name) for name in floats.values())
-                if stored and is_module(graph, floats):
+                dtype = layer.options.get("dtype", float32)
+                stored = all(self._is_weight(name, dtype) for name in floats.values())
+                if stored and is_module(graph, layer, floats):
                     self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
+
+    def _has_dotted_parameter(self) -> bool:
+        """Whether a node reads an author's tensor of which the file has the path."""
+        names = (name for node in self.graph.nodes for name in node.inputs)
+        return any(
+            is_authored(self.graph, name) and is_dotted(original(self.graph, name))
+            for name in names
+            if name is not None and name in self.graph.constants
+        )
 
     def _count_repeated_layers_once(self) -> None:
         """Take calls of a layer after the first one from the crowd in its scope."""
@@ -138,10 +151,10 @@ class _Placing:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
 
-    def _is_weight(self, name: str) -> bool:
-        """Whether a stored array can be a layer's: those hold float32."""
+    def _is_weight(self, name: str, dtype: DType) -> bool:
+        """Whether a stored array can be a layer's: those hold one dtype."""
         array = self.graph.constants.get(name)
-        return array is not None and array.dtype == float32
+        return array is not None and array.dtype == dtype
 
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else with_bodies(node)
@@ -333,16 +346,14 @@ def _stem(names: Sequence[str]) -> str:
 
 
 def clean(segments: Sequence[str]) -> Path:
-    """Path segments as identifiers; numbers stay numbers."""
+    """Path segments as identifiers; numbers stay numbers, in a list of the model's."""
     path: list[str] = []
     for segment in segments:
         for piece in re.split(r"[./]", segment):
             if piece:
                 path.append(piece if _is_number(piece) else attribute(piece))
     del path[_DEEPEST:]
-    while path and path[0].isdigit():
-        path[0] = f"part_{path[0]}"
-    return tuple(path)
+    return (ROOT, *path) if path and path[0].isdigit() else tuple(path)
 
 
 def _is_number(piece: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
 import numpy as np
 
 from burn.dtypes import float32, is_float, is_integer
 from burn_import.emit.numbers import INLINE_LIMIT
+from burn_import.structure.folded import is_folded
 from burn_import.structure.homes import is_authored, is_dotted, original
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -16,18 +18,22 @@ from burn_ir.types import Array
 _BUFFERS = re.compile(
     r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
     r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
-    r"final_logits_bias)"
+    r"final_logits_bias|(hann_?|hamming_?|analysis_|synthesis_)?window|codebook|"
+    r"(pixel|image)_?(mean|std)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
+    r"mel_(filters?|basis|scale)|filter_?bank|dft_(real|imag|matrix)|freqs_cis)"
 )
 
 
 def is_trained(graph: Graph, constant: str) -> bool:
     """Whether a stored array is a weight, to be trained, rather than a buffer.
 
-    Few files tell the two apart. What is no floating number, or is replaced by a call,
-    cannot be trained. What stands in the file as a small ``Constant`` was written by
-    hand; PyTorch's exporters write no weight so, other ones do. Of the rest, what
-    PyTorch's models commonly register as a buffer is told by its name, and without a
-    name by its contents: angles of rotary embedding, slopes, and masks.
+    Few files tell the two apart. What an exporter computed is no parameter: training it
+    would not train those that it was computed from. What is no floating number, or is
+    replaced by a call, cannot be trained. What stands in the file as a small
+    ``Constant`` was written by hand; PyTorch's exporters write no weight so, other ones
+    do. Of the rest, what PyTorch's models commonly register as a buffer is told by its
+    name, and without a name by its contents: angles of rotary embedding, slopes, and
+    masks. Sinusoids of positions are told by their contents whatever they are called.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype) or constant in graph.states:
@@ -35,11 +41,15 @@ def is_trained(graph: Graph, constant: str) -> bool:
     name = original(graph, constant)
     if name in constants.trained:
         return constants.trained[name]
+    if is_folded(graph, constant):
+        return False
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
     if by_hand and name in constants.literals:
         return False
+    if is_sinusoid(array):
+        return False
     leaf = name.rpartition(".")[2]
-    if is_dotted(name):
+    if is_dotted(name) or is_authored(graph, constant):
         return not is_buffer_name(leaf)
     return not contents(array)
 
@@ -91,6 +101,21 @@ def _ladder(flat: Array) -> str:
     if not np.allclose(steps, steps[0], rtol=1e-4):
         return ""
     return "slopes" if np.isclose(steps[0], flat[0]) else "inv_freq"
+
+
+def is_sinusoid(array: Array) -> bool:
+    """Whether rows are the sines and cosines of 0, 1, 2, ... times some frequencies."""
+    if array.ndim < 2 or array.dtype != float32 or array.size != prod(array.shape[-2:]):
+        return False
+    rows = array.reshape(array.shape[-2:])[:3]
+    if len(rows) < 3 or rows.shape[1] < 2 or not np.isin(rows[0], (0, 1)).all():
+        return False
+    if (rows[0] == rows[1]).all() or (np.abs(rows) > 1).any():
+        return False
+    is_sine = rows[0] == 0
+    angles = np.where(is_sine, np.arcsin(rows[1]), np.arccos(rows[1]))
+    expected = np.where(is_sine, np.sin(2 * angles), np.cos(2 * angles))
+    return bool(np.allclose(rows[2], expected, atol=1e-3))
 
 
 def _is_mask(array: Array) -> bool:

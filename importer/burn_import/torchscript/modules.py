@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from burn_import.exported.signature import COUNTER
 from burn_import.pytorch.tensors import Tensor
 from burn_import.pytorch.values import Instance, Value, named
 from burn_import.torchscript.code import Class, Code, plain_name
@@ -133,7 +134,11 @@ class Modules:
 
     def replaced(self) -> dict[str, str]:
         """Stored tensors that a call changes: their names, and those of what by."""
-        found = {name: held.value.name for name, held in self.states.items()}
+        found = {
+            name: held.value.name
+            for name, held in self.states.items()
+            if name.rpartition(".")[2] != COUNTER
+        }
         return {name: after for name, after in found.items() if after != name}
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
+from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import shortest
 from burn_ir.ops.random import first_state
 from burn_ir.static import static
@@ -74,6 +75,30 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
         return Layer(
             "DynamicDropout", args, options, {}, (0, 2) if mode is None else (0,)
         )
+
+
+@operator
+class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
+    """Dropout of a module of PyTorch's that was exported in training mode.
+
+    It is a layer, which acts where gradients are tracked, and does nothing elsewhere.
+    """
+
+    deterministic = False
+
+    ratio: float = 0.5
+
+    def infer(self, x: Type) -> Type:
+        if not 0.0 <= self.ratio <= 1.0:
+            raise InvalidOperand(f"expected a ratio in [0, 1], got {self.ratio}")
+        return expect_float(x).forget()
+
+    def lower(self, x: Value) -> Value:
+        return x
+
+    def layer(self, x: Type) -> Layer | None:
+        args = () if self.ratio == 0.5 else (shortest(self.ratio),)
+        return Layer("Dropout", args, {}, {})
 
 
 def _number(operand: Value, default: Any) -> Any:

@@ -54,6 +54,9 @@ def by_kept_statistics(
     # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
     name = f"BatchNorm{max(x.rank - 2, 1)}d"
     options = changed(eps=(epsilon, 1e-5), momentum=(shortest(1.0 - momentum), 0.1))
+    found = {array.dtype for array in arrays}
+    if len(found) == 1 and arrays[0].dtype != dtypes.float32:
+        options["dtype"] = arrays[0].dtype
     return Layer(name, (len(arrays[0]),), options, {})
 
 

@@ -4,6 +4,7 @@ from math import prod
 
 from burn import dtypes, ops
 from burn.box import Buffer, Parameter
+from burn.dtypes import DType
 from burn.nn import init
 from burn.nn.module import Module
 from burn.tensor import Tensor
@@ -12,8 +13,10 @@ from burn.tensor import Tensor
 _IN_BURN = {"weight": "gamma", "bias": "beta"}
 
 
-def _parameter(wanted: bool, shape: tuple[int, ...], value: float) -> Parameter | None:
-    return Parameter(init.constant(shape, value)) if wanted else None
+def _parameter(
+    wanted: bool, shape: tuple[int, ...], value: float, dtype: DType = dtypes.float32
+) -> Parameter | None:
+    return Parameter(init.constant(shape, value, dtype)) if wanted else None
 
 
 class _BatchNorm(Module):
@@ -26,13 +29,14 @@ class _BatchNorm(Module):
         eps: float = 1e-5,
         momentum: float = 0.1,
         affine: bool = True,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.weight = _parameter(affine, (num_features,), 1.0)
-        self.bias = _parameter(affine, (num_features,), 0.0)
-        self.running_mean = Buffer(init.constant((num_features,), 0.0))
-        self.running_var = Buffer(init.constant((num_features,), 1.0))
+        self.weight = _parameter(affine, (num_features,), 1.0, dtype)
+        self.bias = _parameter(affine, (num_features,), 0.0, dtype)
+        self.running_mean = Buffer(init.constant((num_features,), 0.0, dtype))
+        self.running_var = Buffer(init.constant((num_features,), 1.0, dtype))
 
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != self.rank + 2 and (self.rank, x.ndim) != (1, 2):
@@ -78,7 +82,7 @@ class BatchNorm1d(_BatchNorm):
 
     In training, that is with parameters on an ``Autodiff`` backend, by the statistics
     of the batch, which ``running_mean`` and ``running_var`` (unbiased) then follow by
-    ``momentum``; otherwise by these.
+    ``momentum``; otherwise by these. All four vectors are of ``dtype``.
 
     Raises:
         ValueError: another rank, or in training only one element a channel.

@@ -191,7 +191,7 @@ def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
 def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if not train or p == 0:
         return input
-    return g.op("Dropout", input, g.constant(p, "float32"), g.constant(True, "bool"))
+    return g.op("TrackedDropout", input, domain="burn", ratio=float(p))
 
 
 @rule(

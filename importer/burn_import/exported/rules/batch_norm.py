@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from burn_import.exported.builder import Builder, Value
@@ -47,13 +48,21 @@ def batch_norm(
 ) -> Value | tuple[Value, ...]:
     """By the statistics that are kept; by those of the batch if there are none.
 
-    In training, by those of the batch too, and what is kept after it.
+    In training, by those of the batch too, and what is kept after it. A module whose
+    tensors are all stored becomes a layer, which does so where gradients are tracked.
     """
-    if training and running_mean is not None and running_var is not None:
-        operands = (input, weight, bias, running_mean, running_var)
-        made, _, _, *averages = training_step(g, *operands, True, momentum, eps)
+    vectors = (weight, bias, running_mean, running_var)
+    moves = training and not _is_stored(g, vectors)
+    if moves and running_mean is not None and running_var is not None:
+        rest = (weight, bias, running_mean, running_var, True, momentum, eps)
+        made, _, _, *averages = training_step(g, input, *rest)
         return made, *averages
-    return normalised(g, input, weight, bias, running_mean, running_var, momentum, eps)
+    return normalised(g, input, *vectors, momentum, eps)
+
+
+def _is_stored(g: Builder, operands: Sequence[Value | None]) -> bool:
+    """Whether operands, as far as there are any, are stored and never computed."""
+    return all(x is None or x.name in g.out.constants for x in operands)
 
 
 def normalised(

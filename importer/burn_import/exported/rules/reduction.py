@@ -157,8 +157,8 @@ def var(
     self: Value,
     dim: Axes = None,
     unbiased: bool = True,
-    correction: Operand = None,
     keepdim: bool = False,
+    correction: Operand = None,
 ) -> Value:
     removed = correction if correction is not None else int(unbiased)
     options = {"correction": removed if removed != 1 else None}
@@ -171,10 +171,10 @@ def std(
     self: Value,
     dim: Axes = None,
     unbiased: bool = True,
-    correction: Operand = None,
     keepdim: bool = False,
+    correction: Operand = None,
 ) -> Value:
-    return g.op("Sqrt", var(g, self, dim, unbiased, correction, keepdim))
+    return g.op("Sqrt", var(g, self, dim, unbiased, keepdim, correction))
 
 
 def with_mean(spread: Rule) -> Rule:
@@ -185,10 +185,10 @@ def with_mean(spread: Rule) -> Rule:
         self: Value,
         dim: Axes = None,
         unbiased: bool = True,
-        correction: Operand = None,
         keepdim: bool = False,
+        correction: Operand = None,
     ) -> tuple[Value, Value]:
-        found = spread(g, self, dim, unbiased, correction, keepdim)
+        found = spread(g, self, dim, unbiased, keepdim, correction)
         return found, reduced(g, "ReduceMean", self, dim, keepdim)
 
     return apply
