@@ -16,12 +16,14 @@ import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
 import burn_import.exported.rules.counting
 import burn_import.exported.rules.creation
+import burn_import.exported.rules.decompositions
 import burn_import.exported.rules.diagonals
 import burn_import.exported.rules.fourier
 import burn_import.exported.rules.functions
 import burn_import.exported.rules.gradients
 import burn_import.exported.rules.indexing
 import burn_import.exported.rules.joins
+import burn_import.exported.rules.linear_systems
 import burn_import.exported.rules.logic
 import burn_import.exported.rules.loss
 import burn_import.exported.rules.margins
