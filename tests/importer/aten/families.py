@@ -30,6 +30,7 @@ from tests.importer.aten import (
     scatter,
     spectrograms,
     strided,
+    transformer,
     views,
 )
 
@@ -63,5 +64,6 @@ CASES = (
     *scatter.CASES,
     *spectrograms.CASES,
     *strided.CASES,
+    *transformer.CASES,
     *views.CASES,
 )

@@ -41,6 +41,7 @@ import burn_import.exported.rules.rnn
 import burn_import.exported.rules.scatter
 import burn_import.exported.rules.spectrograms
 import burn_import.exported.rules.strided
+import burn_import.exported.rules.transformer
 import burn_import.exported.rules.views  # noqa: F401  each registers its rules
 from burn_import.exported.table import COMPLEX, RULES
 
