@@ -8,16 +8,10 @@ from burn_import.exported.table import COMPLEX, RULES
 
 #: What stands in the way, and the operators that it is in the way of.
 REASONS: Mapping[str, str] = {
-    "it needs a decomposition of matrices": """
-        aten._linalg_eigh.default aten._linalg_svd.default
-        aten.linalg_cholesky.default aten.linalg_cholesky_ex.default
-        aten.linalg_eig.default aten.linalg_eigh.default
-        aten.linalg_eigvalsh.default aten.linalg_lstsq.default
-        aten.linalg_lu.default aten.linalg_lu_factor_ex.default
-        aten.linalg_matrix_exp.default aten.linalg_pinv.atol_rtol_float
-        aten.linalg_pinv.atol_rtol_tensor aten.linalg_qr.default
-        aten.linalg_svd.default
-        aten.linalg_svdvals.default""",
+    "there is no primitive of this decomposition of matrices": """
+        aten.linalg_eig.default aten.linalg_eigvals.default
+        aten.linalg_lu.default aten.linalg_lu_factor.default
+        aten.linalg_lu_factor_ex.default aten.linalg_lu_solve.default""",
     "no primitive computes this function": """
         aten.digamma.default aten.erfinv.default aten.gcd.default aten.i0.default
         aten.igamma.default aten.igammac.default aten.lcm.default

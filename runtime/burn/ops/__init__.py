@@ -60,6 +60,12 @@ from burn.ops.creation import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from burn.ops.decomposition import (
+    cholesky as cholesky,
+    eigh as eigh,
+    qr as qr,
+    svd as svd,
+)
 from burn.ops.deform import deform_conv as deform_conv
 from burn.ops.elementwise import (
     abs as abs,
@@ -91,6 +97,10 @@ from burn.ops.encoders import lookup as lookup, one_hot_encode as one_hot_encode
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
 from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
+from burn.ops.grouped import (
+    grouped_matmul as grouped_matmul,
+    grouped_outer as grouped_outer,
+)
 from burn.ops.images import decode_image as decode_image
 from burn.ops.indexing import (
     compress as compress,
@@ -117,7 +127,16 @@ from burn.ops.layer_norm import (
     rms_norm as rms_norm,
     rms_norm_grad as rms_norm_grad,
 )
-from burn.ops.linalg import cofactor as cofactor, det as det, inverse as inverse
+from burn.ops.linalg import (
+    cofactor as cofactor,
+    det as det,
+    inverse as inverse,
+    matrix_exp as matrix_exp,
+    pinv as pinv,
+    slogdet as slogdet,
+    solve as solve,
+    solve_triangular as solve_triangular,
+)
 from burn.ops.linear_attention import linear_attention as linear_attention
 from burn.ops.logic import (
     equal as equal,

@@ -15,6 +15,7 @@ from tests.importer.aten import (
     gradients,
     in_place,
     indexing,
+    linear_systems,
     logic,
     loss,
     matmul,
@@ -29,6 +30,7 @@ from tests.importer.aten import (
     scatter,
     spectrograms,
     strided,
+    transformer,
     views,
 )
 
@@ -47,6 +49,7 @@ CASES = (
     *gradients.CASES,
     *in_place.CASES,
     *indexing.CASES,
+    *linear_systems.CASES,
     *logic.CASES,
     *loss.CASES,
     *matmul.CASES,
@@ -61,5 +64,6 @@ CASES = (
     *scatter.CASES,
     *spectrograms.CASES,
     *strided.CASES,
+    *transformer.CASES,
     *views.CASES,
 )

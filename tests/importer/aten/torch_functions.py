@@ -56,6 +56,10 @@ F.grid_sample(x[:, :, None], y[:, :3, None, :2].clamp(-1, 1), align_corners=Fals
 F.interpolate(x, scale_factor=2.0, mode="linear") | F.avg_pool1d(x, 2)
 F.glu(x[..., :6]) | torch.view_as_real(torch.fft.rfft(x))
 torch.linalg.inv(x[:, :, :4] + torch.eye(4) * 9) | torch.linalg.svdvals(x) | x.cummax(1)
+matrix_parts(*torch.linalg.svd(x, full_matrices=False)) | torch.linalg.pinv(x)
+matrix_parts(*torch.linalg.svd(x)[:2]) | torch.linalg.qr(x)[1].abs() | torch.svd(x)[1]
+torch.linalg.eigh(x @ x.mT)[0] | torch.logdet(x @ x.mT + torch.eye(4))
+torch.linalg.solve(x[:, :, :4] + 9 * torch.eye(4), y) | torch.matrix_exp(x @ y.mT / 9)
 torch.lgamma(x) | torch.bincount(x.argmax(-1).flatten())
 """
 NAMES = """
@@ -83,7 +87,8 @@ def function(text: str) -> Any:
     import torch
     from torch.nn import functional
 
-    helpers = (assigned, assigned_slice, without_gradient, autocast, looped, scanned)
+    plain_ones = (assigned, assigned_slice, without_gradient, autocast)
+    helpers: tuple[Any, ...] = (*plain_ones, looped, scanned, matrix_parts)
     known = {helper.__name__: helper for helper in helpers}
     scope = {"torch": torch, "F": functional, **known}
     made = eval(f"lambda x, y=None: {text}", scope)
@@ -93,6 +98,13 @@ def function(text: str) -> Any:
         return tuple(result) if isinstance(result, tuple) else result
 
     return plain if " y" in text or "(y" in text else lambda x, *_: plain(x)
+
+
+def matrix_parts(left: Any, values: Any, right: Any = None) -> Any:
+    """Return what singular vectors say whatever their signs are."""
+    if right is None:
+        return left @ left.mT, values
+    return (left * values.tanh()[..., None, :]) @ right, values
 
 
 def assigned(x: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from burn_ir.types import Array
@@ -25,7 +26,14 @@ def tensor(array: Array) -> Any:
 def arrays(results: Any) -> list[Array]:
     """Return what PyTorch computed."""
     several = results if isinstance(results, tuple | list) else (results,)
-    return [x.detach().resolve_conj().numpy() for x in several if x is not None]
+    return [array(x.detach().resolve_conj()) for x in several if x is not None]
+
+
+def array(x: Any) -> Array:
+    """Return the array with the numbers of a tensor of PyTorch."""
+    if str(x.dtype) == "torch.bfloat16":
+        return np.asarray(x.float().numpy().astype(ml_dtypes.bfloat16))
+    return np.asarray(x.numpy())
 
 
 def called(case: Case) -> Callable[..., Any]:

@@ -16,12 +16,14 @@ import burn_import.exported.rules.control
 import burn_import.exported.rules.conv
 import burn_import.exported.rules.counting
 import burn_import.exported.rules.creation
+import burn_import.exported.rules.decompositions
 import burn_import.exported.rules.diagonals
 import burn_import.exported.rules.fourier
 import burn_import.exported.rules.functions
 import burn_import.exported.rules.gradients
 import burn_import.exported.rules.indexing
 import burn_import.exported.rules.joins
+import burn_import.exported.rules.linear_systems
 import burn_import.exported.rules.logic
 import burn_import.exported.rules.loss
 import burn_import.exported.rules.margins
@@ -39,6 +41,7 @@ import burn_import.exported.rules.rnn
 import burn_import.exported.rules.scatter
 import burn_import.exported.rules.spectrograms
 import burn_import.exported.rules.strided
+import burn_import.exported.rules.transformer
 import burn_import.exported.rules.views  # noqa: F401  each registers its rules
 from burn_import.exported.table import COMPLEX, RULES
 

@@ -9,7 +9,6 @@ from burn_import.exported.rules.loss import MEAN, ended
 from burn_import.exported.rules.norms import vector_norm
 from burn_import.exported.rules.scatter import placed
 from burn_import.exported.table import rule
-from burn_ir import UnsupportedModel
 
 _ROWS = 2
 
@@ -88,20 +87,3 @@ def embedding_renorm(
     index = replace(index, dims=(-1,))
     rows = g.op("Gather", scaled, index, axis=0)
     return placed(g, self, 0, index, rows)
-
-
-@rule("aten.linalg_solve_triangular.default")
-def solve_triangular(
-    g: Builder,
-    self: Value,
-    B: Value,  # noqa: N803
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-) -> Value:
-    """The solution of ``self @ x = B``, or ``x @ self = B``, by a triangle of it."""
-    if unitriangular:
-        raise UnsupportedModel("expected a triangle with its diagonal")
-    triangle = g.op("Trilu", self, None, upper=None if upper else 0)
-    back = g.op("Inverse", triangle, domain="com.microsoft")
-    return g.op("MatMul", back, B) if left else g.op("MatMul", B, back)

@@ -218,67 +218,9 @@ def trilinear(
     return g.op("Einsum", i1, i2, i3, equation=f"{','.join(terms)}->{left}")
 
 
-@rule("aten.linalg_det.default")
-def det(g: Builder, A: Value) -> Value:  # noqa: N803
-    return g.op("Det", A)
-
-
-@rule("aten._linalg_det.default")
-def linalg_det(g: Builder, A: Value) -> tuple[Value, None, None]:  # noqa: N803
-    return g.op("Det", A), None, None
-
-
-@rule("aten.linalg_slogdet.default")
-def slogdet(g: Builder, A: Value) -> tuple[Value, Value]:  # noqa: N803
-    volume = g.op("Det", A)
-    size = g.op("Log", g.op("Abs", volume))
-    return g.op("Sign", volume), size
-
-
-@rule("aten._linalg_slogdet.default")
-def slogdet_and_factors(
-    g: Builder, A: Value  # noqa: N803
-) -> tuple[Value, Value, None, None]:
-    return *slogdet(g, A), None, None
-
-
-@rule("aten._linalg_solve_ex.default", "aten.linalg_solve_ex.default")
-def solve_ex(
-    g: Builder,
-    A: Value,  # noqa: N803
-    B: Value,  # noqa: N803
-    left: bool = True,
-    check_errors: bool = False,
-) -> tuple[Value, None, None, None]:
-    return solve(g, A, B, left), None, None, None
-
-
 @rule("aten.linalg_vecdot.default")
 def vecdot(g: Builder, x: Value, y: Value, dim: int = -1) -> Value:
     return g.op("ReduceSum", g.op("Mul", x, y), [dim], keepdims=0)
-
-
-@rule("aten.linalg_inv.default", "aten.inverse.default")
-def inverse(
-    g: Builder, self: Value | None = None, A: Value | None = None  # noqa: N803
-) -> Value:
-    return g.op("Inverse", self or A, domain="com.microsoft")
-
-
-@rule("aten.linalg_inv_ex.default")
-def inverse_ex(
-    g: Builder, A: Value, check_errors: bool = False  # noqa: N803
-) -> tuple[Value, None]:
-    return inverse(g, A), None
-
-
-@rule("aten.linalg_solve.default")
-def solve(g: Builder, A: Value, B: Value, left: bool = True) -> Value:  # noqa: N803
-    back = g.op("Inverse", A, domain="com.microsoft")
-    if B.rank == 1 or (B.rank == A.rank - 1 and A.rank > 2 and left):
-        column = g.op("MatMul", back, g.op("Unsqueeze", B, [-1]))
-        return g.op("Squeeze", column, [-1])
-    return g.op("MatMul", back, B) if left else g.op("MatMul", B, back)
 
 
 @rule("aten.scaled_dot_product_attention.default")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from burn_import.exported.builder import BOOL, Builder, Value
+from burn_import.exported.rules.decompositions import spectral_norm
 from burn_import.exported.rules.reduction import Axes, reduced
 from burn_import.exported.table import rule
 from burn_ir import UnsupportedModel
@@ -98,10 +100,21 @@ def matrix_norm(
         best = "ReduceMax" if ord > 0 else "ReduceMin"
         made = g.op(best, sums, [kept])
         return made if keepdim else g.op("Squeeze", made, [rows, columns])
-    raise UnsupportedModel(
-        f"expected a matrix norm of order 'fro', 1, -1, inf or -inf, got {ord!r}: "
-        "others need singular values"
-    )
+    if ord not in _SPECTRAL:
+        raise UnsupportedModel(
+            f"expected a matrix norm of order 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, "
+            f"got {ord!r}"
+        )
+    assert dim is not None and not isinstance(dim, int)
+    return spectral_norm(g, self, _SPECTRAL[ord], dim, keepdim)
+
+
+#: Orders of matrix norms by what they reduce singular values with.
+_SPECTRAL: Mapping[Any, str] = {
+    "nuc": "ReduceSum",
+    2: "ReduceMax",
+    -2: "ReduceMin",
+}
 
 
 @rule("aten.dist.default")

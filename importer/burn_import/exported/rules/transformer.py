@@ -1,0 +1,143 @@
+"""Attention and encoder layers that PyTorch computes in one call, in inference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.exported.builder import BOOL, Builder, Value
+from burn_import.exported.rules.logic import truth
+from burn_import.exported.rules.matmul import linear
+from burn_import.exported.table import rule
+from burn_ir import UnsupportedModel
+
+#: What ``mask_type`` says that a mask is of.
+_QUERIES_AND_KEYS, _PADDED_KEYS, _HEADS = 0, 1, 2
+
+
+@rule("aten._native_multi_head_attention.default")
+def native_multi_head_attention(
+    g: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: Value,
+    qkv_bias: Value,
+    proj_weight: Value,
+    proj_bias: Value,
+    mask: Value | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[Value, Value | None]:
+    """Attention with its projections, and its weights [batch, (heads,) rows, columns].
+
+    A mask hides what is not zero in it.
+    """
+    parts = projected(g, (query, key, value), qkv_weight, qkv_bias)
+    heads = [
+        g.op("Transpose", g.op("Reshape", x, [0, 0, num_head, -1]), perm=(0, 2, 1, 3))
+        for x in parts
+    ]
+    if mask is None and not need_weights:
+        made, weights = g.op("Attention", *heads), None
+    else:
+        hidden = None if mask is None else spread_mask(g, mask, mask_type)
+        made, weights = explicit(g, heads, embed_dim // num_head, hidden)
+    joined = g.op("Reshape", g.op("Transpose", made, perm=(0, 2, 1, 3)), [0, 0, -1])
+    out = linear(g, joined, proj_weight, proj_bias)
+    if weights is None or not need_weights:
+        return out, None
+    if average_attn_weights:
+        weights = g.op("ReduceMean", weights, [1], keepdims=0)
+    return out, weights
+
+
+def projected(
+    g: Builder, operands: Sequence[Value], weight: Value, bias: Value
+) -> Sequence[Value]:
+    """Queries, keys and values [batch, rows, width] by one joined weight."""
+    if len({x.name for x in operands}) == 1:
+        joined = linear(g, operands[0], weight, bias)
+        return g.many("Split", 3, joined, axis=-1, num_outputs=3)
+    weights = g.many("Split", 3, weight, axis=0, num_outputs=3)
+    biases = g.many("Split", 3, bias, axis=0, num_outputs=3)
+    return [
+        linear(g, x, replace(w, dims=weight.dims), b)
+        for x, w, b in zip(operands, weights, biases, strict=True)
+    ]
+
+
+def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
+    """Where scores [batch, heads, rows, columns] are hidden, as bools."""
+    hidden = truth(g.at(BOOL), mask)
+    if kind == _PADDED_KEYS:
+        return g.at(BOOL).op("Unsqueeze", hidden, [1, 2])
+    if kind not in (_QUERIES_AND_KEYS, _HEADS):
+        raise UnsupportedModel(f"expected mask_type 0, 1 or 2, got {kind}")
+    return hidden
+
+
+def explicit(
+    g: Builder, heads: Sequence[Value], size: int, hidden: Value | None
+) -> tuple[Value, Value]:
+    """Attention and its weights; a row of which everything is hidden is no number."""
+    q, k, v = heads
+    scaled = g.op("Mul", q, 1 / math.sqrt(size))
+    scores = g.op("MatMul", scaled, g.op("Transpose", k, perm=(0, 1, 3, 2)))
+    if hidden is not None:
+        scores = g.op("Where", hidden, g.cast(-math.inf), scores)
+    weights = g.op("Softmax", scores, axis=-1)
+    return g.op("MatMul", weights, v), weights
+
+
+@rule("aten._transformer_encoder_layer_fwd.default")
+def transformer_encoder_layer(
+    g: Builder,
+    src: Value,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Value,
+    qkv_bias: Value,
+    proj_weight: Value,
+    proj_bias: Value,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Value,
+    norm_bias_1: Value,
+    norm_weight_2: Value,
+    norm_bias_2: Value,
+    ffn_weight_1: Value,
+    ffn_bias_1: Value,
+    ffn_weight_2: Value,
+    ffn_bias_2: Value,
+    mask: Value | None = None,
+    mask_type: int | None = None,
+) -> Value:
+    """A layer of ``nn.TransformerEncoder``: attention, then two linear layers."""
+
+    def norm(x: Value, weight: Value, bias: Value) -> Value:
+        return g.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=float(eps))
+
+    def attend(x: Value) -> Value:
+        weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
+        sizes = (embed_dim, num_heads)
+        return native_multi_head_attention(
+            g, x, x, x, *sizes, *weights, mask, need_weights=False, mask_type=mask_type
+        )[0]
+
+    def feed(x: Value) -> Value:
+        inner = linear(g, x, ffn_weight_1, ffn_bias_1)
+        inner = g.op("Gelu" if use_gelu else "Relu", inner)
+        return linear(g, inner, ffn_weight_2, ffn_bias_2)
+
+    first, second = (norm_weight_1, norm_bias_1), (norm_weight_2, norm_bias_2)
+    if norm_first:
+        x = g.op("Add", src, attend(norm(src, *first)))
+        return g.op("Add", x, feed(norm(x, *second)))
+    x = norm(g.op("Add", src, attend(src)), *first)
+    return norm(g.op("Add", x, feed(x)), *second)
