@@ -18,13 +18,14 @@ from burn.backend.onednn.noting import noted_by
 from burn.backend.onednn.prepared import Fixed, Prepared
 from burn.backend.onednn.scratch import Block, Scratch
 from burn.box import Box
-from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.arena import Arena, Buffer, Releases
-from burn.plan.calls import call_kernel, check, several
+from burn.plan.bounds import SOFTMAX, magnitude
+from burn.plan.calls import call_kernel, check, several, traced_arguments
 from burn.plan.constants import Constants
-from burn.plan.inputs import Inputs
-from burn.plan.kept import CACHED, Kept, written_over
+from burn.plan.inputs import Input, Inputs
+from burn.plan.kept import Kept, looking, written_over
+from burn.plan.magnitudes import Magnitudes, expect_within
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
 from burn.plan.replay import (
@@ -33,14 +34,13 @@ from burn.plan.replay import (
     constant,
     expect_numbers,
     has_bounds,
-    has_slots,
     is_finite,
     refuse_nan,
 )
 from burn.plan.sequence import Sequence
 from burn.plan.traceable import is_traceable
-from burn.plan.traced import UntraceableError, plain, traced, unheard
-from burn.plan.tree import Read, Segment, Slot, Step, slots_in
+from burn.plan.traced import UntraceableError, plain, unheard
+from burn.plan.tree import Read, Segment, Step, slots_in
 from burn.record.mapped import forget
 
 
@@ -73,6 +73,8 @@ class Builder:
         self._order: tuple[int, ...] = ()
         self._free: list[Buffer] = []
         self._inputs = Inputs(self._session)
+        self._is_late = False
+        self._magnitudes = Magnitudes(self.values, self._constants)
 
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
@@ -83,19 +85,21 @@ class Builder:
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
         other._known = self._known.copy()
+        other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for place, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
             if buffer is not None and place in self._buffers:
                 other._buffers[place] = buffer
         return other
 
-    def take(self, place: int, array: Array) -> Callable[[Array], None]:
-        """Have memory for an input, with what it is this time; what sets it again."""
+    def take(self, place: int, array: Array) -> Input:
+        """Have memory for an input, with what it is this time."""
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(place, target)
         self._end(())
-        return self._inputs.add(self._buffers.get(place), target)
+        limit = self._magnitudes.limit(place, array)
+        return Input(self._inputs.add(self._buffers.get(place), target), limit)
 
     def build(self, segment: Segment) -> Sequence:
         """The calls that do the steps of a segment but the late ones, which are done.
@@ -121,7 +125,7 @@ class Builder:
 
         What a box holds is written over where nobody reads it any more.
         """
-        self._sequence, self._order = Sequence(), ()
+        self._sequence, self._order, self._is_late = Sequence(), (), True
         kept = {
             slot.place: self._kept[box]
             for box, slot in segment.writes.items()
@@ -135,29 +139,15 @@ class Builder:
             if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
                 self._free = [owner]
             self._bind(step)
-            if mine is not None:
-                self._watch(step, mine)
+            look = mine and looking(step, mine, self.values)
+            if look:
+                look()
+                self.note(look)
             self._end(drops)
         writes = [
             (box, self.values[slot.place]) for box, slot in segment.writes.items()
         ]
         return self._sequence, written_over(self, self._kept, writes)
-
-    def _watch(self, step: Step, kept: Kept) -> None:
-        """Look at what is written over while it is in the cache.
-
-        At no more of a table than at the rows that a step has changed.
-        """
-        rows = None
-        if step.primitive is rows_added:
-            rows = arguments(constant(step.args[2], Cpu()), self.values)
-        elif kept.target.nbytes > CACHED:
-            return
-        if not kept.has(self.values[step.outputs[0]]):
-            return
-        call = partial(kept.look, rows)
-        call()
-        self.note(call)
 
     # What kernels and traced arrays ask for.
 
@@ -242,9 +232,9 @@ class Builder:
     def _read(self, read: Read) -> None:
         version = read.box.version  # first: it is set, and then counted
         array = innermost(read.held()).data
+        if not is_finite(array):
+            raise NotFiniteError
         if read.box in self._volatile:
-            if not is_finite(array):
-                raise NotFiniteError
             # It is written when the box was set alone: nobody else may be there.
             target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
@@ -254,8 +244,6 @@ class Builder:
             if read.place in self._buffers:
                 self._buffers[read.place].users += 1
             return
-        if not is_finite(array):
-            raise NotFiniteError
         forget(array)
         self.boxes.append((read.box, version))
         self._hold(read.place, array)
@@ -275,14 +263,38 @@ class Builder:
                 self._hold(place, Cpu().as_data(array))
             return
         results = None
-        if not any(map(has_bounds, template)):
+        if not self._is_kept_finite(step):
+            kernel = step.primitive.kernel
+        elif not any(map(has_bounds, template)):
             results = self._noted(step, kernel, args)
+        is_checked = results is not None and step.primitive in SOFTMAX
+        bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
         if results is None and is_traceable(step.primitive):
             results = self._traced(step, template)
         if results is None:
             results = self._called(step, kernel, template, args)
         for place, array in zip(step.outputs, results, strict=True):
             self._set(place, array)
+            self._magnitudes.set(place, bound)
+
+    def _is_kept_finite(self, step: Step) -> bool:
+        """Whether the engine may compute a step; what it needs is compared with limits.
+
+        It is too late for that when boxes are being set.
+        """
+        if self._session is None:
+            return True
+        known, rounds = self._magnitudes, not self._gradients
+        limits = known.checks(step, rounds=rounds, may_check=not self._is_late)
+        for place, limit in limits or ():
+            array = self.values[place]
+            call = partial(expect_within, array, limit)
+            owner = self.arena.owner(array)
+            if owner is not None and owner in self._inputs:
+                self.note(call)
+            else:
+                self._sequence.numpy(call)
+        return limits is not None
 
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """The results of a kernel that says all that it does, or None."""
@@ -301,7 +313,8 @@ class Builder:
         """The results of a kernel of nothing but NumPy's functions, or None."""
         mark = self._sequence.mark()
         try:
-            operands = [self._traced_arguments(arg) for arg in template]
+            how = (self.values, self._constants, proxy(self))
+            operands = [traced_arguments(arg, *how) for arg in template]
             found = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in several(step, found)]
         except UntraceableError:
@@ -310,21 +323,6 @@ class Builder:
             return results
         self._sequence.back_to(mark)
         return None
-
-    def _traced_arguments(self, arg: Any) -> Any:
-        kind = type(arg)
-        if kind is Slot:
-            array = self.values[arg.place]
-            if type(array) is not np.ndarray:
-                return array
-            # Views of what is traced are in calls of ours, and NumPy's arrays take no
-            # part in the search for cycles: a strong reference would stay for good.
-            return traced(array, proxy(self), arg.place in self._constants)
-        if kind is list or kind is tuple:
-            return kind([self._traced_arguments(item) for item in arg])
-        if has_slots(arg):
-            raise UntraceableError("a bound of a slice is computed")
-        return arg
 
     def _called(
         self, step: Step, kernel: Any, template: list[Any], args: list[Any]

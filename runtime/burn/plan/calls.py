@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from burn.ops.support import Array
-from burn.plan.replay import arguments
-from burn.plan.tree import Step, UnforeseenError
+from burn.plan.replay import arguments, has_slots
+from burn.plan.traced import UntraceableError, traced
+from burn.plan.tree import Slot, Step, UnforeseenError
 
 
 def several(step: Step, found: Any) -> list[Any]:
@@ -34,3 +35,27 @@ def call_kernel(
     check(step, found)
     for target, array in zip(targets, found, strict=True):
         np.copyto(target, array)
+
+
+def traced_arguments(
+    arg: Any, values: dict[int, Array], constants: set[int], tracer: Any
+) -> Any:
+    """An argument of a step with arrays that ``tracer`` hears of in its slots.
+
+    ``tracer`` is a weak proxy: views of what is traced are in calls of a plan, and
+    NumPy's arrays take no part in the search for cycles.
+
+    Raises:
+        UntraceableError: a bound of a slice is computed.
+    """
+    kind = type(arg)
+    if kind is Slot:
+        array = values[arg.place]
+        if type(array) is not np.ndarray:
+            return array
+        return traced(array, tracer, arg.place in constants)
+    if kind is list or kind is tuple:
+        return kind([traced_arguments(a, values, constants, tracer) for a in arg])
+    if has_slots(arg):
+        raise UntraceableError("a bound of a slice is computed")
+    return arg

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,9 +12,33 @@ from burn.backend.onednn.memory import address
 from burn.backend.onednn.prepared import Fixed
 from burn.ops.support import Array
 from burn.plan.arena import Buffer
+from burn.plan.magnitudes import is_within
+from burn.plan.replay import NotFiniteError, is_finite
 
 #: Fewer bytes are copied in less time than primitives are told of another place.
 LEAST = 16_384
+
+
+class Input(NamedTuple):
+    """What sets an input of a plan, and a limit of its magnitudes.
+
+    It is infinite where nothing depends on that.
+    """
+
+    set: Callable[[Array], None]
+    limit: float
+
+    def take(self, array: Array) -> None:
+        """Let ``array`` be the input of the next run.
+
+        Raises:
+            NotFiniteError: there are infinities, NaN, or magnitudes above the limit.
+        """
+        if not (
+            is_finite(array) if self.limit == inf else is_within(array, self.limit)
+        ):
+            raise NotFiniteError
+        self.set(array)
 
 
 class Inputs:

@@ -1,6 +1,7 @@
 """Memory of a plan that has what boxes hold, and gets what they hold next."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -8,10 +9,11 @@ import numpy as np
 
 from burn.backend.cpu import Cpu
 from burn.box import Box
+from burn.ops.fused import rows_added
 from burn.ops.support import Array
 from burn.plan.recorder import innermost
-from burn.plan.replay import NotFiniteError, is_finite
-from burn.plan.tree import Read
+from burn.plan.replay import NotFiniteError, arguments, constant, is_finite
+from burn.plan.tree import Read, Step
 from burn.tensor import Tensor
 
 #: Held while plans write what boxes hold, and while that is copied for others.
@@ -64,6 +66,21 @@ class Kept:
         """Let the box hold what is in the memory now."""
         self._is_finite, self._will_be_finite = self._will_be_finite, False
         self._version = self._read.box.lend(partial(_copied, self.target))
+
+
+def looking(
+    step: Step, kept: Kept, values: dict[int, Array]
+) -> Callable[[], None] | None:
+    """What looks at the value that is written over, while it is in the cache, or None.
+
+    Of a table it looks at no more than the rows that a step has changed.
+    """
+    rows = None
+    if step.primitive is rows_added:
+        rows = arguments(constant(step.args[2], _CPU), values)
+    elif kept.target.nbytes > CACHED:
+        return None
+    return partial(kept.look, rows) if kept.has(values[step.outputs[0]]) else None
 
 
 class Memory(Protocol):

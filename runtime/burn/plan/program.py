@@ -14,6 +14,7 @@ from burn.box import Box, changes
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
+from burn.plan.inputs import Input
 from burn.plan.kept import WRITING, commit
 from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, is_finite
@@ -31,6 +32,8 @@ from burn.tensor import Tensor
 
 #: A box that changed so often is read in every run: what follows from it is not kept.
 CHANGES = 3
+#: After how many calls at most a plan tries to bind again.
+MOST_WAITING = 64
 _CPU = Cpu()
 
 
@@ -73,9 +76,10 @@ class Program:
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
-        self._inputs: list[Callable[[Array], None]] = []
+        self._inputs: list[Input] = []
         self._changed: Counter[Box] = Counter()
         self._seen = -1
+        self._failures = self._waiting = 0
 
     def run(self, inputs: list[Array]) -> Any:
         """The result of the function.
@@ -85,17 +89,17 @@ class Program:
             UnforeseenError: a value read, a shape or a box is as in no recording.
         """
         with self._lock, ignoring_errors():
-            for array in inputs:
-                if not is_finite(array):
-                    raise NotFiniteError
             if self._node is not None and self._is_stale():
                 self._node = None
             if self._node is None:
+                for array in inputs:
+                    if not is_finite(array):
+                        raise NotFiniteError
                 node = self._bound(inputs)
             else:
                 node = self._node
-                for set_to, array in zip(self._inputs, inputs, strict=True):
-                    set_to(array)
+                for given, array in zip(self._inputs, inputs, strict=True):
+                    given.take(array)
                 node.sequence.run()
             while node.segment.guard is not None:
                 node = self._next(node, node.segment.guard)
@@ -104,6 +108,25 @@ class Program:
             return result
 
     def _bound(self, inputs: list[Array]) -> _Node:
+        """The root that is bound with these inputs.
+
+        Raises:
+            NotFiniteError: numbers inside are not finite, or were not in earlier calls:
+                the next try is after twice as many calls as the last one.
+        """
+        if self._waiting:
+            self._waiting -= 1
+            raise NotFiniteError
+        try:
+            node = self._bound_now(inputs)
+        except NotFiniteError:
+            self._failures += 1
+            self._waiting = min(2**self._failures, MOST_WAITING)
+            raise
+        self._failures = 0
+        return node
+
+    def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
         how = (self._generated, has_gradients(self._root))
