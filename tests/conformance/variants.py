@@ -23,16 +23,18 @@ Store = Callable[[onnx.GraphProto, str, Any], None]
 class Variant:
     """One way to put every case.
 
-    Inputs at position ``first`` and after are stored in the model by ``store``;
-    ``symbolic`` gives every axis of the other inputs a symbol of its own. ``passes``
-    are the passes that run; with ``each_alone`` every pass runs by itself, where it
-    finds something to change.
+    Inputs at position ``first`` and every ``step``-th after it, up to ``last``, are
+    stored in the model by ``store``; ``symbolic`` gives every axis of the other inputs
+    a symbol of its own. ``passes`` are the passes that run; with ``each_alone`` every
+    pass runs by itself, where it finds something to change.
     """
 
     name: str
     passes: tuple[str, ...] | None = None
     store: Store | None = None
     first: int = 1
+    step: int = 1
+    last: int | None = None
     symbolic: bool = False
     each_alone: bool = False
 
@@ -40,9 +42,15 @@ class Variant:
         """Whether the case differs from the plain one, and is worth its time."""
         if case.kind == "light" and self.name != "plain":
             return False
-        if self.store is not None and not any(map(_stored, case.inputs[self.first :])):
+        places = self.places(len(case.inputs))
+        if self.store is not None and not any(_stored(case.inputs[i]) for i in places):
             return False
         return not self.symbolic or any(map(_has_axes, case.inputs))
+
+    def places(self, count: int) -> range:
+        """The positions of the inputs that are stored, of ``count``."""
+        stop = count if self.last is None else min(count, self.last + 1)
+        return range(self.first, stop, self.step)
 
     def check(self, case: Case, folder: Path) -> None:
         """Fail unless the generated module gives what is expected of the case."""
@@ -60,9 +68,10 @@ class Variant:
     def _arrange(self, graph: onnx.GraphProto, inputs: list[Any]) -> list[Any]:
         """``graph`` rewritten in place, and the inputs that it still has."""
         left: list[Any] = []
+        places = self.places(len(inputs))
         for position, value in reversed(list(enumerate(inputs))):
             info = graph.input[position]
-            if self.store and position >= self.first and _is_stored(info):
+            if self.store and position in places and _is_stored(info):
                 self.store(graph, info.name, value)
                 del graph.input[position]
             else:
@@ -132,6 +141,9 @@ def _variants() -> list[Variant]:
         Variant("constant", store=as_node),
         Variant("computed", store=as_computed, passes=()),
         Variant("all_stored", store=as_initializer, first=0),
+        Variant("first_stored", store=as_initializer, first=0, last=0),
+        Variant("even_stored", store=as_initializer, first=0, step=2),
+        Variant("odd_stored", store=as_initializer, step=2),
     ]
     symbolic = [
         Variant("symbolic", symbolic=True),
