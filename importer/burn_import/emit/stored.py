@@ -84,7 +84,7 @@ class StoredArrays:
             self.taken.taken.add(path[0])
         else:
             leaf = path[-1] if path else self.word(constant)
-            path = (self.taken.unique(leaf),)
+            path = (self.taken.unique(attribute(leaf)),)
             self.plain[constant] = text
         self.places[constant] = path
         self.part.tensors[constant] = ".".join(path)

@@ -29,7 +29,8 @@ WORDS = (
     *("input", "output", "x", "ops", "nn", "math", "burn", "list", "range", "Tensor"),
     *("Self", "path", "load", "part", "run", "scale", "weight", "bias", "to", "m", "i"),
 )
-ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softplus", "Elu", "Sin", "Neg")
+#: What keeps values small: rounding errors stay so.
+ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softplus", "Elu", "Abs", "Neg")
 #: Widths that values have; most are equal, so that modules repeat.
 WIDTHS = (4, 4, 4, 6)
 #: A model has at most so many nodes.
@@ -184,7 +185,7 @@ class TreeModel:
         inner = self.child(scope)
         y = self.net.linear(inner, x, width, width)
         z = self.net.linear(inner, self.act(scope, y), width, width)
-        return self.net.run("Sub", scope, self.net.run("Mul", scope, y, z), x), width
+        return self.net.run("Sub", scope, self.net.run("Max", scope, y, z), x), width
 
     def gated(self, scope: str, x: str, width: int, depth: int) -> tuple[str, int]:
         """Run two modules on one value; one may stand between nodes of the other."""
@@ -193,9 +194,9 @@ class TreeModel:
         b = self.net.linear(
             f"{two}.fc", a if self.rng.random() < 0.5 else x, width, width
         )
-        a = self.net.run("Mul", one, self.act(one, a), b)
+        a = self.net.run("Min", one, self.act(one, a), b)
         b = self.net.run("Add", two, self.act(two, b), a)
-        return self.net.run("Mul", scope, a, b), width
+        return self.net.run("Max", scope, a, b), width
 
     def without_inputs(
         self, scope: str, x: str, width: int, depth: int

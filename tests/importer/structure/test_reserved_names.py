@@ -80,6 +80,19 @@ def test_a_stored_array_called_like_a_method(tmp_path: Path) -> None:
     assert re.search(r"    def part\d\(", found.source)
 
 
+def test_a_stored_array_that_is_called_like_a_method_by_its_use(tmp_path: Path) -> None:
+    """The first operand of NonMaxSuppression is the boxes, as what a module holds."""
+    net = ScopedNet("someone")
+    boxes = np.random.default_rng(2).uniform(size=(1, 9, 4)).astype(np.float32)
+    stored = net.stored("onnx::1", boxes)
+    scores = net.run("Sigmoid", "", net.input("x", 1, 1, 9))
+    most = net.stored("onnx::2", np.array([3]))
+    kept = net.run("NonMaxSuppression", "", stored, scores, most)
+    y = net.run("Cast", "", kept, to=1)
+    found = check_import(tmp_path, net.model(y), net.feeds())
+    assert "boxes_" in found.keys
+
+
 @pytest.mark.parametrize("noun", ["i", "a", "var", "block", "bias"])
 def test_what_several_are_called(noun: str) -> None:
     word = plural(noun)
