@@ -123,6 +123,37 @@ def test_a_product_with_a_table_beside_it_is_no_second_layer(
     assert keys(module) == {key: (5, 6)}
 
 
+def test_an_own_parameter_that_a_module_is_given_is_one(tmp_path: Path) -> None:
+    """Queries of a decoder: expanded by the model, added to by its first layer."""
+    nodes = [
+        node("Add", "x queries", "a", ""),
+        node("Gemm", "a layer.up.weight", "b", "layer/up", transB=1),
+        node("Add", "b queries", "c", "layer"),
+        node("Gemm", "c layer.down.weight", "y", "layer/down", transB=1),
+    ]
+    weights = {"layer.up.weight": drawn(6, 6), "layer.down.weight": drawn(4, 6, seed=2)}
+    graph = exported(nodes, {"queries": drawn(2, 6, seed=3), **weights}, [2, 6])
+    module = imported(tmp_path, graph, FLOATS[:, 0])
+    assert set(keys(module)) == {"queries", "layer.queries", *weights}
+    assert len(list(module.parameters())) == 3
+    assert set(open_record(tmp_path / "net.safetensors")) == {"queries", *weights}
+
+
+def test_a_turned_copy_of_an_own_parameter_is_tied(tmp_path: Path) -> None:
+    """A memory of patterns, of which the exporter stores the transpose as well."""
+    nodes = [
+        node("MatMul", "x t", "a", ""),
+        node("Softmax", "a", "b", "", axis=1),
+        node("MatMul", "b patterns", "y", ""),
+    ]
+    patterns = drawn(5, 6)
+    graph = exported(nodes, {"patterns": patterns, "t": patterns.T}, [2, 6])
+    module = imported(tmp_path, graph, FLOATS[:, 0])
+    assert list(keys(module).values()) == [(5, 6), (5, 6)]
+    assert len(list(module.parameters())) == 1
+    assert list(open_record(tmp_path / "net.safetensors")) == ["patterns"]
+
+
 def test_a_matrix_that_is_not_turned_keeps_its_layout(tmp_path: Path) -> None:
     nodes = [node("Gemm", "x h.c.weight h.c.bias", "y", "h/c")]
     weights = {"h.c.weight": drawn(6, 4), "h.c.bias": drawn(4)}

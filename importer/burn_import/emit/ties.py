@@ -15,7 +15,7 @@ import numpy as np
 from burn.dtypes import is_float
 from burn_import.emit.text import ClassText
 from burn_import.structure import Part, Path, Tree
-from burn_import.structure.homes import is_dotted, original
+from burn_import.structure.homes import is_authored, is_dotted, original
 from burn_import.structure.parts import Entry, calls_of
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -37,8 +37,8 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
 
     Two layers are tied if the file has one array for them, unless all its elements are
     the same: exporters merge what is equal, and new biases are. Some store a projection
-    back to a vocabulary apart from the table that it is tied to: these two are tied if
-    they are equal.
+    back to a vocabulary apart from the table that it is tied to, or the transpose of an
+    author's own parameter: these two are tied if they are equal.
     """
     ties: list[Tie] = []
     first: dict[tuple[str, tuple[int, ...]], Entry] = {}
@@ -47,7 +47,9 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
     for entry in sorted(entries, key=lambda e: not _is_named(e, graph)):
         array = graph.constants[entry.constant]
         name = original(graph, entry.constant)
-        if not is_float(array.dtype) or not (entry.layer or is_dotted(name)):
+        if not is_float(array.dtype):
+            continue
+        if not (entry.layer or is_dotted(name) or is_authored(graph, entry.constant)):
             continue
         if array.size < 2 or _is_uniform(array):
             continue
@@ -60,12 +62,18 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
                 ties.append(Tie(entry.key, known.key))
         elif entry.layer == "Linear" and array.ndim == 2:
             backs.append(entry)
-    tables = [e for e in first.values() if e.layer == "Embedding"]
+    tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
     for back in backs:
         table = next((t for t in tables if _equal(graph, t, back)), None)
         if table is not None:
             ties.append(Tie(back.key, table.key))
     return ties
+
+
+def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
+    """Whether a linear layer may have the transpose of this array, stored apart."""
+    own = not entry.layer and is_authored(graph, entry.constant)
+    return own or entry.layer == "Embedding"
 
 
 def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
