@@ -1,6 +1,7 @@
 """Lists of modules: slices share the modules, and a loop can go along them."""
 
 import numpy as np
+import pytest
 
 from burn import nn, tensor
 from burn.tensor import Tensor
@@ -62,3 +63,13 @@ def test_a_sequence_of_several_classes_is_one_call() -> None:
     x = tensor(np.ones(2, np.float32))
     np.testing.assert_array_equal(chain(x).numpy(), chain[1](x * 2.0).numpy())
     assert [name for name, _ in chain.boxes()] == ["1.0.offset"]
+
+
+def test_parameters_in_a_list_are_called_by_their_numbers() -> None:
+    boxes = nn.ParameterList([nn.parameter(3), None, nn.buffer(2)])
+    boxes[2].set(tensor(np.ones(2, np.float32)))
+    assert list(boxes.state_dict()) == ["0", "2"]
+    assert [path for path, _ in boxes.parameters()] == ["0"]
+    assert (len(boxes), len(list(boxes))) == (3, 2)
+    with pytest.raises(IndexError, match="found None"):
+        boxes[1]

@@ -12,7 +12,7 @@ from pathlib import Path
 import black
 import pytest
 
-from burn_import.emit.render import INLINE_LIMIT
+from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 

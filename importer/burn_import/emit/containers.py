@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -9,6 +10,8 @@ from burn_import.source.names import Namespace, camel, singular
 from burn_import.structure import Path
 from burn_import.structure.numbering import is_sparse
 
+#: How tensors are made that are no module's.
+_TENSOR = re.compile(r"nn\.(parameter|buffer)\(")
 #: So many equal modules in a row are made in a loop.
 MANY = 4
 
@@ -102,6 +105,12 @@ class Containers:
             return f"{self.holders.class_of(word, self.fields(path))}()"
         names = self.children[path]
         count = self.length(path)
+        if self.is_of_tensors(path):
+            boxes = [
+                self.text((*path, str(i))) if str(i) in names else "None"
+                for i in range(count)
+            ]
+            return f"nn.ParameterList([{', '.join(_runs(boxes))}])"
         texts = [
             self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
             for i in range(count)
@@ -115,6 +124,11 @@ class Containers:
         if count > 1:
             return f"nn.ModuleList({texts[0]} for _ in range({count}))"
         return f"nn.ModuleList([{texts[0]}])"
+
+    def is_of_tensors(self, path: Path) -> bool:
+        """Whether a list holds parameters and buffers alone."""
+        entries = [self.entries.get((*path, name), "") for name in self.children[path]]
+        return all(_TENSOR.match(text) for text in entries)
 
     def length(self, path: Path) -> int:
         """How many modules stand in the list at ``path``, gaps included."""

@@ -13,7 +13,9 @@ from burn_import.emit.places import DifferError
 from burn_import.source.unparsed import unparsed
 
 #: Modules that only hold others: what they are given are no numbers of theirs.
-HOLDERS = frozenset({"ModuleList", "ModuleTuple", "Sequential", "Identity"})
+HOLDERS = frozenset(
+    {"ModuleList", "ModuleTuple", "Sequential", "Identity"} | {"ParameterList"}
+)
 #: What a column holds for a class that has not got the field.
 MISSING: Any = object()
 #: By the name of a class of ours: what its constructor's parameters are called.

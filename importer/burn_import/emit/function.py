@@ -39,6 +39,7 @@ from burn_import.structure.parts import (
 from burn_import.structure.trained import is_kept
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
+from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
@@ -217,7 +218,13 @@ class Run:
         """
         block = self.tracer.blocks[-1]
         start = len(block.statements)
-        result = self.tracer.lower(node.op, operands)
+        try:
+            result = self.tracer.lower(node.op, operands)
+        except (InvalidOperand, Undecided):  # an attribute must be known
+            if not self.remind(operands):
+                raise
+            del block.statements[start:]
+            result = self.tracer.lower(node.op, operands)
         made = [operands_of(statement) for statement in block.statements[start:]]
         if all(bindable(dim, self.extents) for dim in dims_in(made)):
             return result
@@ -230,6 +237,14 @@ class Run:
         for value, known in zip(read, types, strict=True):
             value.type = known
         return result
+
+    def remind(self, operands: Sequence[Any]) -> bool:
+        """Tell the contents of the author's tensors; False if all are known."""
+        found = False
+        for value in symbols_in(operands):
+            if value.constant and value.known is None:
+                value.type, found = self.graph.type(value.constant), True
+        return found
 
     def without_composites(self, known: Type | None) -> Type | None:
         """``known`` with unnamed extents for those that only come in whole."""

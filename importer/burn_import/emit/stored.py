@@ -107,11 +107,11 @@ class StoredArrays:
         if made or not whole or not known:
             return ()
         path, own = clean(name.split(".")), self.part.path
-        if path[-1].isdigit():
-            return ()
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
-        return self.named(path[len(own) :]) if within else path[-1:]
+        inside = self.named(path[len(own) :]) if within else path[-1:]
+        # A number by itself is no attribute: it is a place in a list of this class.
+        return () if inside[-1].isdigit() and len(inside) == 1 else inside
 
     def named(self, path: Path) -> Path:
         """``path`` from this class on, with numbers for places in lists alone."""

@@ -65,8 +65,12 @@ def is_learned(graph: Graph, name: str | None) -> bool:
 
 
 def is_kept(graph: Graph, constant: str) -> bool:
-    """Whether a floating constant is a tensor of the author's, which is no number."""
-    return is_float(graph.constants[constant].dtype) and is_authored(graph, constant)
+    """Whether a constant is a tensor of the author's, which is read from the record.
+
+    Integers are where the file lists its buffers; elsewhere they are written down.
+    """
+    number = is_float(graph.constants[constant].dtype)
+    return is_authored(graph, constant) and (number or bool(graph.constants.trained))
 
 
 def is_buffer_name(name: str) -> bool:

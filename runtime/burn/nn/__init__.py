@@ -31,6 +31,7 @@ from burn.nn.module import (
     Module as Module,
     ModuleList as ModuleList,
     ModuleTuple as ModuleTuple,
+    ParameterList as ParameterList,
     Sequential as Sequential,
     WeightsError as WeightsError,
 )

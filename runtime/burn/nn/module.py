@@ -176,6 +176,35 @@ class ModuleList(Module, Generic[M]):
         return self._items[index]
 
 
+class ParameterList(Module):
+    """Parameters and buffers in a list; their keys are ``0``, ``1``, ...
+
+    None takes a number and is no part of the state.
+    """
+
+    def __init__(self, boxes: Iterable[Box | None] = ()) -> None:
+        super().__init__()
+        self._boxes = list(boxes)
+
+    def children(self) -> Iterator[tuple[str, Any]]:
+        for index, box in enumerate(self._boxes):
+            if box is not None:
+                yield str(index), box
+
+    def __getitem__(self, index: int) -> Box:
+        """The parameter with that number; raises ``IndexError`` if there is none."""
+        box = self._boxes[index]
+        if box is None:
+            raise IndexError(f"expected a parameter at {index}, found None")
+        return box
+
+    def __iter__(self) -> Iterator[Box]:
+        return (box for box in self._boxes if box is not None)
+
+    def __len__(self) -> int:
+        return len(self._boxes)
+
+
 class Sequential(Module):
     """Modules and functions applied one after another; keys are their positions.
 

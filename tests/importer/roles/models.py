@@ -314,7 +314,14 @@ MODELS: tuple[Callable[[], Model], ...] = (
     *(decay_on_top, decay_inside, class_token, class_token_flat, gathered_on_top),
     *(relative_bias, gain_on_top, gain_inside, root_on_top, logit_scale),
     *(scaled_positions, scalar_gate, new_layer_scale, shared_layers, tied_table),
-    *(weight_norm, standardized, concatenated_bias, transposed, learned_mask_value),
+    *(
+        weight_norm,
+        standardized,
+        concatenated_bias,
+        transposed,
+        learned_mask_value,
+        listed,
+    ),
     *(
         normalized_batch,
         normalized_rows,

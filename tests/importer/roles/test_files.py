@@ -253,3 +253,14 @@ def test_lists_in_a_list_keep_their_keys(tmp_path: Path) -> None:
     state = imported(tmp_path, exported(nodes, weights, [2, 6]), X)
     holds(state, weights)
     assert set(state.arrays) == set(weights)
+
+
+def test_parameters_in_a_list_keep_their_numbers(tmp_path: Path) -> None:
+    nodes = [
+        node("Mul", "x scales.0", "a", ""),
+        node("Add", "a scales.2", "y", ""),
+    ]
+    weights = {"scales.0": drawn(6), "scales.2": drawn(6, seed=2)}
+    state = imported(tmp_path, exported(nodes, weights, [2, 6]), X)
+    holds(state, weights)
+    assert set(state.arrays) == set(weights)
