@@ -61,6 +61,7 @@ _INDICES = frozenset(
     {
         *("argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"),
         *("searchsorted", "tril_indices", "triu_indices", "randperm"),
+        "torchvision.nms",
     }
 )
 #: Functions of numbers that are no whole ones: whole operands become float32.
