@@ -35,7 +35,7 @@ def by_place(x: Any, rois: Any) -> Array:
     """Return what each bin has of its own channels."""
     found = aligned(x, rois, output_size=(2, 2), sampling_ratio=2).numpy()
     parts = found.reshape(len(found), 2, 2, 2, 2, 2)
-    return np.einsum("kcijij->kcij", parts)
+    return np.asarray(np.einsum("kcijij->kcij", parts))
 
 
 def deformed(*given: Any) -> Any:
