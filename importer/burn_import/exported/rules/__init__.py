@@ -32,6 +32,7 @@ import burn_import.exported.rules.norm
 import burn_import.exported.rules.norms
 import burn_import.exported.rules.numbers
 import burn_import.exported.rules.ordering
+import burn_import.exported.rules.packed
 import burn_import.exported.rules.parts
 import burn_import.exported.rules.pool
 import burn_import.exported.rules.quantization
