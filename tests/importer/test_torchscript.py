@@ -144,3 +144,20 @@ def test_a_shape_that_is_missing_is_asked_for(tmp_path: Path) -> None:
     model: Any = load(path, Options(shapes={"x": ("batch", 3)}))
     x = drawn(4, 3)
     np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), np.maximum(x, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("torch.promote_types(5, 6)", "float32"),
+        ("torch.promote_types(4, 5)", "float16"),
+        ("torch.promote_types(15, 5)", "float32"),
+        ("torch.promote_types(11, 3)", "int32"),
+        ("torch.result_type(x, torch.to(x, 7))", "float64"),
+        ("torch.result_type(torch.to(x, 3), 2.5)", "float32"),
+    ],
+)
+def test_dtypes_promote_as_in_pytorch(call: str, expected: str, tmp_path: Path) -> None:
+    script = net(f"kind = {call}\nreturn torch.to(x, kind)", example("Float", 3))
+    model: Any = load(script.saved(tmp_path))
+    assert model(burn.tensor(drawn(3))).numpy().dtype == expected

@@ -227,7 +227,7 @@ return torch.add(y, 1)
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),
         ("assert x\nreturn x", 7, "a statement of kind Assert"),
-        ("return ops.torchvision.nms(x, x, 0.5)", 7, "ops.torchvision.nms is not"),
+        ("return ops.torchvision.qnms(x, x, 0.5)", 7, "ops.torchvision.qnms is not"),
         (
             "y = torch.t(x)\n_0 = torch.add_(x, 1)\nreturn torch.relu(y)",
             9,

@@ -77,3 +77,14 @@ def columns(draw: Draw, version: int) -> Example:
     }
     shape = (2, 3, *extents(draw, 2, 2, least=5, most=7))
     return Example(attrs, [floats(draw, shape)])
+
+
+@case("FakeQuantize", domain="burn")
+def rounded(draw: Draw, version: int) -> Example:
+    shape = extents(draw, 2, 3)
+    per_row = shape[:1] + (1,) * (len(shape) - 1) if draw(st.booleans()) else ()
+    scale = np.asarray(np.abs(floats(draw, per_row)) + np.float32(0.1))
+    shift = np.asarray(np.rint(floats(draw, per_row) * 3))
+    x, attrs = floats(draw, shape) * 4, {"low": -5, "high": 9}
+    # Its gradient is not the derivative, but one that passes through the rounding.
+    return Example(attrs, [x, scale, shift], discrete=frozenset({0, 1, 2}))

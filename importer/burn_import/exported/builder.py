@@ -49,6 +49,14 @@ class Value:
 Operand: TypeAlias = Value | int | float | bool | None
 
 
+@dataclass(frozen=True)
+class Packed:
+    """Sequences [time, batch, features] that were packed, and their lengths [batch]."""
+
+    padded: Value
+    lengths: Value
+
+
 @dataclass
 class Nodes:
     """The nodes of one graph, and the names of all of them."""
@@ -56,10 +64,12 @@ class Nodes:
     taken: dict[str, int] = field(default_factory=dict)
     constants: dict[str, Array] = field(default_factory=dict)
     nodes: list[RawNode] = field(default_factory=list)
+    #: What packed sequences come from, by the name of the packed data.
+    packed: dict[str, Packed] = field(default_factory=dict)
 
     def inner(self) -> Nodes:
         """A graph inside: nodes of its own, the same names and constants."""
-        return Nodes(self.taken, self.constants)
+        return Nodes(self.taken, self.constants, packed=self.packed)
 
     def fresh(self, name: str) -> str:
         """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
@@ -179,6 +189,7 @@ class Builder:
         return [self.cast(x, dtype) for x in operands]
 
 
+INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")

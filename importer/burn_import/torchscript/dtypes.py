@@ -12,6 +12,7 @@ from burn_import.exported.builder import (
     BOOL,
     FLOAT32,
     FLOAT64,
+    INT32,
     INT64,
     Value,
     kind_of,
@@ -48,7 +49,6 @@ def scalar_number(dtype: DType) -> int:
     return _SCALARS.index(np.dtype(dtype).name)
 
 
-INT32 = np.dtype("int32")
 _BOOLS = frozenset(
     {
         *("eq", "ne", "lt", "le", "gt", "ge", "any", "all", "isnan", "isinf"),
@@ -61,6 +61,7 @@ _INDICES = frozenset(
     {
         *("argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"),
         *("searchsorted", "tril_indices", "triu_indices", "randperm"),
+        "torchvision.nms",
     }
 )
 #: Functions of numbers that are no whole ones: whole operands become float32.

@@ -18,6 +18,7 @@ from burn_import.torchscript.modules import Modules
 from burn_import.torchscript.operators import Operators
 from burn_import.torchscript.questions import scalar_of
 from burn_import.torchscript.rows import has_rows
+from burn_import.torchscript.signatures import is_known
 from burn_import.torchscript.values import (
     DEVICE,
     UNINITIALIZED,
@@ -250,7 +251,7 @@ class Expressions(Operators):
             raise UnsupportedModel("a call of what is no function")
         place = frame.place(name or _leaf(function))
         root, _, rest = function.path.partition(".")
-        if root == "torch" and "." not in rest:
+        if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
             return self.call(rest, args, kwargs, place)
         if root == "__torch__":
             own = self.function(function.path)

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from burn_import.exported.builder import Value, promoted
+from burn_import.torchscript.dtypes import scalar_number, scalar_type
 from burn_import.torchscript.values import Thing
 from burn_ir import InvalidModel, UnsupportedModel
 
@@ -92,12 +94,19 @@ def _least(*values: Any) -> Any:
     return min(*values) if len(values) > 1 else min(values[0])
 
 
+def _promoted_dtype(first: int, second: int) -> int:
+    """The number of the dtype that two dtypes promote to."""
+    types = [Value("", scalar_type(number)) for number in (first, second)]
+    return scalar_number(promoted(types))
+
+
 def _nothing(*values: Thing) -> None:
     return None
 
 
 #: Of numbers, all of which are known.
 _OF_NUMBERS: dict[str, Callable[..., Thing]] = {
+    "promote_types": _promoted_dtype,
     "add": operator.add,
     "sub": operator.sub,
     "mul": _repeat,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burn_import.exported.builder import FLOAT64, kind_of
+from burn_import.exported.builder import FLOAT64, kind_of, promoted
 from burn_import.torchscript.dtypes import scalar_number, scalar_type
 from burn_import.torchscript.values import DEVICE, Held, Thing
 from burn_import.torchscript.writer import Place
@@ -80,6 +80,12 @@ def scalar_of(x: Held) -> int:
     return scalar_number(x.value.dtype)
 
 
+def _promoted_type(operators: Operators, place: Place, *operands: Thing) -> int:
+    """The number of the dtype that tensors and numbers promote to."""
+    known = [x.value if isinstance(x, Held) else x for x in operands]
+    return scalar_number(promoted(known))
+
+
 #: By the names that the code has for them.
 SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "size": lambda operators, place, *args, **named: operators.size(
@@ -92,6 +98,7 @@ SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "tensor": _tensor,
     "is_floating_point": _is_floating,
     "device": lambda operators, place, name: DEVICE,
+    "result_type": _promoted_type,
     "is_autocast_enabled": lambda operators, place: False,
     "is_grad_enabled": lambda operators, place: True,
     "__not__": _not,

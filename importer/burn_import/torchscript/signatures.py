@@ -105,8 +105,11 @@ def overload(
 
 @cache
 def _targets(name: str) -> tuple[str, ...]:
-    """The overloads that there are rules for, without ``aten.``."""
-    start = f"aten.{name}."
+    """The overloads that there are rules for, without ``aten.``.
+
+    Operators of other libraries are called with the name of these: ``torchvision.nms``.
+    """
+    start = f"{name}." if "." in name else f"aten.{name}."
     own = [key.removeprefix("aten.") for key in RULES if key.startswith(start)]
     same = [
         key
@@ -116,9 +119,14 @@ def _targets(name: str) -> tuple[str, ...]:
     return (*own, *(key for key in same if key not in own))
 
 
+def is_known(name: str) -> bool:
+    """Whether an operator of another library, ``torchvision.nms``, has a rule."""
+    return "." in name and bool(_targets(name))
+
+
 def _rule_name(target: str) -> str:
-    key = f"aten.{target}"
-    return key if key in RULES else f"aten.{_SAME[target]}"
+    keys = (f"aten.{target}", target, f"aten.{_SAME.get(target)}")
+    return next(key for key in keys if key in RULES)
 
 
 @cache

@@ -176,3 +176,21 @@ class Im2Col(Op, onnx="Im2Col", versions=(1,), domain="burn"):
     def lower(self, x: Value) -> Value:
         options = self.geometry().options(tuple(x.shape[2:]))
         return ops.unfold(x, self.kernel_shape, **options)
+
+
+@operator
+class FakeQuantize(Op, onnx="FakeQuantize", versions=(1,), domain="burn"):
+    """``x`` rounded to what integers from ``low`` to ``high`` stand for."""
+
+    low: int
+    high: int
+
+    def infer(self, x: Type, scale: Type, zero_point: Type) -> Type:
+        same_dtype(expect_float(x), scale, zero_point)
+        shape = broadcast(x, scale, zero_point)
+        if shape is not None and len(shape) != x.rank:
+            raise InvalidOperand(f"expected a scale that fits {x.name}")
+        return x.forget()
+
+    def lower(self, x: Value, scale: Value, zero_point: Value) -> Value:
+        return ops.fake_quantize(x, scale, zero_point, low=self.low, high=self.high)

@@ -208,8 +208,10 @@ from burn.ops.pool import (
 from burn.ops.quantize import (
     cast_e8m0 as cast_e8m0,
     dequantize as dequantize,
+    fake_quantize as fake_quantize,
     quantization_range as quantization_range,
     quantize as quantize,
+    quantizes as quantizes,
 )
 from burn.ops.quantized_rnn import dynamic_quantized_lstm as dynamic_quantized_lstm
 from burn.ops.random import (

@@ -222,3 +222,45 @@ def cast_e8m0(x: Array, *, round_mode: str = "up", saturate: bool = True) -> Arr
 @cast_e8m0.vjp
 def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
     return (lambda: cast(grad, dtype=x.dtype)) if dtypes.is_float(x.dtype) else None
+
+
+@primitive
+def fake_quantize(
+    x: Array, scale: Array, zero_point: Array, *, low: int, high: int
+) -> Array:
+    """``x`` rounded to the numbers that integers from ``low`` to ``high`` stand for.
+
+    ``scale`` and ``zero_point`` broadcast to ``x``. The gradient is that of ``x``
+    itself where the integer is in range before it is limited, and 0 elsewhere.
+    """
+    xp = namespace(x)
+    whole = xp.clip(_levels(x, scale, zero_point), low, high)
+    return ((whole - zero_point) * scale).astype(x.dtype, copy=False)
+
+
+def _levels(x: Array, scale: Array, zero_point: Array) -> Array:
+    """The integers that stand for ``x``, without limits."""
+    return namespace(x).rint(x * (1 / scale)) + zero_point
+
+
+@fake_quantize.vjp
+def _(
+    grad: Any, out: Any, x: Any, scale: Any, zero_point: Any, *, low: Any, high: Any
+) -> Any:
+    return (
+        lambda: grad * quantizes(x, scale, zero_point, low=low, high=high),
+        None,
+        None,
+    )
+
+
+@primitive
+def quantizes(
+    x: Array, scale: Array, zero_point: Array, *, low: int, high: int
+) -> Array:
+    """1 where the integer that stands for ``x`` is in range, else 0."""
+    whole = _levels(x, scale, zero_point)
+    return ((whole >= low) & (whole <= high)).astype(x.dtype)
+
+
+quantizes.no_gradient("comparisons are piecewise constant")

@@ -32,8 +32,10 @@ import burn_import.exported.rules.norm
 import burn_import.exported.rules.norms
 import burn_import.exported.rules.numbers
 import burn_import.exported.rules.ordering
+import burn_import.exported.rules.packed
 import burn_import.exported.rules.parts
 import burn_import.exported.rules.pool
+import burn_import.exported.rules.quantization
 import burn_import.exported.rules.random
 import burn_import.exported.rules.reduction
 import burn_import.exported.rules.resize
@@ -42,7 +44,8 @@ import burn_import.exported.rules.scatter
 import burn_import.exported.rules.spectrograms
 import burn_import.exported.rules.strided
 import burn_import.exported.rules.transformer
-import burn_import.exported.rules.views  # noqa: F401  each registers its rules
+import burn_import.exported.rules.views
+import burn_import.exported.rules.vision  # noqa: F401  each registers its rules
 from burn_import.exported.table import COMPLEX, RULES
 
 __all__ = ["COMPLEX", "RULES"]

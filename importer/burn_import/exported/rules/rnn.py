@@ -27,6 +27,8 @@ class Kind:
         return 2 if self.op_type == "LSTM" else 1
 
 
+RNN_TANH = Kind("RNN", (0,), "Tanh")
+RNN_RELU = Kind("RNN", (0,), "Relu")
 LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
 GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
 
@@ -71,8 +73,8 @@ def single(kind: Kind) -> None:
 
 
 single(GRU)
-single(Kind("RNN", (0,), "Tanh"))
-single(Kind("RNN", (0,), "Relu"))
+single(RNN_TANH)
+single(RNN_RELU)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Stack:
     has_biases: bool
     layers: int
     bidirectional: bool
+    #: How long each sequence is, int32; None if all are as long as the tensor.
+    lengths: Value | None = None
 
     def run(
         self, x: Value, states: Sequence[Value], batch_first: bool, drops: bool
@@ -123,7 +127,7 @@ class Stack:
         bias = None if b is None else g.constant(b, b.dtype)
         outputs = 1 + self.kind.states
         return g.many(
-            self.kind.op_type, outputs, x, *stored, bias, None, *first, **attrs
+            self.kind.op_type, outputs, x, *stored, bias, self.lengths, *first, **attrs
         )
 
     def part(self, state: Value, start: int, count: int) -> Value:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from burn_import.exported.builder import BOOL, Builder, Value
 from burn_import.exported.rules.logic import truth
@@ -94,6 +95,33 @@ def explicit(
     return g.op("MatMul", weights, v), weights
 
 
+@dataclass(frozen=True)
+class EncoderLayer:
+    """The two halves of a layer of ``nn.TransformerEncoder``."""
+
+    g: Builder
+    attention: Sequence[Any]
+    masks: tuple[Value | None, int | None]
+    feed_forward: Sequence[Value]
+    activation: str
+    epsilon: float
+
+    def norm(self, x: Value, weight: Value, bias: Value) -> Value:
+        epsilon = float(self.epsilon)
+        operands = x, weight, bias
+        return self.g.op("LayerNormalization", *operands, axis=-1, epsilon=epsilon)
+
+    def attend(self, x: Value) -> Value:
+        mask, kind = self.masks
+        given = (*self.attention, mask, False, True, kind)
+        return native_multi_head_attention(self.g, x, x, x, *given)[0]
+
+    def feed(self, x: Value) -> Value:
+        w1, b1, w2, b2 = self.feed_forward
+        inner = self.g.op(self.activation, linear(self.g, x, w1, b1))
+        return linear(self.g, inner, w2, b2)
+
+
 @rule("aten._transformer_encoder_layer_fwd.default")
 def transformer_encoder_layer(
     g: Builder,
@@ -119,25 +147,21 @@ def transformer_encoder_layer(
     mask_type: int | None = None,
 ) -> Value:
     """A layer of ``nn.TransformerEncoder``: attention, then two linear layers."""
-
-    def norm(x: Value, weight: Value, bias: Value) -> Value:
-        return g.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=float(eps))
-
-    def attend(x: Value) -> Value:
-        weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)
-        sizes = (embed_dim, num_heads)
-        return native_multi_head_attention(
-            g, x, x, x, *sizes, *weights, mask, need_weights=False, mask_type=mask_type
-        )[0]
-
-    def feed(x: Value) -> Value:
-        inner = linear(g, x, ffn_weight_1, ffn_bias_1)
-        inner = g.op("Gelu" if use_gelu else "Relu", inner)
-        return linear(g, inner, ffn_weight_2, ffn_bias_2)
-
+    parts = (embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias)
+    feed = (ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2)
+    name = "Gelu" if use_gelu else "Relu"
+    layer = EncoderLayer(g, parts, (mask, mask_type), feed, name, eps)
     first, second = (norm_weight_1, norm_bias_1), (norm_weight_2, norm_bias_2)
+    return encoded(layer, src, first, second, norm_first)
+
+
+def encoded(
+    layer: EncoderLayer, x: Value, first: Any, second: Any, norm_first: bool
+) -> Value:
+    """The result of a layer whose norms come before its halves or after them."""
+    g = layer.g
     if norm_first:
-        x = g.op("Add", src, attend(norm(src, *first)))
-        return g.op("Add", x, feed(norm(x, *second)))
-    x = norm(g.op("Add", src, attend(src)), *first)
-    return norm(g.op("Add", x, feed(x)), *second)
+        x = g.op("Add", x, layer.attend(layer.norm(x, *first)))
+        return g.op("Add", x, layer.feed(layer.norm(x, *second)))
+    x = layer.norm(g.op("Add", x, layer.attend(x)), *first)
+    return layer.norm(g.op("Add", x, layer.feed(x)), *second)
