@@ -73,6 +73,15 @@ def test_products_that_are_broadcast(shared: str, batch: int) -> None:
             compare(lambda x, y, end=end: end(x @ y), x, y)
 
 
+@pytest.mark.parametrize("batch", [(2, 1), (1, 2), (1, 1), (3, 1, 2)])
+def test_rows_that_are_added_to_products(batch: tuple[int, ...]) -> None:
+    for rows, inner, columns in product(EXTENTS, repeat=3):
+        x = normal(*batch, rows, inner, seed=1)
+        y = normal(*batch, columns, inner, seed=2)
+        row = normal(*batch[:-1], 1, 1, columns, seed=3)
+        compare(lambda x, y, row: x @ ops.transpose(y, -1, -2) * 0.5 + row, x, y, row)
+
+
 @pytest.mark.parametrize("count", EXTENTS)
 def test_gradients_of_columns(count: int) -> None:
     """A state space model multiplies by matrices of one row or one column."""

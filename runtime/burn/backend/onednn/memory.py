@@ -84,10 +84,12 @@ def matrix_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[in
         column = 1
     if rows == 1:
         row = columns if column == 1 else 1
-    sides = ((rows, row), (columns, column))
-    pairs = [*zip(batch, strides, strict=False), *sides]
-    span = max((n * step for n, step in pairs if n > 1), default=1)
-    return (*(span if n == 1 else step for n, step in pairs[:-2]), row, column)
+    found = [column, row]
+    span = max(columns * column, rows * row)
+    for extent, step in zip(batch[::-1], strides[-3::-1], strict=True):
+        found.append(span if extent == 1 else step)
+        span = max(span, extent * found[-1])
+    return tuple(found[::-1])
 
 
 def any_layout(
