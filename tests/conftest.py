@@ -44,5 +44,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         default=0.5,
         metavar="SECONDS",
-        help="how long tests/importer/test_fuzz.py feeds each reader damaged files",
+        help="how long each reader gets damaged files, and plans get random graphs",
     )
