@@ -70,18 +70,17 @@ def fits(*shapes: tuple[int, ...]) -> bool:
 def pairs(op: str, dtype: Any) -> Iterator[NodeCase]:
     """A constant on either side of a given value, and two constants."""
     attrs = ATTRS.get(op, {})
-    for one, other in product(STORED, GIVEN):
+    for one, other in product(STORED, (*GIVEN, *STORED)):
         if not fits(one, other):
             continue
-        stored, given = Operand(array(one, dtype), True), Operand(array(other, dtype))
-        if op != "PRelu" or len(other) >= len(one):  # the slope is what is broadcast
-            yield NodeCase(op, (given, stored), attrs)
-        if op != "PRelu" or len(one) >= len(other):
-            yield NodeCase(op, (stored, given), attrs)
-    for one, other in product(STORED, STORED):
-        if fits(one, other) and (op != "PRelu" or len(one) >= len(other)):
-            sides = [Operand(array(shape, dtype), True) for shape in (one, other)]
-            yield NodeCase(op, tuple(sides), attrs)
+        stored = Operand(array(one, dtype), True)
+        for is_stored in (False, True):
+            beside = Operand(array(other, dtype), is_stored)
+            for sides in ((beside, stored), (stored, beside)):
+                shapes = [x.array.shape for x in sides]
+                # Of PRelu the slope alone is broadcast.
+                if op != "PRelu" or np.broadcast_shapes(*shapes) == shapes[0]:
+                    yield NodeCase(op, sides, attrs)
 
 
 def can_be_power(case: NodeCase) -> bool:
@@ -95,7 +94,9 @@ def can_be_power(case: NodeCase) -> bool:
     ids=lambda value: value if isinstance(value, str) else dtypes.name_of(value),
 )
 def test_constants_beside_values(tmp_path: Path, op: str, dtype: Any) -> None:
-    cases = list(pairs(op, dtype))
+    every = list(pairs(op, dtype))
+    picked = np.sort(RNG.permutation(len(every))[:90])
+    cases = [every[i] for i in picked]
     if op == "Pow":
         cases = [case for case in cases if can_be_power(case)]
     check(cases, tmp_path)
