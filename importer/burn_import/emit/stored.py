@@ -83,7 +83,8 @@ class StoredArrays:
             self.containers.add(path, text)
             self.taken.taken.add(path[0])
         else:
-            leaf = path[-1] if path else self.word(constant)
+            is_named = path and not path[-1].isdigit()
+            leaf = path[-1] if is_named else self.word(constant)
             path = (self.taken.unique(attribute(leaf)),)
             self.plain[constant] = text
         self.places[constant] = path

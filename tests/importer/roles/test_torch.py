@@ -47,7 +47,43 @@ def torchscript(model: Any, args: Any, path: Path) -> Path:
     return path
 
 
+def preserved(model: Any, args: Any, path: Path) -> Path:
+    """Write ONNX by the TorchScript exporter, with nothing folded."""
+    import torch
+
+    mode = torch.onnx.TrainingMode.PRESERVE
+    return onnx(
+        model, args, path, dynamo=False, training=mode, do_constant_folding=False
+    )
+
+
+def folded(model: Any, args: Any, path: Path) -> Path:
+    """Write ONNX by the TorchScript exporter."""
+    return onnx(model, args, path, dynamo=False)
+
+
+def dynamo(model: Any, args: Any, path: Path) -> Path:
+    """Write ONNX by the exporter of ``torch.export``."""
+    pytest.importorskip("onnxscript")
+    return onnx(model, args, path, dynamo=True, external_data=False)
+
+
+def onnx(model: Any, args: Any, path: Path, **options: Any) -> Path:
+    """Write ONNX; what the exporter does not know is skipped."""
+    import torch
+
+    path = path / "net.onnx"
+    try:
+        torch.onnx.export(model, args, path, **options)
+    except torch.onnx.OnnxExporterError as error:
+        pytest.skip(str(error)[:80])
+    return path
+
+
 PROGRAMS = (pt2, torchscript)
+FILES = (preserved, folded, dynamo)
+#: The exporters write a kernel and the batch normalization behind it as one.
+ONE_KERNEL = frozenset({"normalized_batch", "normalized_rows"})
 
 
 def exported(
@@ -129,3 +165,15 @@ def test_a_step_and_back(
     np.testing.assert_allclose(
         call(module.valid(), args).numpy(), expected, rtol=1e-4, atol=1e-4
     )
+
+
+@pytest.mark.parametrize("write", FILES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("made", MODELS, ids=lambda f: f.__name__)
+def test_files_hold_nothing_else_under_keys(
+    made: Callable[[], Any], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    model, args, path = exported(made, write, tmp_path)
+    ours, author = state_of(load(path)), author_state(model)
+    wrong = wrong_keys(ours, author)
+    if made.__name__ not in ONE_KERNEL or write is preserved:
+        assert wrong == []
