@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32
+from tests.importer.aten.case import Case, Extent, case, f32
 from tests.importer.aten.windows import Ints, convolved, spread
 
 LINE, IMAGE, BLOCK = f32("n", 4, 9), f32("n", 4, 7, 8), f32("n", 2, 5, 4, 6)
@@ -57,7 +57,26 @@ def summed(x: Array) -> Array:
     return out
 
 
+def each_by_its_own(x: Array, w: Array, b: Array) -> Array:
+    """Return the convolution of each channel with its kernel, by steps of 2 and 1."""
+    x = np.pad(x, ((0, 0), (0, 0), (1, 1), (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
+    made = np.einsum("nchwij,cij->nchw", windows[:, :, ::2], w[:, 0])
+    return np.asarray(made + b[:, None, None]).astype(x.dtype)
+
+
 CASES: tuple[Case, ...] = (
+    case(
+        "conv2d.default",
+        each_by_its_own,
+        label="groups",
+        input=f32("n", 3, 6, 5),
+        weight=f32(3, 1, 3, 2),
+        bias=f32(3),
+        stride=[2, 1],
+        padding=[1, 0],
+        groups=Extent(1),
+    ),
     case(
         "conv1d.default",
         conv([2], [(1, 1)], [2]),

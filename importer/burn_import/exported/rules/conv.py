@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.exported.builder import Builder, Value
+from burn_import.exported.rules.grouped_conv import conv_in_groups
 from burn_import.exported.table import rule
 from burn_ir import UnsupportedModel
 
@@ -46,7 +47,7 @@ def conv(
     stride: Numbers = 1,
     padding: Numbers | str = 0,
     dilation: Numbers = 1,
-    groups: int = 1,
+    groups: int | Value = 1,
 ) -> Value:
     count = weight.rank - 2
     attrs: dict[str, Any] = {
@@ -55,6 +56,9 @@ def conv(
         "dilations": several(dilation, count),
         "group": groups,
     }
+    if isinstance(groups, Value):
+        windows = (attrs["strides"], attrs["pads"], attrs["dilations"])
+        return conv_in_groups(g, input, weight, bias, groups, windows)
     return batched(
         g,
         g.cast(input),
@@ -95,9 +99,11 @@ def conv_transpose(
     stride: Numbers = 1,
     padding: Numbers = 0,
     output_padding: Numbers = 0,
-    groups: int = 1,
+    groups: int | Value = 1,
     dilation: Numbers = 1,
 ) -> Value:
+    if isinstance(groups, Value):
+        raise UnsupportedModel("expected a fixed number of groups, got a computed one")
     count = weight.rank - 2
     attrs: dict[str, Any] = {
         "strides": several(stride, count),
@@ -125,7 +131,7 @@ def convolution(
     dilation: Numbers,
     transposed: bool,
     output_padding: Numbers,
-    groups: int,
+    groups: int | Value,
     benchmark: bool = False,
     deterministic: bool = False,
     allow_tf32: bool = True,
