@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from burn_import.internal import InternalError
+from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
     from burn.box import Box
@@ -23,11 +24,18 @@ def execute(text: str, module: ModuleType) -> None:
     Raises:
         UnsafeSource: the text is nothing that the compiler means to write; nothing of
             it was executed.
+        UnsupportedModel: Python does not compile it, as it nests too many loops.
     """
     from burn_import.emit.gate import check_body
 
     check_body(text.encode("ascii"))
-    exec(compile(text, str(module.__file__), "exec"), module.__dict__)
+    try:
+        code = compile(text, str(module.__file__), "exec")
+    except SyntaxError as error:
+        raise UnsupportedModel(
+            f"expected loops that Python can compile inside each other, got {error.msg}"
+        ) from error
+    exec(code, module.__dict__)
 
 
 def check_record(

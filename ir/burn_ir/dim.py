@@ -18,6 +18,10 @@ from typing import Any, TypeAlias, Union
 
 from burn_ir.errors import Undecided
 
+#: The largest polynomial, in symbols; what is larger is data that no type tells.
+LARGEST = 512
+_TOO_LARGE = f"an extent is a formula of more than {LARGEST} symbols"
+
 Monomial: TypeAlias = tuple["Atom", ...]
 Atom: TypeAlias = Union[str, "FloorDiv"]
 Dim: TypeAlias = Union[int, "Poly"]
@@ -60,6 +64,8 @@ class Poly:
     def __mul__(self, other: Dim) -> Dim:
         if not isinstance(other, int | Poly):
             return NotImplemented
+        if len(self.terms) * len(_terms(other)) > LARGEST:
+            raise Undecided(_TOO_LARGE)
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
@@ -150,7 +156,23 @@ def _poly(total: Mapping[Monomial, int]) -> Dim:
         return 0
     if len(terms) == 1 and not terms[0][0]:
         return terms[0][1]
+    if _size(terms) > LARGEST:
+        raise Undecided(_TOO_LARGE)
     return Poly(terms)
+
+
+def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
+    """The symbols, quotients and words of 32 bits of coefficients in a polynomial."""
+    return sum(
+        1 + size.bit_length() // 32 + sum(map(_atom_size, product))
+        for product, size in terms
+    )
+
+
+def _atom_size(atom: Atom) -> int:
+    if isinstance(atom, str):
+        return 1
+    return 1 + _size(_terms(atom.numerator)) + _size(_terms(atom.divisor))
 
 
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:

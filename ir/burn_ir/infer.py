@@ -24,6 +24,8 @@ from burn_ir.types import Type
 
 #: Contents are computed from and to integer values of at most this many elements.
 KNOWN_LIMIT = 1024
+#: The most results of one node: each of them is a name in the source.
+MOST_RESULTS = 4096
 
 
 def infer(graph: Graph) -> Graph:
@@ -103,7 +105,7 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
     """The types of the results; contents too where shape arithmetic leads to them.
 
     Raises:
-        InvalidOperand: the operands do not fit the operator.
+        InvalidOperand: the operands do not fit, or there are too many results.
     """
     check_operands(op, operands)
     try:
@@ -115,6 +117,10 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
             raise InvalidOperand("expected an operand, got none") from None
         return (Type(dtype, None),) * max(1, getattr(op, "results", 1))
     results = result if isinstance(result, tuple) else (result,)
+    if len(results) > MOST_RESULTS:
+        raise InvalidOperand(
+            f"expected at most {MOST_RESULTS} results of a node, got {len(results)}"
+        )
     if not _worth_knowing(op, operands, results):
         return results
     return _with_contents(op, operands, results)

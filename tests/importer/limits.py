@@ -38,6 +38,17 @@ for path in json.load(sys.stdin):
     print(json.dumps([code, usage.ru_utime + usage.ru_stime, usage.ru_maxrss]))
 """
 
+#: The same for models: each is imported as a module, and nothing is written.
+IMPORT = CODE.replace(
+    "import burn_import.weights, burn_import.pytorch.store, burn.record",
+    "import black, burn_import.pipeline, burn_import.onnx, burn_import.emit.gate\n"
+    "import burn_import.compiler, burn.record",
+).replace(
+    """for _, array in burn_import.weights.opened(Path(path)).weights:
+            array.tobytes()""",
+    "burn_import.pipeline.import_model(path)",
+)
+
 
 CONVERT = """
 import sys
@@ -74,15 +85,15 @@ def converting(source: Path, target: Path) -> int:
     return 1024 * int(started(CONVERT, str(source), str(target)))
 
 
-def taken(paths: Sequence[Path]) -> list[Taken]:
+def taken(paths: Sequence[Path], code: str = CODE) -> list[Taken]:
     """Return what each file takes; a failure of another kind has its exit code."""
-    printed = started(CODE, given=json.dumps([str(path) for path in paths]))
+    printed = started(code, given=json.dumps([str(path) for path in paths]))
     return [Taken(*json.loads(line)) for line in printed.splitlines()]
 
 
-def check(paths: Sequence[Path]) -> str:
+def check(paths: Sequence[Path], code: str = CODE) -> str:
     """Return one line about all files, none of which takes more than it may."""
-    found = dict(zip(paths, taken(paths), strict=True))
+    found = dict(zip(paths, taken(paths, code), strict=True))
     slow = any(used.seconds >= MOST_SECONDS for used in found.values())
     most = MOST_SECONDS * (slowness() if slow else 1)
     wrong = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import accumulate
 
 from burn import Tensor
 from burn.backend import Backend
@@ -86,14 +87,16 @@ def _alive(trace: FunctionTrace) -> list[int]:
         made.update(statement.targets)
         last.update((symbol, at) for symbol in reads(statement))
     last.update((value.data, len(statements)) for value in trace.body.results)
-    counts = [0] * (len(statements) + 1)
+    counts = [0] * (len(statements) + 2)  # changes, summed in the end
     starts = dict.fromkeys(trace.parameters, 0)
     for at, statement in enumerate(statements):
         starts.update(dict.fromkeys(statement.targets, at + 1))
     for symbol, start in starts.items():
-        for at in range(start, last.get(symbol, -1) + 1):
-            counts[at] += 1
-    return counts
+        end = last.get(symbol, -1) + 1
+        if start < end:
+            counts[start] += 1
+            counts[end] -= 1
+    return list(accumulate(counts))[: len(statements) + 1]
 
 
 def _pieces(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
@@ -11,17 +10,16 @@ from burn import Tensor
 from burn.backend.cpu import HOST
 from burn.dtypes import bool_, is_float
 from burn_import.passes.arrays import equal, held, origins, same_view
+from burn_import.passes.folding_cost import VALUE_BYTES, Budget, may_copy
 from burn_import.passes.pattern import stands_for
 from burn_import.passes.rewrite import made, rename
 from burn_import.structure.homes import is_authored
 from burn_ir.blame import FAULTS, blamed
+from burn_ir.containers import MapType, OptionalType, SequenceType
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
 
-#: The most memory that one folded value, and all that one run folds, may hold.
-VALUE_BYTES = 64 * 2**20
-TOTAL_BYTES = 2**30
 #: What makes numbers of quantised ones, which stay small on disk if it stays a node;
 #: and how many numbers are not worth that.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
@@ -78,7 +76,7 @@ class _Folding:
         self.constants = graph.constants
         self.values = made(graph)
         self.aliases: dict[str, str] = {}
-        self.left = TOTAL_BYTES
+        self.budget = Budget(graph)
 
     def take(self, node: Node) -> bool:
         """Whether ``node`` became constants, which are stored then."""
@@ -133,9 +131,7 @@ class _Folding:
             return False
         if self.is_layer(node, operands) or self.widens(node, operands):
             return False
-        if self.is_gain(node, operands) or self.trains(node, operands):
-            return False
-        return self.fits(node)
+        return not (self.is_gain(node, operands) or self.trains(node, operands))
 
     def trains(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node computes with a floating tensor of the author's."""
@@ -186,19 +182,19 @@ class _Folding:
     def is_literal(self, name: str) -> bool:
         return name in self.constants.literals
 
-    def fits(self, node: Node) -> bool:
-        """Whether the results can be computed in the memory allowed."""
-        if node.op.onnx in VIEWS:
+    def fits(self, node: Node, arrays: list[Array | None]) -> bool:
+        """Whether the results can be computed with the work and memory allowed."""
+        if node.op.onnx in VIEWS and not may_copy(node, arrays[0]):
             return True
-        sizes = [
-            prod(t.shape) * t.dtype.itemsize
-            for t in (self.graph.types[n] for n in node.outputs if n is not None)
-            if t.shape is not None and all(isinstance(d, int) for d in t.shape)
-        ]
-        return sum(map(int, sizes)) <= min(VALUE_BYTES, self.left)
+        types = [self.graph.types[n] for n in node.outputs if n is not None]
+        if any(isinstance(t, SequenceType | OptionalType | MapType) for t in types):
+            return False  # no array
+        return self.budget.admits(node, arrays, types)
 
     def compute(self, node: Node, operands: list[str | None]) -> list[Array] | None:
         arrays = [None if n is None else self.constants[n] for n in operands]
+        if not self.fits(node, arrays):
+            return None
         try:
             with np.errstate(all="ignore"):
                 results = _run(node, arrays)
@@ -206,9 +202,9 @@ class _Folding:
             return None
         given = [a for a in arrays if a is not None]
         size = sum(held(result, given) for result in results)
-        if size > min(VALUE_BYTES, self.left):
+        if size > min(VALUE_BYTES, self.budget.left):
             return None
-        self.left -= size
+        self.budget.left -= size
         return results
 
     def same(self, operands: list[str | None], results: list[Array]) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn_import.passes.arrays import core, derive, integers
 from burn_import.passes.dataflow import Dataflow
-from burn_import.passes.fold_constants import VALUE_BYTES
+from burn_import.passes.folding_cost import VALUE_BYTES
 from burn_import.passes.rewrite import changed, in_bodies, made
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer

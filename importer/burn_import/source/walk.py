@@ -48,10 +48,13 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 def reads(statement: Statement) -> Iterator[Symbol]:
     """Every symbol a statement reads, once for each time, bodies included."""
     yield from symbols_in(operands(statement))
+    if isinstance(statement, Repetition | Derivation):
+        inner = list(block_reads(statement.body))  # once: bodies nest
+        yield from inner
+        yield from _from_outside(statement, inner)
+        return
     for block in blocks_of(statement):
         yield from block_reads(block)
-    if isinstance(statement, Repetition | Derivation):
-        yield from held(statement)
 
 
 def held(loop: Repetition | Derivation) -> list[Symbol]:
@@ -59,8 +62,15 @@ def held(loop: Repetition | Derivation) -> list[Symbol]:
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
+    return _from_outside(loop, block_reads(loop.body))
+
+
+def _from_outside(
+    loop: Repetition | Derivation, inner: Iterable[Symbol]
+) -> list[Symbol]:
+    """The symbols among ``inner``, the reads of its body, that a loop does not make."""
     made = {*_own(loop), *_made(loop.body)}
-    return list(dict.fromkeys(s for s in block_reads(loop.body) if s not in made))
+    return list(dict.fromkeys(s for s in inner if s not in made))
 
 
 def _own(loop: Repetition | Derivation) -> list[Symbol]:

@@ -1,0 +1,151 @@
+"""Small ONNX files that ask for much work or memory before the model runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from burn_import.loading import load
+from burn_import.passes import folding_cost
+from burn_import.pipeline import import_model
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.dim import LARGEST, Dim, symbol
+from burn_ir.errors import Undecided
+from tests.importer.limits import IMPORT, check
+from tests.importer.onnx_files import graph, model, saved, stored
+
+HUGE = np.array([2**15, 2**16], np.int64)
+ONE = np.array([0.5], np.float32)
+
+
+def node(kind: str, inputs: str, outputs: str = "y", **attrs: Any) -> onnx.NodeProto:
+    """Return a node of operands and results that are separated by spaces."""
+    return helper.make_node(kind, inputs.split(), outputs.split(), **attrs)
+
+
+def folded(*nodes: onnx.NodeProto, opset: int = 17) -> onnx.ModelProto:
+    """Return a model that computes with an array of one element seen 2^31 times."""
+    first = node("Expand", "one size", "e")
+    arrays = stored("one", ONE), stored("size", HUGE), stored("k", np.array([1]))
+    return model(graph([first, *nodes], {}, ("y",), arrays), opset)
+
+
+def doubled(count: int) -> onnx.ModelProto:
+    """Return a model of a string that is joined with itself ``count`` times."""
+    nodes = [node("StringConcat", f"s{i} s{i}", f"s{i + 1}") for i in range(count)]
+    nodes.append(node("Identity", f"s{count}"))
+    text = helper.make_tensor("s0", onnx.TensorProto.STRING, [1], ["abcdefgh"])
+    return model(graph(nodes, {}, ("y",), (text,)), 20)
+
+
+def nested(count: int) -> onnx.ModelProto:
+    """Return a model of ``count`` loops inside each other."""
+    body = [node("Identity", "x", "v0")]
+    for depth in range(count):
+        proto = helper.make_graph(
+            [*body, node("Identity", "c", f"go{depth}")],
+            f"body{depth}",
+            [
+                helper.make_tensor_value_info(f"i{depth}", onnx.TensorProto.INT64, []),
+                helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []),
+                helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2]),
+            ],
+            [
+                helper.make_tensor_value_info(f"go{depth}", onnx.TensorProto.BOOL, []),
+                helper.make_tensor_value_info(f"v{depth}", onnx.TensorProto.FLOAT, [2]),
+            ],
+        )
+        names = "n c x", f"v{depth + 1}"
+        body = [node("Loop", *names, body=proto)]
+    body.append(node("Identity", f"v{count}"))
+    arrays = stored("n", np.array(2)), stored("c", np.array(True))
+    return model(graph(body, {"x": [2]}, ("y",), arrays))
+
+
+def squared(count: int) -> onnx.ModelProto:
+    """Return a model of extents that are squared ``count`` times."""
+    nodes = [node("Shape", "x", "d0")]
+    for number in range(count):
+        nodes.append(node("Mul", f"d{number} d{number}", f"t{number}"))
+        nodes.append(node("Add", f"t{number} k", f"d{number + 1}"))
+    nodes.append(node("Identity", f"d{count}"))
+    return model(graph(nodes, {"x": ["n", "m"]}, ("y",), (stored("k", [1, 3]),)))
+
+
+FILES: dict[str, Callable[[], onnx.ModelProto]] = {
+    "sum": lambda: folded(node("ReduceSum", "e", keepdims=0)),
+    "maximum": lambda: folded(node("ReduceMax", "e", keepdims=0)),
+    "norm": lambda: folded(node("ReduceL2", "e", keepdims=0)),
+    "top": lambda: folded(node("TopK", "e k", "y i")),
+    "places": lambda: folded(node("NonZero", "e")),
+    "unique": lambda: folded(node("Unique", "e")),
+    "flat": lambda: folded(node("Flatten", "e", "f"), node("Reshape", "f k")),
+    "products": lambda: folded(
+        node("Transpose", "e", "t"), node("MatMul", "e t", "p"), node("Neg", "p")
+    ),
+    "list": lambda: folded(
+        node("SplitToSequence", "e", "q"), node("SequenceLength", "q")
+    ),
+    "strings": lambda: doubled(40),
+    "extents": lambda: squared(30),
+    "loops": lambda: nested(12),
+    "too many loops": lambda: nested(24),
+    "results": lambda: model(
+        graph([node("Split", "x", " ".join(f"r{i}" for i in range(20_000)))], {}, ())
+    ),
+}
+
+
+def test_small_files_take_little(tmp_path: Path) -> None:
+    paths = []
+    for name, made in FILES.items():
+        paths.append(saved(tmp_path / f"{name.replace(' ', '_')}.onnx", made()))
+    print(check(paths, IMPORT))
+
+
+def test_more_loops_than_python_compiles_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "net.onnx", nested(24))
+    with pytest.raises(UnsupportedModel, match="expected loops that Python can comp"):
+        load(path)
+
+
+def test_more_results_than_a_source_can_name_are_refused(tmp_path: Path) -> None:
+    names = [f"r{i}" for i in range(5000)]
+    proto = graph([node("Split", "x", " ".join(names))], {"x": [5000]}, ("r0",))
+    with pytest.raises(InvalidModel, match="at most 4096 results of a node, got 5000"):
+        import_model(saved(tmp_path / "net.onnx", model(proto, 13)))
+
+
+def run(path: Path) -> Any:
+    """Return what the model in a file gives without inputs."""
+    loaded: Any = load(path)
+    return loaded().numpy()
+
+
+def test_what_is_not_folded_is_computed_when_the_model_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = np.array([3, 4], np.int64)
+    nodes = [node("Expand", "one size", "e"), node("ReduceSum", "e", keepdims=0)]
+    arrays = stored("one", ONE), stored("size", small)
+    path = saved(tmp_path / "net.onnx", model(graph(nodes, {}, ("y",), arrays)))
+    assert "reduce" not in import_model(path).text and run(path) == 6
+    monkeypatch.setattr(folding_cost, "WORK", 0)
+    monkeypatch.setattr(folding_cost, "WORK_PER_ELEMENT", 0)
+    assert ".sum(" in import_model(path).text and run(path) == 6
+
+
+def test_formulas_of_extents_have_a_size() -> None:
+    n, m = symbol("n"), symbol("m")
+    value: Dim = n + m
+    with pytest.raises(Undecided, match=f"more than {LARGEST} symbols"):
+        for _ in range(20):
+            value = value * value + 1
+    quotient: Dim = n
+    with pytest.raises(Undecided, match=f"more than {LARGEST} symbols"):
+        for _ in range(20):
+            quotient = (quotient * quotient + quotient) // 3
