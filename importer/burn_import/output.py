@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
+from burn_import.fingerprint import KEY, fingerprint, is_unchanged
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ _HEADER = re.compile(
 _DEVICES = {"con", "prn", "aux", "nul"} | {
     f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10)
 }
+#: Packages that generated modules and the runtime import.
+_PACKAGES = {"burn", "cupy", "llvmlite", "ml_dtypes", "numpy", "pil"}
+_PACKAGES |= {"burn_import", "burn_ir", "burn_templates"}
 #: Of the first line, as of all others.
 _LINE = 88
 
@@ -80,14 +84,14 @@ def write_module(
     is_same = same_record(record, weights)
     if not force:
         check_ours(module)
-        if record.exists() and not is_same and not module.exists():
-            raise OutputRefused(f"{record.name} is there, of a module that is not")
+        if record.exists() and not is_same:
+            _check_record(record, module)
     changed = not (is_same and _same(module, data))
     if dry_run:
         found = changes(module, data.decode("ascii"), record, weights)
         return Written(module, record, changed, found)
     if changed:
-        write_record(record, weights)
+        write_record(record, weights, {KEY: fingerprint(weights)})
         atomic_write(module, data)
     return Written(module, record, changed)
 
@@ -114,12 +118,21 @@ def check_module_path(module: Path) -> None:
         raise OutputRefused(f"expected an output that ends in .py, got {module.name!r}")
     if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):
         raise OutputRefused(f"expected an identifier as module name, got {stem!r}")
-    if stem.lower() in sys.stdlib_module_names:
+    if hides_module(stem):
+        known = stem.lower() in sys.stdlib_module_names
         raise OutputRefused(
             f"expected a module name of your own, got {stem!r} of the standard library"
+            if known
+            else f"expected a module name of your own, got {stem!r}, which hides the "
+            "package of this name from programs that import it"
         )
     if stem.lower() in _DEVICES:
         raise OutputRefused(f"expected a file name, got {stem!r}, a device on Windows")
+
+
+def hides_module(stem: str) -> bool:
+    """Whether a module of this name hides one that generated modules import."""
+    return stem.lower() in sys.stdlib_module_names or stem.lower() in _PACKAGES
 
 
 def check_directory(output: Path) -> None:
@@ -151,6 +164,21 @@ def check_ours(module: Path) -> None:
         raise OutputRefused(f"{module.name} was not written by burn-import")
     if digests.body != digests.found:
         raise OutputRefused(f"{module.name} was edited since burn-import wrote it")
+
+
+def _check_record(record: Path, module: Path) -> None:
+    """Return if ``record``, with other weights, may be replaced.
+
+    Raises:
+        OutputRefused: its module is not there, or it was changed or written by others.
+    """
+    if not module.exists():
+        raise OutputRefused(f"{record.name} is there, of a module that is not")
+    if not is_unchanged(record):
+        raise OutputRefused(
+            f"{record.name} holds weights that burn-import did not write, "
+            "of a training perhaps"
+        )
 
 
 @dataclass(frozen=True)

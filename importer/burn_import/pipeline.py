@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from burn_import.collector import uncollected
 from burn_import.onnx.dims import identifier
 from burn_import.options import Options
-from burn_import.output import Written, write_module
+from burn_import.output import Written, hides_module, write_module
 
 if TYPE_CHECKING:
     from burn_import.compiler import Source
@@ -112,7 +111,7 @@ def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
 def module_stem(model: Path) -> str:
     """The name of a module for a model: the file's, as an identifier."""
     stem = identifier(model.stem, "model")
-    return f"{stem}_model" if stem.lower() in sys.stdlib_module_names else stem
+    return f"{stem}_model" if hides_module(stem) else stem
 
 
 def file_sha256(path: Path) -> str:
@@ -135,7 +134,7 @@ def write_model(
 
     Raises:
         OutputRefused: ``output`` is no name for a module, or there is a file that was
-            not written by burn-import or was edited since (unless ``force``).
+            not written by burn-import or was changed since (unless ``force``).
         OSError: the disk or the directory does not allow it.
     """
     return write_module(

@@ -154,13 +154,17 @@ def test_the_default_output(
     monkeypatch.chdir(tmp_path / "here")
     assert run(odd).stdout.splitlines()[0] == "wrote my_net_v1_2.py"
     assert module_stem(Path("a/json.onnx")) == "json_model"
+    assert module_stem(Path("numpy.onnx")) == "numpy_model"
     assert module_stem(Path("class.onnx")) == "class_"
     assert module_stem(Path("3d.onnx")) == "model_3d"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["json.py", "class.py", "a-b.py", "net.txt", "n\u00e9t.py", "con.py", "2.py"],
+    [
+        *("json.py", "class.py", "a-b.py", "net.txt", "n\u00e9t.py", "con.py", "2.py"),
+        *("numpy.py", "burn.py", "Burn.py", "typing.py", "ml_dtypes.py"),
+    ],
 )
 def test_names_that_are_no_modules(net: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(OutputRefused):

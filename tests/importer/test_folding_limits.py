@@ -38,7 +38,7 @@ def doubled(count: int) -> onnx.ModelProto:
     """Return a model of a string that is joined with itself ``count`` times."""
     nodes = [node("StringConcat", f"s{i} s{i}", f"s{i + 1}") for i in range(count)]
     nodes.append(node("Identity", f"s{count}"))
-    text = helper.make_tensor("s0", onnx.TensorProto.STRING, [1], ["abcdefgh"])
+    text = stored("s0", np.array(["abcdefgh"], object))
     return model(graph(nodes, {}, ("y",), (text,)), 20)
 
 
