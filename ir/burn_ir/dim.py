@@ -162,9 +162,9 @@ def _poly(total: Mapping[Monomial, int]) -> Dim:
 
 
 def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
-    """The symbols, quotients and words of 32 bits of coefficients in a polynomial."""
+    """The symbols, quotients and bytes of coefficients in a polynomial."""
     return sum(
-        1 + size.bit_length() // 32 + sum(map(_atom_size, product))
+        1 + size.bit_length() // 8 + sum(map(_atom_size, product))
         for product, size in terms
     )
 

@@ -149,3 +149,11 @@ def test_formulas_of_extents_have_a_size() -> None:
     with pytest.raises(Undecided, match=f"more than {LARGEST} symbols"):
         for _ in range(20):
             quotient = (quotient * quotient + quotient) // 3
+
+
+def test_a_constant_joined_with_itself_is_followed_once(tmp_path: Path) -> None:
+    nodes = [node("Concat", f"c{i} c{i}", f"c{i + 1}", axis=0) for i in range(18)]
+    nodes.append(node("Add", "x c18"))
+    arrays = (stored("c0", ONE),)
+    proto = model(graph(nodes, {"x": [1]}, ("y",), arrays))
+    print(check([saved(tmp_path / "net.onnx", proto)], IMPORT))

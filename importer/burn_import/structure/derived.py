@@ -138,13 +138,16 @@ def is_derived(graph: Graph, name: str) -> bool:
     first = original(graph, name)
     if is_authored(graph, name):
         return first != name and not same_view(constants[first], constants[name])
-    recipe = constants.recipes.get(name)
-    operands = () if recipe is None else recipe.inputs
-    return any(n is not None and _is_from_author(graph, n) for n in operands)
-
-
-def _is_from_author(graph: Graph, name: str) -> bool:
-    return is_authored(graph, name) or is_derived(graph, name)
+    seen, waiting = {name}, [name]
+    while waiting:  # each once: operands may be shared many times over
+        recipe = constants.recipes.get(waiting.pop())
+        operands = () if recipe is None else recipe.inputs
+        new = {n for n in operands if n is not None} - seen
+        if any(is_authored(graph, n) for n in new):
+            return True
+        seen |= new
+        waiting += new
+    return False
 
 
 def _held(graph: Graph, node: Node) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import is_integer
+from burn_import.passes.arrays import digest
 from burn_import.source.extents import Extents, bindable
 from burn_import.source.names import FORBIDDEN, Namespace
 from burn_import.structure.parts import (
@@ -21,6 +22,7 @@ from burn_import.structure.parts import (
 )
 from burn_ir.dim import Poly
 from burn_ir.graph import Graph, Node
+from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Op
 from burn_ir.types import Array
 
@@ -138,6 +140,8 @@ class _Signature:
         place = self.numbers.setdefault(name, len(self.numbers))
         if known is None or place < len(self.part.inputs):
             return place
+        if known.size > KNOWN_LIMIT and known.dtype != object:
+            return place, known.shape, digest(known)
         return place, known.shape, tuple(map(self.dim, known.ravel().tolist()))
 
     def shape(self, name: str) -> Hashable:

@@ -44,6 +44,9 @@ ELEMENT_TYPES: dict[int, DType] = {
     26: dtypes.int2,
 }
 
+#: The most extents that one operator gives: sizes of parts, or axes.
+MOST_DIMS = 4096
+
 
 def element_type(number: int) -> DType:
     """The dtype of a number in ONNX's ``TensorProto.DataType``.
@@ -93,7 +96,13 @@ def differ(a: Dim, b: Dim) -> bool:
 
 
 def unnamed_dims(count: int) -> tuple[Dim, ...]:
-    """Fresh extents that depend on the data."""
+    """Fresh extents that depend on the data.
+
+    Raises:
+        InvalidOperand: they are more than any tensor or node has.
+    """
+    if count > MOST_DIMS:
+        raise InvalidOperand(f"expected at most {MOST_DIMS} extents, got {count}")
     return tuple(unnamed() for _ in range(count))
 
 
