@@ -46,3 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         help="how long tests/importer/test_fuzz.py feeds each reader damaged files",
     )
+    group.addoption(
+        "--fuzz-graphs",
+        type=int,
+        default=60,
+        metavar="N",
+        help="how many random graphs tests/fuzz compares with onnxruntime",
+    )
