@@ -173,11 +173,16 @@ NOT_FINITE = {
     "ReduceMax": "NaN is never larger, or always",
     "ReduceMin": "NaN is never smaller, or always",
     "STFT": "frames are multiplied by 0, or are not read",
+    "Softmax": "`Exp(input) / ReduceSum(Exp(input))` of 1 beside an infinity is 0; "
+    "onnxruntime subtracts the infinity from itself first",
     "SoftmaxCrossEntropyLoss": "what is ignored is multiplied by 0, or is not read",
     "TopK": "NaN has no place in an order",
+    "DFT": "infinities are multiplied by 0 in one order of the sums or another",
     "DeformConv": "infinities outside are multiplied by 0, or are not read",
     "DynamicQuantizeLinear": "the least and largest element skip NaN or do not",
     "GRU": "its activations clip or lose NaN",
+    "LogSoftmax": "`Log(Exp(input) / ReduceSum(Exp(input)))` of 1 beside an infinity "
+    "is minus infinity; onnxruntime subtracts the infinity from itself first",
     "LSTM": "its activations clip or lose NaN",
     "RNN": "its activations clip or lose NaN",
     "GlobalMaxPool": "the largest element skips NaN",

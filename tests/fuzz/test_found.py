@@ -40,16 +40,6 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { y = NonMaxSuppression (boxes001, x, most) }""",
         {"x": floats(1, 1, 3)},
     ),
-    "what nobody reads is no module without results": (
-        15,
-        """g (float[2,3,4] x) => (float[n,m,k] y)
-        <float[3] s = {1,2,3}, float[3] b = {0,0,0}, float[3] m = {0,0,0},
-         float[3] v = {1,1,1}>
-        { [\"/a/b/norm/BatchNormalization\"] a, c, d = BatchNormalization
-              <training_mode: int = 1> (x, s, b, m, v)
-          y = Relu (x) }""",
-        {"x": floats(2, 3, 4)},
-    ),
 }
 
 
