@@ -46,3 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         help="how long each reader gets damaged files, and plans get random graphs",
     )
+    group.addoption(
+        "--fuzz-graphs",
+        type=int,
+        default=60,
+        metavar="N",
+        help="how many random graphs tests/fuzz compares with onnxruntime",
+    )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from burn_import.emit.module import Source, emit
 from burn_import.passes import simplify
+from burn_import.passes.dead_code import dead_code
 from burn_import.passes.repeated import repeated
+from burn_import.passes.rewrite import in_bodies
 from burn_import.structure import flattened, recover
 from burn_import.structure.derived import with_derivations
 from burn_import.structure.folded import folding_notes
@@ -38,7 +40,9 @@ def compile_graph(
         ValueError: the options name a pass that there is not.
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
-    graph = with_derivations(repeated(simplify(graph, options.passes)))
+    # Source has no dead code, whatever the passes: a module of it would return nothing.
+    graph = in_bodies(dead_code, simplify(graph, options.passes))
+    graph = with_derivations(repeated(graph))
     notes = (*notes, *folding_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)

@@ -47,14 +47,34 @@ def _aligns_scaled_corners(node: NodeProto, operands: Operands) -> bool:
 def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
     data, condition = operands
     axis = next((a.i for a in node.attribute if a.name == "axis"), None)
-    if condition.ndim == 1 and axis is not None and not -data.ndim <= axis < data.ndim:
-        return False
+    if axis is not None and not -data.ndim <= axis < data.ndim:
+        return True
     length = data.size if axis is None else data.shape[axis]
     return bool(condition.ndim != 1 or len(condition) > length)
 
 
-def _has_equal_operands(node: NodeProto, operands: Operands) -> bool:
-    return len(node.output) > 1 and len(set(node.input)) < len(node.input)
+def _has_statistics(node: NodeProto, operands: Operands) -> bool:
+    return len(node.output) > 1
+
+
+def _has_no_rounds(node: NodeProto, operands: Operands) -> bool:
+    trips, going = operands[:2]
+    none = trips is not None and int(np.asarray(trips).ravel()[0]) < 1
+    return none or (going is not None and not np.asarray(going).all())
+
+
+def _dilates_volumes(node: NodeProto, operands: Operands) -> bool:
+    given = [n for a in node.attribute if a.name == "dilations" for n in a.ints]
+    return len(given) > 2 and max(given) > 1
+
+
+def _has_half_scale(node: NodeProto, operands: Operands) -> bool:
+    return bool(operands[1].dtype != np.float32)
+
+
+def _drops_axes(node: NodeProto, operands: Operands) -> bool:
+    keeps = [a.i for a in node.attribute if a.name == "keepdims"]
+    return keeps == [0] and len(operands) > 1
 
 
 def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
@@ -93,9 +113,30 @@ RULES = (
     ),
     Rule(
         "BatchNormalization",
-        _has_equal_operands,
-        "onnxruntime writes the running mean over its operand before it reads that "
-        "operand again as another one; the reference evaluator does not",
+        _has_statistics,
+        "onnxruntime may write running statistics over their operands while others "
+        "still read these, and before version 14 `saved_var` is inverse to it",
+    ),
+    Rule(
+        "Loop",
+        _has_no_rounds,
+        "rows of a loop without rounds have no extents that onnxruntime knows",
+    ),
+    Rule(
+        "Col2Im",
+        _dilates_volumes,
+        "block elements are dilated along every axis, of volumes too",
+    ),
+    Rule(
+        "QuantizeLinear",
+        _has_half_scale,
+        "the type of `y_scale` or the attribute `precision` determines the precision "
+        "of the division; onnxruntime divides in float32",
+    ),
+    Rule(
+        "SplitToSequence",
+        _drops_axes,
+        "keepdims is ignored if split is specified",
     ),
     *(
         Rule(
@@ -132,10 +173,16 @@ NOT_FINITE = {
     "ReduceMax": "NaN is never larger, or always",
     "ReduceMin": "NaN is never smaller, or always",
     "STFT": "frames are multiplied by 0, or are not read",
+    "Softmax": "`Exp(input) / ReduceSum(Exp(input))` of 1 beside an infinity is 0; "
+    "onnxruntime subtracts the infinity from itself first",
     "SoftmaxCrossEntropyLoss": "what is ignored is multiplied by 0, or is not read",
     "TopK": "NaN has no place in an order",
+    "DFT": "infinities are multiplied by 0 in one order of the sums or another",
+    "DeformConv": "infinities outside are multiplied by 0, or are not read",
     "DynamicQuantizeLinear": "the least and largest element skip NaN or do not",
     "GRU": "its activations clip or lose NaN",
+    "LogSoftmax": "`Log(Exp(input) / ReduceSum(Exp(input)))` of 1 beside an infinity "
+    "is minus infinity; onnxruntime subtracts the infinity from itself first",
     "LSTM": "its activations clip or lose NaN",
     "RNN": "its activations clip or lose NaN",
     "GlobalMaxPool": "the largest element skips NaN",

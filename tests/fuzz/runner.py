@@ -137,7 +137,16 @@ def table(reports: list[dict[str, Any]]) -> str:
     operators = Counter(name for r in reports for name in r["operators"])
     lines = [f"{len(reports)} graphs, {len(operators)} operators"]
     lines += [f"{kind:12}{count}" for kind, count in kinds.most_common()]
+    lines.append("graphs with each operator, and those of them that are not right:")
+    wrong = Counter(name for r in reports if is_wrong(r) for name in r["operators"])
+    for name, count in sorted(operators.items()):
+        lines.append(f"  {name.lstrip(':'):40}{count:6}{wrong[name]:6}")
     return "\n".join(lines)
+
+
+def is_wrong(report: dict[str, Any]) -> bool:
+    """Whether a report is of a crash or a difference."""
+    return report["kind"] in ("crashed", "different")
 
 
 def main() -> None:

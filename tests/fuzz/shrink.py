@@ -97,7 +97,7 @@ def part_of(
     model.ir_version = max(model.ir_version, 8)
     feeds = [{n: run[n] for n in given} for run in contents.runs]
     feeds += feeds[:1] * (3 - len(feeds))
-    return _measured(FuzzCase(0, model, feeds, {}))
+    return measured(FuzzCase(0, model, feeds, {}))
 
 
 def _dims(contents: Contents, name: str) -> list[int | str] | None:
@@ -109,7 +109,7 @@ def _dims(contents: Contents, name: str) -> list[int | str] | None:
     return [s[0] if len(set(s)) == 1 else f"D{i}" for i, s in enumerate(shapes)]
 
 
-def _measured(case: FuzzCase) -> FuzzCase | None:
+def measured(case: FuzzCase) -> FuzzCase | None:
     """``case`` with the noise of its outputs; None if it does not run."""
     rng = np.random.default_rng(0)
     names = [o.name for o in case.model.graph.output]

@@ -140,7 +140,7 @@ class StoredArrays:
         noun = self.nouns.get(constant, "")
         if noun == "mask" and is_float(self.graph.constants[constant].dtype):
             noun = "bias"
-        return noun or self.roles.get(constant, "constant")
+        return attribute(noun or self.roles.get(constant, "constant"))
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__`` of what stands in no other module."""

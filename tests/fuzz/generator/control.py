@@ -31,6 +31,8 @@ def add_if(builder: Builder, grow: Grow) -> None:
     for value in wanted:
         same_rank = rng.random() < 0.9
         others.append(_result(orelse, partial(_alike, value, same_rank)))
+    if any(len({v.name for v in chosen}) < len(chosen) for chosen in (wanted, others)):
+        raise Rejected("a body gives one value twice")
     bodies = {
         "then_branch": _body(then, [], wanted),
         "else_branch": _body(orelse, [], others),

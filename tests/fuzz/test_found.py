@@ -1,0 +1,50 @@
+"""Small graphs that random ones were shrunk to: all ways to run them are right now."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from tests.fuzz.checks import report_of
+from tests.fuzz.generator import FuzzCase
+from tests.fuzz.shrink import measured
+
+FLOATS = np.random.default_rng(5).standard_normal(48).astype(np.float32)
+
+
+def floats(*shape: int) -> Any:
+    """Random numbers of a shape, the same in every call."""
+    return FLOATS[: int(np.prod(shape))].reshape(shape)
+
+
+def case_of(text: str, feeds: Mapping[str, Any]) -> FuzzCase:
+    """The case of a model as text, with the same inputs for every run."""
+    model = onnx.parser.parse_model(text)
+    found = measured(FuzzCase(0, model, [dict(feeds)] * 3, {}))
+    assert found is not None, "onnxruntime does not run it"
+    return found
+
+
+def header(opset: int) -> str:
+    """The header of a model as text."""
+    return f'<ir_version: 9, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n'
+
+
+CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
+    "stored boxes do not take the name of a method of modules": (
+        18,
+        """g (float[1,1,3] x) => (int64[n,m] y)
+        <float[1,3,4] boxes001 = {0,0,1,1,0,0,1,0.9,2,2,3,3}, int64 most = {3}>
+        { y = NonMaxSuppression (boxes001, x, most) }""",
+        {"x": floats(1, 1, 3)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_found(name: str) -> None:
+    opset, text, feeds = CASES[name]
+    report = report_of(case_of(header(opset) + text, feeds), thorough=True)
+    assert (report.kind, report.findings) == ("right", []), report.detail
