@@ -283,7 +283,15 @@ class Examination:
             precise = torch_results.gradients64(self.case)
             noise = compare_gradients(expected, precise, changed).error
             is_close = is_right(result.error, min(noise, LARGEST_DIFFERENCE))
-            self.row.gradient = "right" if is_close else f"wrong: {result.worst}"
+            self.row.gradient = "right" if is_close else self._blame(result.worst)
+
+    def _blame(self, worst: str) -> str:
+        """Return whether a wrong gradient is the exporter's, who folded a parameter."""
+        module, extra = self.case.module, self.row.extra_keys
+        derived = torch_results.derived_keys(module, self.model, extra)
+        if derived and self.task.format.startswith("onnx"):
+            return f"folded: {worst}, part of its gradient is that of {derived[0]}"
+        return f"wrong: {worst}"
 
 
 def describe_error(error: BaseException) -> str:
