@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -117,7 +118,7 @@ class Examination:
 
     def _is_final(self, stage: str, error: BaseException) -> bool:
         """Note a failure, and return whether no other stage can follow."""
-        text = describe_error(error)
+        text = describe_error(root_cause(error) if stage == "export" else error)
         if stage == "reference":
             self.row.reference, self.row.cause = "torch", f"runtime failed: {text}"
             self.references = self.expected
@@ -294,6 +295,13 @@ class Examination:
         return f"wrong: {worst}"
 
 
+def root_cause(error: BaseException) -> BaseException:
+    """Return the error that a chain of errors began with."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def describe_error(error: BaseException) -> str:
     """Return the class and message of an error, and where it was raised, shortened."""
     place = ""
@@ -303,7 +311,7 @@ def describe_error(error: BaseException) -> str:
     if trace is not None:
         code = trace.tb_frame.f_code
         place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
-    text = f"{type(error).__name__}: {error}"
+    text = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
     if len(text) > CAUSE_LENGTH:
         text = f"{text[:CAUSE_LENGTH]} ..."
     return text + place
