@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -117,7 +118,7 @@ class Examination:
 
     def _is_final(self, stage: str, error: BaseException) -> bool:
         """Note a failure, and return whether no other stage can follow."""
-        text = describe_error(error)
+        text = describe_error(root_cause(error) if stage == "export" else error)
         if stage == "reference":
             self.row.reference, self.row.cause = "torch", f"runtime failed: {text}"
             self.references = self.expected
@@ -266,8 +267,8 @@ class Examination:
             self.row.gradient = "none"  # the exporter changed what is computed
             return
         expected = torch_results.gradients(self.case.module, self.case.inputs)
-        if not expected:
-            self.row.gradient = "none"
+        if expected.keys().isdisjoint(key for key, _ in self.model.parameters()):
+            self.row.gradient = "none"  # the model, or the file, has no such parameter
             return
         found = self.generated.gradients(self._inputs(self.case.inputs))
         changed = self.row.changed_keys
@@ -283,7 +284,22 @@ class Examination:
             precise = torch_results.gradients64(self.case)
             noise = compare_gradients(expected, precise, changed).error
             is_close = is_right(result.error, min(noise, LARGEST_DIFFERENCE))
-            self.row.gradient = "right" if is_close else f"wrong: {result.worst}"
+            self.row.gradient = "right" if is_close else self._blame(result.worst)
+
+    def _blame(self, worst: str) -> str:
+        """Return whether a wrong gradient is the exporter's, who folded a parameter."""
+        module, extra = self.case.module, self.row.extra_keys
+        derived = torch_results.derived_keys(module, self.model, extra)
+        if derived and self.task.format.startswith("onnx"):
+            return f"folded: {worst}, part of its gradient is that of {derived[0]}"
+        return f"wrong: {worst}"
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """Return the error that a chain of errors began with."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def describe_error(error: BaseException) -> str:
@@ -295,7 +311,7 @@ def describe_error(error: BaseException) -> str:
     if trace is not None:
         code = trace.tb_frame.f_code
         place = f" [{Path(code.co_filename).name}:{trace.tb_lineno}]"
-    text = f"{type(error).__name__}: {error}"
+    text = re.sub(r"\x1b\[[0-9;]*m", "", f"{type(error).__name__}: {error}")
     if len(text) > CAUSE_LENGTH:
         text = f"{text[:CAUSE_LENGTH]} ..."
     return text + place

@@ -64,7 +64,8 @@ def keep_statistics(model: Any) -> None:
     """
     for _, module in model.modules():
         if isinstance(module, BatchNorm1d | BatchNorm2d | BatchNorm3d):
-            module._train = partial(_normalize, module)
+            layer: Any = module
+            layer._train = partial(_normalize, layer)
 
 
 def _normalize(module: Any, x: burn.Tensor) -> burn.Tensor:

@@ -33,6 +33,7 @@ compiled calls with onnxruntime or PyTorch at two sizes, and gradients with PyTo
 |---|---|
 | right | eager and compiled outputs agree to 1e-4, or as far as rounding allows |
 | right, g | outputs agree, but the gradient of some parameter differs |
+| right, f | as above, because the exporter stored what it computed from a parameter |
 | refused | the import stops with a message; see [Misses](#misses) |
 | **wrong**, **error**, **timeout** | a defect of burn-import |
 | no file | the exporter of PyTorch fails |
@@ -57,7 +58,11 @@ def right_share(counts: Mapping[str, int]) -> str:
 
 def gradient_share(rows: Sequence[Row]) -> str:
     """Return how many of the files with compared gradients have right ones."""
-    compared = [row for row in rows if row.gradient not in ("", "none")]
+    compared = [
+        row
+        for row in rows
+        if row.gradient not in ("", "none") and not row.gradient.startswith("folded")
+    ]
     right = sum(row.gradient == "right" for row in compared)
     share = f" ({100 * right / len(compared):.1f} %)" if compared else ""
     return f"{right} of {len(compared)}{share}" if compared else "-"
@@ -152,8 +157,10 @@ def _library(library: str, rows: Sequence[Row]) -> str:
 def _cell(row: Row | None) -> str:
     if row is None:
         return ""
-    differs = row.gradient not in ("", "none", "right")
-    return CELLS[row.outcome] + (", g" if row.outcome == "right" and differs else "")
+    mark = ""
+    if row.outcome == "right" and row.gradient not in ("", "none", "right"):
+        mark = ", f" if row.gradient.startswith("folded") else ", g"
+    return CELLS[row.outcome] + mark
 
 
 def _misses(rows: Sequence[Row]) -> str:

@@ -85,6 +85,29 @@ def rounding_error(case: Case, expected: list[Array]) -> float:
         return 0.0
 
 
+def derived_keys(module: Any, model: Any, extra: Sequence[str]) -> list[str]:
+    """Return which trainable arrays of ``model`` the exporter computed from others.
+
+    ``extra`` are keys that PyTorch's state does not have. An array with the same
+    elements as a parameter, in any order, is a copy of that and not computed.
+    """
+    import burn
+
+    boxes = dict(model.boxes())
+    elements = [
+        np.sort(parameter.detach().float().numpy(), None)
+        for parameter in module.parameters()
+    ]
+    derived = []
+    for key in extra:
+        if not isinstance(boxes[key], burn.Parameter):
+            continue
+        values = np.sort(boxes[key].value.numpy().astype(np.float32), None)
+        if not any(np.array_equal(values, own) for own in elements):
+            derived.append(key)
+    return derived
+
+
 @dataclass(frozen=True)
 class KeyDifferences:
     """How the keys of a generated module differ from PyTorch's ``state_dict``.

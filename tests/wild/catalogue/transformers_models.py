@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from transformers.models.auto import modeling_auto
 
 from tests.wild.catalogue.small_configs import small_config
@@ -58,6 +59,7 @@ class NoInputsError(ValueError):
 FAILURES = (
     *(NoInputsError, RuntimeError, ValueError, TypeError, AttributeError, NameError),
     *(KeyError, IndexError, AssertionError, ImportError, ArithmeticError),
+    StrictDataclassError,
 )
 
 
