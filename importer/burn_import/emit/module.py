@@ -14,7 +14,7 @@ from burn_import.emit.naming import Nouns, parameter_names
 from burn_import.emit.opened import opened
 from burn_import.emit.ordering import order_boundaries
 from burn_import.emit.text import ClassText
-from burn_import.emit.ties import find_ties, untied, with_ties
+from burn_import.emit.ties import find_ties, untied, with_ties, without_repetitions
 from burn_import.source.names import comment, literal
 from burn_import.structure import Tree
 from burn_import.structure.sharing import tuple_name
@@ -58,7 +58,7 @@ def emit(
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     texts = class_texts(tree, nouns)
-    entries = tree.entries()
+    entries = without_repetitions(tree.entries(), graph)
     arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
     ties = find_ties(entries, graph)

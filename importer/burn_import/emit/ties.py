@@ -32,6 +32,22 @@ class Tie:
     first: Path
 
 
+def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
+    """Return the entries with one for each key, as long as their arrays are equal.
+
+    A module that is called whole at one place and layer by layer at another one has
+    several, and the file may have a copy of the array for each call.
+    """
+    first: dict[Path, Entry] = {}
+    kept = []
+    for entry in entries:
+        known = first.setdefault(entry.key, entry)
+        same = known.constant == entry.constant
+        if known is entry or not (same or _equal(graph, known, entry)):
+            kept.append(entry)
+    return kept
+
+
 def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
     """The keys whose arrays are those of others.
 
@@ -152,4 +168,6 @@ def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
     x, y = graph.constants[a.constant], graph.constants[b.constant]
     if x.dtype != y.dtype or x.shape != y.shape:
         return False
-    return bool((x[:1] == y[:1]).all()) and np.array_equal(x, y)
+    if x.ndim and not (x[:1] == y[:1]).all():
+        return False
+    return np.array_equal(x, y)

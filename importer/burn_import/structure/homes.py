@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
 
 from burn_import.emit.leftovers import is_leftover
 from burn_import.structure.parts import Path
@@ -125,6 +127,29 @@ class Homes:
     def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
         """Whether ``scope`` is no second call of the module at ``named``."""
         return self.scope(owner) == named and not is_again(scope, named)
+
+
+def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether two layers at one path have the same weights, so that they are one.
+
+    ``torch.onnx.export(dynamo=True)`` stores the transpose of a matrix once for each
+    call of its layer. Equal arrays of one repeated element tell nothing.
+    """
+    if a == b:
+        return True
+    if len(a) != len(b) or not graph.producer.startswith("pytorch"):
+        return False
+    return all(x == y or _are_copies(graph, x, y) for x, y in zip(a, b, strict=True))
+
+
+def _are_copies(graph: Graph, a: str, b: str) -> bool:
+    """Whether two stored arrays have the same elements, which differ."""
+    if a not in graph.constants or b not in graph.constants:
+        return False
+    x, y = graph.constants[a], graph.constants[b]
+    if x.dtype != y.dtype or not np.array_equal(x, y):
+        return False
+    return bool((x != x.reshape(-1)[:1]).any())
 
 
 def is_again(scope: Path, path: Path) -> bool:

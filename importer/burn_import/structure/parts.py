@@ -152,7 +152,11 @@ class Tree:
         return [part.path for part in self.parts if part.class_name in classes]
 
     def entries(self) -> list[Entry]:
-        """Every stored array of the tree, in order of definition."""
+        """Every stored array of the tree, in order of definition.
+
+        A module that is called whole at one place and layer by layer at another one
+        is listed for each.
+        """
         return list(self._entries(self.root, ()))
 
     def _entries(self, part: Part, prefix: Path) -> Iterator[Entry]:

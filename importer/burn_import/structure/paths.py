@@ -13,6 +13,7 @@ from burn_import.source.names import attribute, identifier, snake
 from burn_import.structure.folded import is_module
 from burn_import.structure.homes import (
     Homes,
+    are_same_weights,
     called_again,
     is_authored,
     is_dotted,
@@ -211,11 +212,33 @@ class _Placing:
         ]
 
     def _drop_functions(self) -> None:
-        """Forget the layers that are functions of other layers' weights."""
+        """Forget the layers that are functions of the weights of other modules.
+
+        The owner is another layer, or a module of the author's with modules inside.
+        """
+        around = self._paths_with_modules()
         for node, _ in self._layers():
             named = self._told_path(node)
-            if named is not None and self.homes.borrows(node, named):
+            if named is None:
+                continue
+            if named in around or self.homes.borrows(node, named):
                 del self.weights[id(node)]
+
+    def _paths_with_modules(self) -> set[Path]:
+        """Return the paths of all modules that have an author's parameter deeper."""
+        inner = (one for node in self.graph.nodes for one in with_bodies(node))
+        names = {n for node in inner for n in node.inputs if n in self.graph.constants}
+        keys = {
+            original(self.graph, name)
+            for name in names
+            if name is not None and is_authored(self.graph, name)
+        }
+        homes = {
+            clean(key.removeprefix(self.prefix).split(".")[:-1])
+            for key in keys
+            if is_dotted(key)
+        }
+        return {home[:length] for home in homes for length in range(1, len(home))}
 
     def _named_path(self, node: Node) -> Path | None:
         """The path in the dotted names of a layer's weights.
@@ -266,7 +289,7 @@ class _Placing:
                 path = (*path[: n - 1], "_".join(path[n - 1 :]))
                 break
         number, unique = 1, path
-        while self.owners.get(unique, weights) != weights or self._clashes(unique):
+        while not self._is_free(unique, weights):
             number += 1
             # Where a layer stands in the way, that part of the path gives way.
             at = self._owned(path) or len(path)
@@ -276,6 +299,12 @@ class _Placing:
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
         }
         self.found.layers[id(node)] = unique
+
+    def _is_free(self, path: Path, weights: tuple[str, ...]) -> bool:
+        """Whether a layer with these weights can stand at ``path``, or stands there."""
+        owned = self.owners.get(path, weights)
+        same = are_same_weights(self.graph, owned, weights)
+        return same and not self._clashes(path)
 
     def _clashes(self, path: Path) -> bool:
         if path in self.owners:

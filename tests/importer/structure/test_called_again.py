@@ -1,0 +1,68 @@
+"""Modules that are called more than once, and layers with modules inside."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from burn.record import open_record
+from tests.importer.structure.scoped_net import ScopedNet, check_import
+
+
+def head(net: ScopedNet, x: str, copy: str) -> str:
+    """Run an MLP; the first matrix is stored transposed under the name ``copy``."""
+    turned = net.weight(copy, 4, 4)
+    x = net.run("MatMul", "decoder.head.up", x, turned)
+    x = net.run("Add", "decoder.head.up", x, net.weight("decoder.head.up.bias", 4))
+    return net.linear("decoder.head.down", net.run("Relu", "decoder.head", x), 4, 4)
+
+
+@pytest.mark.parametrize("copies", [("val_1", "val_1"), ("val_1", "val_2")])
+def test_a_module_that_is_called_for_queries_and_for_inputs(
+    tmp_path: Path, copies: tuple[str, str]
+) -> None:
+    """The queries depend on no input, so the decoder runs the layers of this call.
+
+    torch.onnx.export(dynamo=True) stores one copy of a transposed matrix for each call.
+    """
+    net = ScopedNet()
+    first, second = copies
+    x = net.input("x", 2, 4)
+    net.stored(second, net.rng.normal(size=(4, 4)).astype(np.float32))
+    net.stored(first, net.weights[second].copy())
+    queries = net.run("Tanh", "decoder", net.weight("decoder.queries", 2, 4))
+    queries = head(net, queries, first)
+    y = head(net, net.run("Add", "decoder", x, queries), second)
+    found = check_import(tmp_path, net.model(y), net.feeds())
+    layers = {
+        f"decoder.head.{n}.{leaf}"
+        for n in ("up", "down")
+        for leaf in ("weight", "bias")
+    }
+    assert found.keys == {"decoder.queries", *layers}
+    assert set(open_record(tmp_path / "tree" / "net.safetensors")) == found.keys
+
+
+def test_copies_of_one_repeated_element_are_not_one_weight(tmp_path: Path) -> None:
+    """Exporters give equal names to equal scopes, and new weights may be all zeros."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for name in ("onnx::MatMul_1", "onnx::MatMul_2"):
+        net.stored(name, np.full((4, 4), 0.5, np.float32))
+        x = net.run("Tanh", "mix", net.run("MatMul", "mix", x, name))
+    found = check_import(tmp_path, net.model(x), net.feeds())
+    assert len(found.keys) == 2
+
+
+def test_a_layer_of_an_author_with_a_module_inside(tmp_path: Path) -> None:
+    """A router: a matrix of its own, and a module that corrects the scores."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    weight = net.weight("mlp.gate.weight", 3, 4)
+    scores = net.run("Gemm", "mlp.gate", x, weight, transB=1)
+    scores = net.run("Softmax", "mlp.gate", scores, axis=-1)
+    bias = net.weight("mlp.gate.statics.bias", 1, 3)
+    y = net.run("Add", "mlp.gate.statics", scores, bias)
+    y = net.linear("mlp.out", y, 3, 4)
+    found = check_import(tmp_path, net.model(y), net.feeds())
+    assert found.keys == set(net.weights)
