@@ -25,6 +25,11 @@ def symbol(name: str) -> dict[str, Any]:
     return {"as_expr": {"expr_str": text, "hint": {"as_int": 2}}}
 
 
+def expression(text: str) -> dict[str, Any]:
+    """Return an extent, or a number that is computed, that is an expression."""
+    return {"as_expr": {"expr_str": text, "hint": {"as_int": 6}}}
+
+
 def meta(dtype: str, sizes: Sequence[Any]) -> dict[str, Any]:
     """Return the type of a tensor; sizes are numbers, or symbols by name."""
     extents = [symbol(s) if isinstance(s, str) else {"as_int": s} for s in sizes]

@@ -13,13 +13,8 @@ from burn_import.exported.symbols import Symbols
 from burn_import.options import Options
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
-from tests.importer.exported_files import call, meta, program, ref, saved
+from tests.importer.exported_files import call, expression, meta, program, ref, saved
 from tests.pace import within
-
-
-def expression(text: str) -> dict[str, Any]:
-    return {"as_expr": {"expr_str": text, "hint": {"as_int": 6}}}
-
 
 S = "Symbol('s1', positive=True, integer=True)"
 T = "Symbol('s2', positive=True, integer=True)"
@@ -44,7 +39,14 @@ def test_expressions_are_extents(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [f"Max({S}, Integer(3))", f"Mul({S}, Foo({T}))", "1 + 2"]
+    "text",
+    [
+        f"Max({S}, Integer(3))",
+        f"Mul({S}, Foo({T}))",
+        "1 + 2",
+        f"FloorDiv(Integer(32), FloorDiv({T}, Integer(7)))",
+        f"Mod(Integer(32), {T})",
+    ],
 )
 def test_other_functions_are_any_extent(text: str) -> None:
     symbols = Symbols()

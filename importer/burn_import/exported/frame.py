@@ -35,6 +35,8 @@ class Frame:
     shared: dict[str, list[str]] = field(default_factory=dict)
     #: What each view was made of, by which call, with which other arguments.
     origin: dict[str, tuple[str, str, Arguments]] = field(default_factory=dict)
+    #: Operands that graphs inside of a call changed in place: value before and after.
+    writes: list[tuple[Value, Value]] = field(default_factory=list)
     #: What is wrong with reading a value.
     stale: dict[str, Problem] = field(default_factory=dict)
 

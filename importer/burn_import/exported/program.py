@@ -11,6 +11,7 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.exported.back import written_back
+from burn_import.exported.bodies import returned_values, writes_inside
 from burn_import.exported.builder import (
     BOOL,
     FLOAT64,
@@ -99,7 +100,8 @@ class Calls:
         made = self.rename(frame, results, made, start)
         if entry.views or _is_alias(entry, target, args, operand):
             self.view(frame, names, args, results, target)
-        for ref, value in _changes(frame, entry, names, _refs(results), made):
+        changes = [*_changes(frame, entry, names, _refs(results), made)]
+        for ref, value in (*changes, *writes_inside(frame, names, entry)):
             self.change(frame, ref, value, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
@@ -230,17 +232,19 @@ class Calls:
             raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
         inner = Frame(content, frame.out.inner(), frame.depth + 1)
         names = [argument(of) for of in content["inputs"]]
-        refs = [ref for ref in names if isinstance(ref, TensorRef | SymbolRef)]
-        inner.values.update(zip((ref.name for ref in refs), operands, strict=True))
+        given = [
+            (ref.name, operand)
+            for ref, operand in zip(names, operands, strict=True)
+            if isinstance(ref, TensorRef | SymbolRef)
+        ]
+        inner.values.update(given)
         self.run(content, inner)
         outputs = []
-        for of in content["outputs"]:
-            ref = argument(of)
-            if not isinstance(ref, TensorRef):
-                raise UnsupportedModel("expected a graph inside to return tensors")
-            value = inner.value(ref.name)
+        for value in returned_values(inner):
             builder = Builder(inner.out, "result", [value])
             outputs.append(builder.op("Identity", value).name)
+        after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
+        frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
         return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
 
 

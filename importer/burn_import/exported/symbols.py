@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -13,6 +13,7 @@ from burn_import.onnx.dims import identifier
 from burn_ir import InvalidModel
 from burn_ir.blame import FAULTS
 from burn_ir.dim import Dim, Poly, floor_div, symbol
+from burn_ir.errors import Undecided
 
 _LONGEST = 2000
 #: A product is a sum of so many products at most: each factor multiplies their number.
@@ -110,8 +111,18 @@ class Symbols:
             arguments = [self.value(arg) for arg in tree.args]
             known = [arg for arg in arguments if arg is not None]
             if tree.func.id in _CALLS and len(known) == len(arguments):
-                return _CALLS[tree.func.id](*known)
+                return _applied(tree.func.id, known)
         return None
+
+
+def _applied(function: str, operands: Sequence[Dim]) -> Dim | None:
+    """Return the extent of a call; None if no polynomial is equal to it."""
+    try:
+        return _CALLS[function](*operands)
+    except Undecided:
+        if not any(isinstance(x, Poly) for x in operands[1:]):
+            raise
+        return None  # such as a quotient by a symbol
 
 
 def _text(size: Any) -> str:

@@ -23,6 +23,8 @@ class Entry:
     writes: tuple[str, ...] = ()
     #: Whether the result is the first argument itself, unless that has to be copied.
     is_alias: bool = False
+    #: Whether the nodes of a graph inside become nodes of the graph around it.
+    is_inlined: bool = False
 
 
 RULES: dict[str, Entry] = {}
@@ -36,6 +38,7 @@ def rule(
     mutates: str | None = None,
     writes: tuple[str, ...] = (),
     is_alias: bool = False,
+    is_inlined: bool = False,
     table: dict[str, Entry] = RULES,
 ) -> Callable[[F], F]:
     """Register a function for targets without ``torch.ops.``.
@@ -47,7 +50,9 @@ def rule(
     def register(function: F) -> F:
         for target in targets:
             assert target not in table or table[target].mutates, target
-            table[target] = Entry(function, mutates, views, writes, is_alias)
+            table[target] = Entry(
+                function, mutates, views, writes, is_alias, is_inlined
+            )
             family, _, rest = target.partition(".")
             name, _, overload = rest.partition(".")
             if family == "aten" and not name.endswith("_"):

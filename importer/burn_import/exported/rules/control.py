@@ -34,14 +34,14 @@ def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
     return [Value(name, g.dtype) for name in made.outputs]
 
 
-@rule("higher_order.wrap_with_set_grad_enabled")
+@rule("higher_order.wrap_with_set_grad_enabled", is_inlined=True)
 def without_gradient(
     g: Builder, enabled: bool, body: Body, *operands: Value
 ) -> list[Value]:
     return inlined(g, body, operands)
 
 
-@rule("higher_order.wrap_with_autocast")
+@rule("higher_order.wrap_with_autocast", is_inlined=True)
 def with_autocast(
     g: Builder,
     device_type: str,
