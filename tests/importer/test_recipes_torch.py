@@ -13,7 +13,7 @@ import pytest
 
 import burn
 from burn_import import load
-from tests.importer.vision_twins import TWINS
+from tests.importer.vision_twins import TWINS, write_configuration
 
 pytestmark = pytest.mark.torch
 
@@ -131,6 +131,7 @@ def test_outputs_are_those_of_torch(name: str, tmp_path: Path) -> None:
         if model is None:
             path = tmp_path / "net.pth"
             torch.save(net.root.state_dict(), path)
+            write_configuration(tmp_path, name)
             model = load(path)
         found = model(burn.tensor(x)).numpy()
         assert np.abs(expected[0] - expected[1]).max() > 0.02

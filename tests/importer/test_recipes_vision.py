@@ -1,6 +1,5 @@
 """Networks of torchvision from their weights alone, against onnxruntime."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,14 @@ import burn
 from burn.record import write_record
 from burn_import import load
 from tests.importer.onnx_net import OnnxNet
-from tests.importer.vision_twins import TWINS
+from tests.importer.vision_twins import TWINS, write_configuration
 from tests.modules import Array
-
-#: What no published network of this width says.
-HEADS = {"vit": 1, "vit of old": 2}
 
 
 def saved(folder: Path, state: dict[str, Array], name: str) -> Path:
     """Return the file of a state dict, beside its configuration where it needs one."""
     path = folder / "net.safetensors"
-    if name in HEADS:
-        config = {"num_attention_heads": HEADS[name]}
-        (folder / "config.json").write_text(json.dumps(config))
+    write_configuration(folder, name)
     write_record(path, list(state.items()))
     return path
 

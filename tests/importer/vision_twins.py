@@ -4,7 +4,9 @@ Each is a function of a :class:`Net`, which makes the weights under the publishe
 and computes. Everything that a recipe has to find out is a number here.
 """
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 Value = Any
@@ -347,3 +349,13 @@ TWINS: dict[str, tuple[Twin, tuple[tuple[int, int], ...]]] = {
     "vit": (vit(("0", "3")), ((12, 12),)),
     "vit of old": (vit(("linear_1", "linear_2"), 128, 2), ((12, 12),)),
 }
+
+#: The heads of attention that the width of a twin does not determine.
+HEADS = {"vit": 1, "vit of old": 2}
+
+
+def write_configuration(folder: Path, name: str) -> None:
+    """Write the ``config.json`` of a twin into ``folder``, if it needs one."""
+    if name in HEADS:
+        config = {"num_attention_heads": HEADS[name]}
+        (folder / "config.json").write_text(json.dumps(config))
