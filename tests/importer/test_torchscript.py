@@ -161,3 +161,29 @@ def test_dtypes_promote_as_in_pytorch(call: str, expected: str, tmp_path: Path) 
     script = net(f"kind = {call}\nreturn torch.to(x, kind)", example("Float", 3))
     model: Any = load(script.saved(tmp_path))
     assert model(burn.tensor(drawn(3))).numpy().dtype == expected
+
+
+def test_elements_are_repeated_by_a_tensor_of_counts(tmp_path: Path) -> None:
+    forward = """
+_0 = torch.select(x, 1, 0)
+return torch.repeat_interleave(torch.select(x, 1, 1), _0)
+"""
+    model: Any = load(net(forward, example("Long", 3, 2)).saved(tmp_path))
+    x = np.array([[2, 5], [0, 7], [3, 1]])
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(found, np.repeat(x[:, 1], x[:, 0]))
+
+
+def test_a_number_of_the_code_is_no_parameter(tmp_path: Path) -> None:
+    forward = """
+y = torch.clone(x)
+y0 = torch.mul_(y, CONSTANTS.c0)
+return torch.add(y0, CONSTANTS.c1)
+"""
+    constants = (tensor("0", np.array(2)), tensor("1", np.array(0.5, np.float32)))
+    script = net(forward, example("Float", 3, 4), constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    assert model.state_dict() == {}
+    x = drawn(3, 4)
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, x * 2 + 0.5, rtol=1e-6)

@@ -66,9 +66,14 @@ class Program:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
         states = {name: nodes.constants.pop(name) for name in changed}
-        # An archive that was frozen lists no parameters: there names tell.
+        # An archive that was frozen lists no parameters, and its weights are constants
+        # of the code; a number in the code is a literal in any archive.
         trained = machine.modules.trained if machine.modules.parameters else {}
-        lifted = [name for name in nodes.constants if trained and name not in trained]
+        lifted = [
+            name
+            for name, array in nodes.constants.items()
+            if name not in machine.modules.trained and (trained or array.ndim == 0)
+        ]
         constants = [literal_node(name, nodes.constants.pop(name)) for name in lifted]
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
         return RawGraph(

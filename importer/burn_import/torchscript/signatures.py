@@ -49,6 +49,27 @@ _SCHEMAS: Mapping[str, str] = {
     "tensor_split.sections": "self sections:number dim",
     "tensor_split.indices": "self indices:list dim",
     "repeat_interleave.self_int": "self repeats:number dim",
+    "repeat_interleave.self_Tensor": "self repeats:tensor dim",
+    "repeat_interleave.Tensor": "repeats:tensor",
+    "fft_irfft2.default": "self s dim norm",
+    "fft_irfftn.default": "self s dim norm",
+    "upsample_bilinear2d.default": "self output_size align_corners scales_h scales_w",
+    "upsample_bicubic2d.default": "self output_size align_corners scales_h scales_w",
+    "upsample_trilinear3d.default": "self output_size align_corners"
+    " scales_d scales_h scales_w",
+    **{
+        f"{name}{rank}d.default": f"self output_size {scales}"
+        for name in ("upsample_nearest", "_upsample_nearest_exact")
+        for rank, scales in (
+            (2, "scales_h scales_w"),
+            (3, "scales_d scales_h scales_w"),
+        )
+    },
+    **{
+        f"_upsample_{kind}2d_aa.default": "self output_size align_corners"
+        " scales_h scales_w"
+        for kind in ("bilinear", "bicubic")
+    },
     **{
         f"{name}.int": "self sections:number" for name in ("hsplit", "vsplit", "dsplit")
     },

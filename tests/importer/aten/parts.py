@@ -295,6 +295,13 @@ REPEATS = (
         dim=1,
     ),
     case(
+        "repeat_interleave.self_Tensor",
+        lambda x, r: np.repeat(x, r),
+        label="flat",
+        self=of("int64", [5, 0, 7]),
+        repeats=of("int64", [2, 0, 1]),
+    ),
+    case(
         "repeat_interleave.Tensor",
         lambda r: np.repeat(np.arange(3), r),
         repeats=of("int64", [2, 0, 1]),

@@ -298,5 +298,13 @@ SCATTERS = (
         mask=bools(3, 1),
         source=f32(5, 3, 4),
     ),
+    case(
+        "masked_scatter.default",
+        masked_scatter,
+        label="nowhere",
+        self=X,
+        mask=of("bool", [[False], [False], [False]]),
+        source=f32(0, 4),
+    ),
 )
 CASES: tuple[Case, ...] = SCATTERS

@@ -261,7 +261,11 @@ def _filled(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Valu
 
 @rule("aten.masked_scatter.default")
 def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value:
-    """Elements of ``source`` one after the other where the mask is true."""
+    """Elements of ``source`` one after the other where the mask is true.
+
+    ``source`` may be empty, where the mask is true nowhere: an element that is never
+    chosen follows it, for the places before the first.
+    """
     whole = g.at(INT64)
     where = mask
     if mask.dims != self.dims:
@@ -269,6 +273,8 @@ def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value
     flat = whole.op("Reshape", whole.cast(replace(where, dims=None)), [-1])
     count = whole.op("CumSum", flat, whole.constant(0))
     place = whole.op("Max", whole.op("Sub", count, 1), 0)
-    found = g.op("Gather", g.op("Reshape", source, [-1]), place)
+    unused = g.constant([0], source.dtype)
+    elements = g.op("Concat", g.op("Reshape", source, [-1]), unused, axis=0)
+    found = g.op("Gather", elements, place)
     shaped = g.op("Reshape", found, g.op("Shape", self))
     return g.op("Where", where, shaped, self)
