@@ -14,12 +14,14 @@ from functools import lru_cache
 
 from burn_import.emit.allowed import (
     BASES,
+    CHECK,
     CONSTANTS,
     COOKIE,
     GIVEN,
     HEADER,
     IMPORTS,
     IN_CLASSES,
+    INPUT,
     METHODS,
     NODES,
     PHRASES,
@@ -133,6 +135,8 @@ class _Gate:
         if text in TEXTS:
             given = [*node.args, *(k.value for k in node.keywords)]
             self.strings(given, STRINGS["ops.array"])
+        if text == CHECK:
+            self.strings([k.value for k in node.keywords], INPUT)
         if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
             self.placed.add(id(node.args[0]))
 
@@ -159,7 +163,9 @@ class _Gate:
     def on_functiondef(self, node: ast.FunctionDef) -> str:
         special = node.name in ("__init__", "__call__")
         decorators = [_spelt(d) for d in node.decorator_list]
-        fine = decorators in ([], ["classmethod"])
+        fine = decorators in ([], ["classmethod"]) or (
+            node.name == "__call__" and len(decorators) == 1 and _is_check(node)
+        )
         plain = special or not node.name.startswith("_")
         return "" if fine and plain else f"{node.name}"
 
@@ -223,6 +229,15 @@ class _Gate:
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
+
+
+def _is_check(function: ast.FunctionDef) -> bool:
+    """Whether the first decorator is a check of inputs with types by name."""
+    call = function.decorator_list[0]
+    if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
+        return False
+    values = [keyword.value for keyword in call.keywords]
+    return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
 
 
 def _sets_state(function: ast.Attribute) -> bool:

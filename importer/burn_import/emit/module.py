@@ -9,6 +9,7 @@ from textwrap import wrap
 import numpy as np
 
 from burn_import.emit.assembly import class_texts
+from burn_import.emit.checks import input_checks
 from burn_import.emit.classes import describe
 from burn_import.emit.naming import Nouns, parameter_names
 from burn_import.emit.opened import opened
@@ -58,6 +59,8 @@ def emit(
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     texts = class_texts(tree, nouns)
+    inputs = parameter_names(tree.root, nouns.values)
+    texts[0].checks = input_checks(tree.root.graph, inputs)
     entries = without_repetitions(tree.entries(), graph)
     arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])

@@ -29,9 +29,8 @@ def opened(
     called = re.compile(rf"return self\.{inside}\(\w+\)")
     body = [_inside_out(line, inside) for line in root.body]
     last = body[-1].partition("return ")
-    if len(body) == 1 and called.fullmatch(root.body[0].strip()):
-        body = []  # as an nn.Sequential does
-    elif last[1]:  # what a list holds is of any type
+    whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
+    if last[1] and not whole_list:  # what a list holds is of any type
         body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
     whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
     kept = [(key.removeprefix(prefix), array) for key, array in weights]

@@ -32,6 +32,8 @@ class ClassText:
     plain: list[str] = field(default_factory=list)
     #: The pieces of a body that is too long for one function.
     methods: list[MethodText] = field(default_factory=list)
+    #: The types of parameters that calls check: ``image="float32[batch, 3]"``.
+    checks: list[str] = field(default_factory=list)
     #: What it is called where it is no class but a function.
     function: str = ""
     base: str = "nn.Module"

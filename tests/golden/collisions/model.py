@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 13ffc755ee3f7fb08b3c049b507ed1222b6c7d4a0e17c16111def207693208d8
+# body   sha256 3823f7d27c77001ed7dc43aaf381eb9fc1177a433b3f60ce08bc6178ec901f32
 """Net: self_x -> return_.
 
 Inputs:
@@ -38,6 +38,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(self_x="float32[def_, 3]")
     def __call__(self, self_x: Tensor) -> Tensor:
         return self.a(self_x * self.b)
 

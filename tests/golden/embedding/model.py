@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 a6cf6b34dce9ac98aa85ff4eab7d07bfe5649d725ad867d02497bb90659f6f4b
+# body   sha256 183ce81b41e2dd8af537c78272fdacde3d956637544614e0399a16952adc98f1
 """Net: ids -> scores.
 
 Inputs:
@@ -40,6 +40,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(ids="int64[batch, length]")
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
         # [batch, 6]

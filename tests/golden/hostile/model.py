@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 4bfb76e93720c5a247bfb5970aaf579b05c152afc7b87eb6c1491fc61960e55c
+# body   sha256 30f0e7d704b33260a1b7847886064e599b89ed29fed767529c2af553c8cb264e
 """Net: in_put -> out_put.
 
 Inputs:
@@ -44,6 +44,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(in_put="float32[2, 3]")
     def __call__(self, in_put: Tensor) -> Tensor:
         right_to_left = in_put + self.quote_import_os + self.utf_7 + self.right_to_left
         ete = right_to_left + self.line_break_zero + self.N_BULLET_x + self.ete

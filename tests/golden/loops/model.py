@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 a4e439cd28507d5bfadb49561ad18108f633935fe843ec75a33db479d41b7e75
+# body   sha256 b899e58c18493399de14a32475e8aa8b32653653943b87c30ec4d488ce13cb57
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Inputs:
@@ -52,6 +52,12 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(
+        x="float32[batch, time, 4]",
+        state="float32[batch, 4]",
+        rounds="int64[]",
+        limit="float32[]",
+    )
     def __call__(
         self, x: Tensor, state: Tensor, rounds: Tensor, limit: Tensor
     ) -> NetOutput:

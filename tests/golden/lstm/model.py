@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 ae13e46683378554aa20d7a668355493fed74e74d7419e19a6af4daeed74f9ee
+# body   sha256 a4bde8eb011bb9a1541b9f64e3134281edecfd1e66f9f6640bab03c85c8fb3fb
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Inputs:
@@ -49,6 +49,11 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(
+        x="float32[batch, time, 3]",
+        h0="float32[2, batch, 5]",
+        c0="float32[2, batch, 5]",
+    )
     def __call__(self, x: Tensor, h0: Tensor, c0: Tensor) -> NetOutput:
         sequence, (hn, cn) = self.rnn(x, (h0, c0))  # [batch, time, 10]
         return NetOutput(sequence, hn, cn)

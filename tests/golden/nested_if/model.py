@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
-# body   sha256 5a5a5c0ce337a448398faa286ea9ccfe047281c5daa39c613a8cb7df330e96ee
+# body   sha256 b34bbec50f42478c16dad7574cff9eeccd45e4fe81e38707171e7f672cf8a074
 """Net: x, threshold -> y.
 
 Inputs:
@@ -39,6 +39,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[n, 2, 4]", threshold="float32[]")
     def __call__(self, x: Tensor, threshold: Tensor) -> Tensor:
         positive = ops.relu(x)
         top = x.max()

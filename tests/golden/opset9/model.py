@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 42e8f7f4779b934eff67eae35775233107a3c36edc45c57151950729d2839854
+# body   sha256 0548094c1d99d67dc227dc50a1bc04ef0c8f9a2b270b218592a6d025f8b1ff00
 """Net: x -> y.
 
 Inputs:
@@ -37,6 +37,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[2, 3, 4]")
     def __call__(self, x: Tensor) -> Tensor:
         x = ops.softmax(x, axis=(1, 2)).unsqueeze((0, 2)).sum(3).squeeze(0)  # [2, 1, 4]
         padded = ops.pad(x[:, :, 1:9999], (0, 0, 1, 0, 0, 0), self.value)

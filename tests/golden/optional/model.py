@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
-# body   sha256 d992b884d6d9091093130c327d494835b1680d422173e112aeb73760ac4c100c
+# body   sha256 f17d497436f532d7398958a9bde5690b81063f4993b44326d54857ec7053599b
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 
 Inputs:
@@ -52,6 +52,9 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(
+        x="float32[n, 3]", unused="float32[m]", mask="bool[n]", gain="float32[3]"
+    )
     def __call__(
         self, x: Tensor, unused: Tensor, mask: Tensor, gain: Tensor | None = None
     ) -> NetOutput:

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
-# body   sha256 3117a09259ff014ab44b4c3e7b33f75cae49cc10c12b76d8a70cfb8d4ae59d30
+# body   sha256 edc59b950348f599a6cb56fe53677112f04f8e77d4cceaa9bed6689b9889b254
 """Net: image -> pooled.
 
 Inputs:
@@ -42,6 +42,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(image="float32[batch, 2, height, width]")
     def __call__(self, image: Tensor) -> Tensor:
         # [batch, 4, (height + 1) // 2, (width - 1) // 2 + 1]
         leaky = ops.leaky_relu(self.second(ops.relu(self.first(image))), alpha=0.1)

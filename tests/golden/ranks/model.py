@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 3a8d8cf8f116dc3832ea599180e0383ebd8f56da32fefe3298585e8b5a9076c5
+# body   sha256 0fa0cacc0482d33317bb36688a9056f541352524fe2b0be6a0c1e1a344b2fad1
 """Net: x -> y.
 
 Inputs:
@@ -37,6 +37,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[n, 4]")
     def __call__(self, x: Tensor) -> Tensor:
         n = x.shape[0]
         rows = x.squeeze(0) if n == 1 else x

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
-# body   sha256 91ff3fd74576488cf4330d3189ce7873431f9e010347f970d4adf6bd3527435d
+# body   sha256 704f7a6a5a098b67a78217f798379776f8e77ca38d09ea9863fc6f5739451a84
 """Net: series, start -> forecast.
 
 Inputs:
@@ -39,6 +39,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(series="float32[batch, time, 2]", start="float32[batch, 3]")
     def __call__(self, series: Tensor, start: Tensor) -> Tensor:
         _, hidden = self.encoder(series)  # [2, batch, 4]
         hidden = hidden[1]  # [batch, 4]

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 685198eb7dcb9f007489687caa3a7cb442a9fe1a56ff980b09ba2386ef0bf582
+# body   sha256 2da1095bea2815ff6a5a197b39c6371f9bffcda3ebd0d48dec709ce1c6f98102
 """Net: image -> logits.
 
 Inputs:
@@ -39,6 +39,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(image="float32[batch, 3, 9, 10]")
     def __call__(self, image: Tensor) -> Tensor:
         x = self.stem(image)
         for layer in self.layers:

@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
-# body   sha256 017bd6fc650e060e45d442258f6e145318c0bf0591fb796fbef9916fa3f65aa3
+# body   sha256 15cf1d289c373205a0eafb10e3218ca0211389e542892ad5e7410c72b1e878dc
 """Net: x -> scaled, target, half, exceeds.
 
 Inputs:
@@ -45,6 +45,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[batch, time, 6]")
     def __call__(self, x: Tensor) -> NetOutput:
         batch, time = x.shape[:2]
         count_ = ops.array(time * batch // 2, dtype=burn.float32)

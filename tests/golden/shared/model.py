@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
-# body   sha256 70579a189a266d898dd127b1362eed56ebb770e3ab43df15a8e29762909b1f2a
+# body   sha256 1c2e6bb5f5259bb9102d1a85ec1ab3ec1b23db5fe41959cdc0dcc6a671f16606
 """Net: x -> y.
 
 Inputs:
@@ -39,5 +39,6 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[batch, 6]")
     def __call__(self, x: Tensor) -> Tensor:
         return self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))

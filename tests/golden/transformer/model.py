@@ -1,6 +1,6 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 8ae6995b91a0791783ca398bb6b8e6548ecc99886d38fddf7aecc8172e989e32
+# body   sha256 5c97d8a4d77273ed45ee133782a8c51d67169a6088454ba7625b99a5a578ca1d
 """Net: x -> encoded.
 
 Inputs:
@@ -37,6 +37,7 @@ class Net(nn.Module):
         """Return the model with its trained weights, on ``backend`` (the CPU)."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[batch, length, 8]")
     def __call__(self, x: Tensor) -> Tensor:
         return self.encoder(x)
 
