@@ -187,3 +187,33 @@ return torch.add(y0, CONSTANTS.c1)
     x = drawn(3, 4)
     found = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(found, x * 2 + 0.5, rtol=1e-6)
+
+
+@pytest.mark.parametrize("places", [16, 40])
+def test_an_extent_is_open_up_to_the_length_of_a_table(
+    tmp_path: Path, places: int
+) -> None:
+    """Rows of a table of positions are added; a trace has 8 of at most ``places``."""
+    forward = """
+_0 = ops.prim.NumToTensor(torch.size(x, 1))
+_1 = torch.slice(CONSTANTS.c0, 0, 0, int(_0))
+return torch.add(x, _1)
+"""
+    table = drawn(places, 4)
+    script = net(forward, example("Float", 2, 8, 4), constants=(tensor("0", table),))
+    model: Any = load(script.saved(tmp_path))
+    for length in (8, 11, 5, 1):
+        x = drawn(3, length, 4)
+        found = model(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(found, x + table[:length], rtol=1e-6)
+
+
+def test_an_extent_that_a_weight_fixes_is_not_open(tmp_path: Path) -> None:
+    table, stored = weight("0", 8, 4)
+    script = net(
+        "return torch.add(x, CONSTANTS.c0)",
+        example("Float", 2, 8, 4),
+        constants=(stored,),
+    )
+    text = import_model(script.saved(tmp_path), Options(class_name="Net")).text
+    assert "x  float32[batch, 8, 4]" in text

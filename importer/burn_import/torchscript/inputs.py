@@ -143,9 +143,14 @@ def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -
     """Whether a program allows other extents.
 
     An odd one that is larger shows what is joined with a fixed extent, and what is
-    halved or taken in patches: both would fit twice the extent, or one more.
+    halved or taken in patches: both would fit twice the extent, or one more. Where a
+    table of positions is too short for it, an odd extent of about half tells.
     """
-    return allows({key: 2 * key[1] + 1 for key in group})
+    if allows({key: 2 * key[1] + 1 for key in group}):
+        return True
+    smaller = {key: key[1] // 2 | 1 for key in group}
+    told = all(1 < extent < key[1] for key, extent in smaller.items())
+    return told and allows(smaller)
 
 
 def _asked(parameter: ast.arg) -> Problem:
