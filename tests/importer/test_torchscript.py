@@ -217,3 +217,23 @@ def test_an_extent_that_a_weight_fixes_is_not_open(tmp_path: Path) -> None:
     )
     text = import_model(script.saved(tmp_path), Options(class_name="Net")).text
     assert "x  float32[batch, 8, 4]" in text
+
+
+@pytest.mark.parametrize("shape", [{}, {"words": ("n", "length")}])
+def test_frames_are_no_words_where_a_trace_has_as_many(
+    tmp_path: Path, shape: dict[str, Any]
+) -> None:
+    scale, stored = weight("0", 8, 4)
+    forward = """
+_0 = torch.sum(torch.mul(video, CONSTANTS.c0), [1, 2], True)
+return torch.add(torch.cumsum(words, 1), torch.select(_0, 2, 0))
+"""
+    inputs = example("Float", 2, 8), example("Float", 2, 8, 4)
+    parameters = "words: Tensor,\n    video: Tensor"
+    script = net(forward, *inputs, parameters=parameters, constants=(stored,))
+    model: Any = load(script.saved(tmp_path), Options(shapes=shape))
+    for batch, length in ((2, 8), (5, 11), (3, 20)):
+        words, video = drawn(batch, length), drawn(batch, 8, 4)
+        sums = (video * scale).sum((1, 2))[:, None]
+        found = model(burn.tensor(words), burn.tensor(video)).numpy()
+        np.testing.assert_allclose(found, words.cumsum(1) + sums, rtol=1e-4, atol=1e-5)

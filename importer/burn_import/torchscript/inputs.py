@@ -24,8 +24,8 @@ from burn_ir.dim import Dim, symbol
 from burn_ir.errors import Problem
 from burn_ir.types import Type
 
-#: An axis and its extent in the call that was traced.
-Key: TypeAlias = tuple[int, int]
+#: An axis, its extent in the call that was traced, and the rank of the tensor.
+Key: TypeAlias = tuple[int, int, int]
 
 _MOST_INPUTS = 1000
 
@@ -54,9 +54,10 @@ class Inputs:
         self.names = [p.arg for p in parameters if p.arg in known]
         self.examples = examples
         self.shapes = shapes
-        #: What the extents of the trace are by the shapes that are given.
-        self.decided: dict[Key, Dim] = {}
-        self.ranks: dict[Key, int] = {}
+        #: What extents of the trace are by the shapes given, by axis and extent.
+        self.decided: dict[tuple[int, int], Dim] = {}
+        #: The axes of all examples.
+        self.keys: set[Key] = set()
         #: The dtypes of the inputs that there is no example of.
         self.dtypes: dict[str, DType] = {}
         self.count = 0
@@ -67,10 +68,9 @@ class Inputs:
 
         Extents that are not among them are those of the trace.
         """
-        known = {**extents, **self.decided}
         self.count = 0
         return {
-            name: self._typed(name, self.examples.get(name), known)
+            name: self._typed(name, self.examples.get(name), extents)
             for name in self.names
         }
 
@@ -89,10 +89,10 @@ class Inputs:
             return self._given(name, example)
         if not isinstance(example, Tensor):
             return example
-        keys = list(enumerate(example.shape))
-        for key in keys:
-            self.ranks.setdefault(key, len(keys))
-        return Type(example.dtype, tuple(extents.get(key, key[1]) for key in keys))
+        keys = _axes_of(example)
+        self.keys.update(keys)
+        dims = (self.decided.get(k[:2], extents.get(k, k[1])) for k in keys)
+        return Type(example.dtype, tuple(dims))
 
     def _given(self, name: str, example: Value) -> Type:
         """The type of an input whose shape the caller gave."""
@@ -100,8 +100,7 @@ class Inputs:
         if not isinstance(example, Tensor):
             return Type(self.dtypes.setdefault(name, FLOAT32), dims)
         if len(dims) == len(example.shape):
-            keys = enumerate(example.shape)
-            self.decided.update(zip(keys, dims, strict=True))
+            self.decided.update(zip(enumerate(example.shape), dims, strict=True))
         return Type(example.dtype, dims)
 
     def open(self, allows: Callable[[Mapping[Key, Dim]], bool]) -> list[list[Key]]:
@@ -111,24 +110,37 @@ class Inputs:
         """
         found: list[list[Key]] = []
         fixed: dict[int, list[Key]] = {}
-        for key in sorted(self.ranks):
-            axis, size = key
-            if key in self.decided or (axis and size == 1):
+        for (axis, size), keys in self._undecided().items():
+            if _varies(keys, allows):
+                found.append(keys)
                 continue
-            if _varies([key], allows):
-                found.append([key])
-            elif axis:
-                fixed.setdefault(size, []).append(key)
+            for key in keys if axis else ():
+                if len(keys) > 1 and _varies([key], allows):
+                    found.append([key])
+                else:
+                    fixed.setdefault(size, []).append(key)
         joined = [keys for keys in fixed.values() if len(keys) > 1]
         return found + [keys for keys in joined if _varies(keys, allows)]
+
+    def _undecided(self) -> dict[tuple[int, int], list[Key]]:
+        """Return the keys that may vary, by axis and extent, for tensors of each rank.
+
+        Frames of a video and words of its caption may happen to be as many.
+        """
+        groups: dict[tuple[int, int], list[Key]] = {}
+        for key in sorted(self.keys):
+            axis, size, _ = key
+            if (axis, size) not in self.decided and not (axis and size == 1):
+                groups.setdefault((axis, size), []).append(key)
+        return groups
 
     def named(self, groups: Iterable[Sequence[Key]]) -> dict[Key, Dim]:
         """A symbol for each group of extents, named after its first axis."""
         found: dict[Key, Dim] = {}
         taken = {str(dim) for dim in self.decided.values()}
         for group in groups:
-            axis = group[0][0]
-            names = AXES.get(self.ranks[group[0]], ())
+            axis, _, rank = group[0]
+            names = AXES.get(rank, ())
             name = names[axis] if axis < len(names) else f"extent{axis}"
             unique, number = name, 1
             while unique in taken:
@@ -137,6 +149,12 @@ class Inputs:
             taken.add(unique)
             found.update(dict.fromkeys(group, symbol(unique)))
         return found
+
+
+def _axes_of(example: Tensor) -> list[Key]:
+    """Return the key of each axis of a tensor."""
+    rank = len(example.shape)
+    return [(axis, size, rank) for axis, size in enumerate(example.shape)]
 
 
 def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -> bool:
