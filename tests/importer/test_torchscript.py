@@ -219,7 +219,9 @@ def test_an_extent_that_a_weight_fixes_is_not_open(tmp_path: Path) -> None:
     assert "x  float32[batch, 8, 4]" in text
 
 
-@pytest.mark.parametrize("shape", [{}, {"words": ("n", "length")}])
+@pytest.mark.parametrize(
+    "shape", [{}, {"words": ("n", "length"), "video": ("n", 8, 4)}]
+)
 def test_frames_are_no_words_where_a_trace_has_as_many(
     tmp_path: Path, shape: dict[str, Any]
 ) -> None:
