@@ -104,6 +104,10 @@ class Box(Methods):
                 return made
         return self.held()  # somebody has set it meanwhile
 
+    def detach(self) -> "Tensor":
+        """:attr:`value` without its history: no gradient reaches this box."""
+        return self.value.detach()
+
     def set(self, value: "Tensor") -> None:
         """Hold ``value`` from now on, on the backend of before, without its tape.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from burn.dtypes import DType, default_dtype
-from burn.methods import Methods
+from burn.methods import Methods, method
 
 if TYPE_CHECKING:
     from burn.backend.autodiff import Gradients
@@ -79,6 +79,7 @@ class Tensor(Methods):
             return Tensor(self, backend)
         return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
 
+    @method
     def detach(self) -> Tensor:
         """This tensor without its history."""
         return self if self.node is None else Tensor(self.data, self.backend)

@@ -42,6 +42,7 @@ READS: dict[str, str] = {
 #: Operators without a gradient anywhere, with the reason.
 NO_GRADIENT: dict[str, str] = {
     "BitCast": "bits have no gradient",
+    "Detach": "no gradient is what it is for: tests/importer/test_detach.py",
 }
 
 #: (operator, version) where onnxruntime contradicts the specification, which is cited.

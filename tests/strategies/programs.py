@@ -13,6 +13,11 @@ def without_fraction(draw: Draw, version: int) -> Example:
     return Example({}, [floats(draw, extents(draw)) * 3], smooth=False)
 
 
+@case("Detach", domain="burn")
+def detached(draw: Draw, version: int) -> Example:
+    return Example({}, [floats(draw, extents(draw))])
+
+
 @case("FloorDiv", domain="burn")
 def quotient(draw: Draw, version: int) -> Example:
     shape = extents(draw)

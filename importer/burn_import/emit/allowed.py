@@ -64,7 +64,7 @@ BASES = frozenset({"nn.Module", "nn.Sequential", "NamedTuple"})
 METHODS = frozenset(
     {"cast", "dtype", "expand", "flatten", "item", "max", "mean", "mT", "min", "ndim"}
     | {"permute", "reshape", "shape", "size", "squeeze", "sum", "tolist", "transpose"}
-    | {"unsqueeze", "value", "append"}
+    | {"unsqueeze", "value", "append", "detach"}
 )
 #: Calls that are allowed as they stand though their parts are not.
 PHRASES = frozenset(

@@ -21,7 +21,6 @@ _PARTS: Mapping[str, str] = {
 _TURNS = frozenset(
     {
         "aten.alias.default",
-        "aten.detach.default",
         "aten.t.default",
         "aten.transpose.int",
     }
@@ -38,7 +37,7 @@ def written_back(
     ``target`` and ``args``, without the first, are the call that made the view. None if
     there is no such call: several views, or what may be a copy.
     """
-    if RULES[target].is_alias:
+    if RULES[target].is_alias or target == "aten.detach.default":
         return "aten.alias.default", [("self", new)]
     if target in _PARTS:
         return _PARTS[target], [("self", base), ("src", new), *args]

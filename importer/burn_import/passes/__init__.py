@@ -13,6 +13,7 @@ from burn_import.passes.attention import attention
 from burn_import.passes.clip import clip
 from burn_import.passes.conv_bias import conv_bias
 from burn_import.passes.dead_code import dead_code
+from burn_import.passes.detachments import detachments
 from burn_import.passes.einsum import einsum
 from burn_import.passes.elu import elu
 from burn_import.passes.expansions import expansions
@@ -67,6 +68,7 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    detachments,
     products,
     recurrent,
     splits,

@@ -122,6 +122,7 @@ _RECIPES: Mapping[str, Recipe] = {
     "unsqueeze": _unsqueeze,
     "squeeze": _squeeze,
     "transpose": _transpose,
+    "detach": lambda *given: ("aten.alias.default", {}),
     "t": lambda *given: ("aten.t.default", {}),
     "permute": _permute,
     **dict.fromkeys(("view", "reshape", "flatten", "unflatten", "view_as"), _reshape),

@@ -353,3 +353,14 @@ class Identity(Op, onnx="Identity", versions=(1, 13, 14, 16, *NEWEST)):
 
     def lower(self, x: Value) -> Value:
         return x
+
+
+@operator
+class Detach(Op, onnx="Detach", versions=(1,), domain="burn"):
+    """``x`` as a constant: no gradient passes through the result."""
+
+    def infer(self, x: Type) -> Type:
+        return x.forget()
+
+    def lower(self, x: Value) -> Value:
+        return ops.detach(x)

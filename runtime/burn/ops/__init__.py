@@ -277,6 +277,7 @@ from burn.ops.sequence import (
 from burn.ops.shape import (
     chunk as chunk,
     concat as concat,
+    detach as detach,
     expand as expand,
     flatten as flatten,
     permute as permute,

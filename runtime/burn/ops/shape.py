@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn.ops.support import Array, Axes, axes_of, integers
-from burn.primitive import primitive
+from burn.primitive import composite, primitive
 
 
 @primitive
@@ -172,3 +172,9 @@ def size(x: Array) -> Array:
 
 
 size.no_gradient("the result are integers")
+
+
+@composite(outputs=1)
+def detach(x: Any) -> Any:
+    """``x`` as a constant: no gradient passes through the result."""
+    return x.detach()

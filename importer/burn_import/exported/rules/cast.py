@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from burn.dtypes import is_float
 from burn_import.exported.builder import BOOL, Builder, Operand, Value
 from burn_import.exported.rules.logic import truth
 from burn_import.exported.table import rule
@@ -39,13 +40,11 @@ def to(
 @rule(
     "aten.clone.default",
     "aten.lift_fresh_copy.default",
-    "aten.detach_copy.default",
     "aten.alias_copy.default",
 )
 @rule("aten.contiguous.default", is_alias=True)
 @rule(
     "aten.alias.default",
-    "aten.detach.default",
     "aten.lift_fresh.default",
     "aten.resolve_conj.default",
     "aten.resolve_neg.default",
@@ -55,6 +54,15 @@ def to(
 )
 def same(g: Builder, self: Value) -> Value:
     return self
+
+
+@rule("aten.detach_copy.default")
+@rule("aten.detach.default", views=True)
+def detached(g: Builder, self: Value) -> Value:
+    """``self``, through which no gradient passes; integers and booleans have none."""
+    if not is_float(self.dtype) and self.dtype.kind != "c":
+        return self
+    return g.at(self.dtype).op("Detach", self, domain="burn")
 
 
 @rule("aten.copy.default")

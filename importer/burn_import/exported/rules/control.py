@@ -8,6 +8,7 @@ from typing import Any
 
 from burn_import.exported.builder import BOOL, INT64, Builder, Operand, Value
 from burn_import.exported.pairs import stored_type
+from burn_import.exported.rules.cast import detached
 from burn_import.exported.table import rule
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawGraph
@@ -38,7 +39,12 @@ def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
 def without_gradient(
     g: Builder, enabled: bool, body: Body, *operands: Value
 ) -> list[Value]:
-    return inlined(g, body, operands)
+    """The results of ``body``, without a gradient unless it is ``enabled``."""
+    results = inlined(g, body, operands)
+    if enabled:
+        return results
+    pairs = zip(results, g.results, strict=True)
+    return [detached(g, replace(x, dtype=known.dtype)) for x, known in pairs]
 
 
 @rule("higher_order.wrap_with_autocast", is_inlined=True)
