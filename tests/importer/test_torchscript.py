@@ -239,3 +239,41 @@ return torch.add(torch.cumsum(words, 1), torch.select(_0, 2, 0))
         sums = (video * scale).sum((1, 2))[:, None]
         found = model(burn.tensor(words), burn.tensor(video)).numpy()
         np.testing.assert_allclose(found, words.cumsum(1) + sums, rtol=1e-4, atol=1e-5)
+
+
+def test_constants_without_axes_adapt_as_numbers_do(tmp_path: Path) -> None:
+    """PyTorch takes them for the numbers that they were, unless detached."""
+    forward = """
+_0 = torch.mul(x, CONSTANTS.c0)
+_1 = torch.mul(x, torch.detach(torch.to(CONSTANTS.c0, 7)))
+_2 = torch.add(torch.to(x, 3), CONSTANTS.c1)
+_3 = torch.mul(x, CONSTANTS.c2)
+return (_0, _1, _2, _3)
+"""
+    arrays = np.array(2.5), np.array(3), np.array([2.5])
+    constants = tuple(tensor(str(n), array) for n, array in enumerate(arrays))
+    script = net(forward, example("Long", 4), constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    x = np.arange(4)
+    found = [result.numpy() for result in model(burn.tensor(x))]
+    names = ["float32", "float64", "int32", "float64"]
+    assert [result.dtype.name for result in found] == names
+    for result, expected in zip(found, (x * 2.5, x * 2.5, x + 3, x * 2.5), strict=True):
+        np.testing.assert_allclose(result, expected)
+
+
+def test_where_of_numbers_and_shapes_as_tensors(tmp_path: Path) -> None:
+    forward = """
+_0 = torch.to(torch.where(torch.gt(x, 0), 2, 0), torch.device("cpu"), 3)
+rows, columns, = torch.where(torch.gt(x, 0))
+_1 = torch.randn([2, 3], generator=None, dtype=6, layout=None, device=None)
+_2 = torch.mul(torch._shape_as_tensor(_1), 2)
+return (_0, rows, columns, _2)
+"""
+    model: Any = load(net(forward, example("Float", 3, 4)).saved(tmp_path))
+    x = drawn(3, 4)
+    found = [result.numpy() for result in model(burn.tensor(x))]
+    expected = [np.where(x > 0, 2, 0).astype(np.int32), *np.nonzero(x > 0), [4, 6]]
+    for result, array in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(result, array)
+    assert found[0].dtype == np.int32

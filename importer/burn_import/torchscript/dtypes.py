@@ -61,6 +61,7 @@ _INDICES = frozenset(
     {
         *("argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"),
         *("searchsorted", "tril_indices", "triu_indices", "randperm"),
+        "_shape_as_tensor",
         "torchvision.nms",
     }
 )

@@ -29,6 +29,7 @@ from burn_import.torchscript.values import (
     Namespace,
     Thing,
     is_unknown,
+    wrapped_number,
 )
 from burn_import.torchscript.writer import Place
 from burn_ir import InvalidModel, UnsupportedModel
@@ -159,7 +160,7 @@ class Expressions(Operators):
         if name not in self.constants:
             stored = self.archive.constant(name)
             made = self.modules.thing(stored, (), name.replace("c", "constant_"))
-            self.constants[name] = made
+            self.constants[name] = wrapped_number(made)
         return self.constants[name]
 
     def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:

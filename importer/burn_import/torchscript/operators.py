@@ -156,10 +156,10 @@ class Operators:
             self.journal += changed.change(results[0], f"torch.{name}")
             return changed
         made = [
-            None if x is None else self._held(name, entry, x, tensors, how)
+            x and self._held(name, entry, replace(x, is_number=False), tensors, how)
             for x in results
         ]
-        is_list = name in _LISTS or (name == "where" and len(tensors) == 1)
+        is_list = name in _LISTS or (name == "where" and not {*how[0]} - {"self", "condition"})
         return made[0] if len(made) == 1 and not is_list else made
 
     def _held(

@@ -99,7 +99,7 @@ _SAME: Mapping[str, str] = {
     "feature_alpha_dropout.default": "dropout.default",
 }
 _IN_ALL = frozenset(
-    {"layout", "device", "pin_memory", "memory_format", "requires_grad"}
+    {"layout", "device", "pin_memory", "memory_format", "requires_grad", "generator"}
 )
 
 
@@ -120,7 +120,8 @@ def overload(
     if best is not None:
         return RULES[_rule_name(best[1])], best[2]
     if found:
-        raise UnsupportedModel(f"overloads with {_kinds(args)} are not supported")
+        kinds = _kinds(args)
+        raise UnsupportedModel(f"overloads of torch.{name} with {kinds}")
     return None
 
 

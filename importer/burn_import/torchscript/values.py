@@ -7,10 +7,10 @@ known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from burn_import.exported.builder import Value
+from burn_import.exported.builder import FLOAT64, INT64, Value
 from burn_import.pytorch.values import Instance
 from burn_ir import UnsupportedModel
 
@@ -123,6 +123,18 @@ class Without:
 DEVICE = Without("device")
 UNINITIALIZED = Without("uninitialized")
 UNKNOWN = Without("unknown")
+
+
+def wrapped_number(constant: Thing) -> Thing:
+    """Return a constant of the archive as PyTorch loads it.
+
+    PyTorch takes a tensor of rank 0 and of the dtype of a Python number for that number
+    ("wrapped"): its dtype adapts to the tensors beside it.
+    """
+    if not isinstance(constant, Held) or constant.value.dims != ():
+        return constant
+    value = constant.value
+    return Held(replace(value, is_number=value.dtype in (INT64, FLOAT64)))
 
 
 def described(thing: Thing) -> str:

@@ -3,6 +3,7 @@
 from tests.importer.aten import (
     activation,
     arithmetic,
+    attention,
     casts,
     changes,
     choices,
@@ -38,6 +39,7 @@ from tests.importer.aten import (
 CASES = (
     *activation.CASES,
     *arithmetic.CASES,
+    *attention.CASES,
     *casts.CASES,
     *changes.CASES,
     *choices.CASES,

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, linear layers, attention and cells."""
+"""Products of vectors and matrices, linear layers and cells."""
 
 from __future__ import annotations
 
@@ -7,31 +7,11 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.activation import sigmoid, softmax
+from tests.importer.aten.activation import sigmoid
 from tests.importer.aten.case import Case, case, f32
 from tests.importer.aten.inputs import F32, X
 
-HEADS = f32("n", 4, 5, 6)
 VECTOR, MATRIX = f32(4), f32(3, 4)
-
-
-def attended(scale: float | None = None, causal: bool = False) -> Any:
-    """Return attention; a mask of bools hides, one of numbers is added."""
-
-    def run(q: Array, k: Array, v: Array, mask: Array | None = None) -> Any:
-        factor = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
-        repeated = q.shape[1] // k.shape[1] if q.ndim == 4 else 1
-        k, v = (np.repeat(x, repeated, 1) if repeated > 1 else x for x in (k, v))
-        scores = q @ np.swapaxes(k, -1, -2) * F32(factor)
-        if causal:
-            mask = np.tri(*scores.shape[-2:], dtype=bool)
-        if mask is not None and mask.dtype == bool:
-            scores = np.where(mask, scores, F32(-np.inf))
-        elif mask is not None:
-            scores = scores + mask
-        return softmax(scores, -1) @ v
-
-    return run
 
 
 def lstm(x: Array, h: Array, c: Array, w: Array, u: Array, b: Array, d: Array) -> Any:
@@ -182,49 +162,6 @@ CASES: tuple[Case, ...] = (
         tolerance=1e-3,
         A=f32("n", 3, 3),
         B=f32("n", 3, 2),
-    ),
-    case(
-        "scaled_dot_product_attention.default",
-        attended(),
-        query=HEADS,
-        key=f32("n", 4, 3, 6),
-        value=f32("n", 4, 3, 2),
-    ),
-    case(
-        "scaled_dot_product_attention.default",
-        attended(causal=True),
-        label="causal",
-        query=HEADS,
-        key=HEADS,
-        value=HEADS,
-        is_causal=True,
-    ),
-    case(
-        "scaled_dot_product_attention.default",
-        attended(0.3),
-        label="added",
-        query=HEADS,
-        key=HEADS,
-        value=HEADS,
-        attn_mask=f32(5, 5),
-        scale=0.3,
-    ),
-    case(
-        "scaled_dot_product_attention.default",
-        attended(),
-        label="groups",
-        query=HEADS,
-        key=f32("n", 2, 5, 6),
-        value=f32("n", 2, 5, 6),
-        enable_gqa=True,
-    ),
-    case(
-        "scaled_dot_product_attention.default",
-        attended(),
-        label="rows",
-        query=f32("n", 5, 6),
-        key=f32("n", 4, 6),
-        value=f32("n", 4, 6),
     ),
     case("lstm_cell.default", lstm, **cell(4, [STATE, STATE])),
     case("gru_cell.default", gru, **cell(3, STATE)),

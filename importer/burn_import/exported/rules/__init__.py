@@ -7,6 +7,7 @@ schema of the operator has for them; defaults of the function are those of the s
 import burn_import.exported.rules.activation
 import burn_import.exported.rules.analytic
 import burn_import.exported.rules.arithmetic
+import burn_import.exported.rules.attention
 import burn_import.exported.rules.bags
 import burn_import.exported.rules.batch_norm
 import burn_import.exported.rules.cast

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, linear layers and attention."""
+"""Products of vectors and matrices, and linear layers."""
 
 from __future__ import annotations
 
@@ -221,47 +221,3 @@ def trilinear(
 @rule("aten.linalg_vecdot.default")
 def vecdot(g: Builder, x: Value, y: Value, dim: int = -1) -> Value:
     return g.op("ReduceSum", g.op("Mul", x, y), [dim], keepdims=0)
-
-
-@rule("aten.scaled_dot_product_attention.default")
-def attention(
-    g: Builder,
-    query: Value,
-    key: Value,
-    value: Value,
-    attn_mask: Value | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Value:
-    if dropout_p:
-        raise UnsupportedModel("attention with dropout; export model.eval()")
-    attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}
-    if query.rank == _HEADS:
-        return g.op("Attention", *g.floats(query, key, value), attn_mask, **attrs)
-    if query.rank != _HEADS - 1:
-        raise UnsupportedModel(f"attention of rank {query.rank}")
-    operands = [g.op("Unsqueeze", x, [1]) for x in (query, key, value)]
-    mask = attn_mask
-    if mask is not None and mask.rank == _HEADS - 1:
-        mask = g.at(mask.dtype).op("Unsqueeze", mask, [1])
-    return g.op("Squeeze", g.op("Attention", *operands, mask, **attrs), [1])
-
-
-_HEADS = 4
-
-
-@rule("aten._scaled_dot_product_flash_attention_for_cpu.default")
-def flash_attention(
-    g: Builder,
-    query: Value,
-    key: Value,
-    value: Value,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    attn_mask: Value | None = None,
-    scale: float | None = None,
-) -> tuple[Value, None]:
-    rest = (attn_mask, dropout_p, is_causal, scale)
-    return attention(g, query, key, value, *rest), None

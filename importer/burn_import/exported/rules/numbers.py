@@ -40,6 +40,12 @@ def with_effects(g: Builder, token: Any, operator: str, *operands: Any) -> None:
         raise UnsupportedModel(f"expected a check among effects, got {operator!r}")
 
 
+@rule("aten._shape_as_tensor.default")
+def shape_as_tensor(g: Builder, self: Value) -> Value:
+    """The extents of a tensor, as a tensor int64[rank]."""
+    return g.op("Shape", self)
+
+
 @rule("torch.sym_float", "torch.sym_int", "math.trunc", "_operator.pos")
 def sym_float(g: Builder, a: Operand) -> Value:
     return g.cast(a)
