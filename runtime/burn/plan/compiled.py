@@ -150,9 +150,9 @@ class Compiled(Generic[P, R]):
     of the plan; everything else that it reads (attributes, globals) is read at the
     recording.
 
-    Errors of kernels are raised as they are, with no box set. Where the memory of a plan
-    cannot be had, other plans of the function lose theirs; if that is not enough, the
-    plan allocates in each run, which :attr:`notes` say.
+    Errors of kernels are raised as they are, with no box set. Where the memory of a
+    plan cannot be had, other plans of the function lose theirs; if that is not enough,
+    the plan allocates in each run, which :attr:`notes` say.
 
     Boxes may be set: a training step with its gradients and updates is one plan. They
     are set when everything else is done. A function whose result has a history, or

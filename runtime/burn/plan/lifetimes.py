@@ -15,7 +15,8 @@ def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int
     A view counts as a copy.
     """
     sizes = {place: array.nbytes for place, array in enumerate(inputs)}
-    live = peak = sum(sizes.values())
+    live: int = sum(sizes.values())
+    peak = live
     for step, drops in zip(segment.steps, segment.drops, strict=True):
         if isinstance(step, Read):
             if step.box in volatile:
@@ -31,4 +32,4 @@ def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int
 
 def _output_bytes(step: Step) -> dict[int, int]:
     forms = zip(step.outputs, step.shapes, step.dtypes, strict=True)
-    return {place: prod(shape) * int(dtype.itemsize) for place, shape, dtype in forms}
+    return {place: prod(s) * int(d.itemsize) for place, s, d in forms}
