@@ -284,9 +284,14 @@ class Examination:
         elif is_right(result.error):
             self.row.gradient = "right"
         else:
-            self.row.gradient = self._explain(expected, result)
+            self.row.gradient = self._explain(expected, found, result)
 
-    def _explain(self, expected: dict[str, Array], result: GradientErrors) -> str:
+    def _explain(
+        self,
+        expected: dict[str, Array],
+        found: dict[str, Array],
+        result: GradientErrors,
+    ) -> str:
         """Return what to note of gradients that differ from PyTorch's.
 
         ONNX has no parameters that are folded, and nothing that stops gradients: there
@@ -294,9 +299,9 @@ class Examination:
         """
         double = import_exported(self.exported.path, self.folder, "float64")
         inputs = [as_double(array) for array in self._inputs(self.case.inputs)]
-        found = double.gradients(inputs)
+        found64 = double.gradients(inputs)
         case, changed = self.case, self.row.changed_keys
-        reason = explain_difference(case, expected, result.error, found, changed)
+        reason = explain_difference(case, expected, found, found64, changed)
         if reason == "rounding":
             return "right"
         if self.task.format.startswith("onnx"):

@@ -18,14 +18,14 @@ CONFIRMED = 0.05
 def explain_difference(
     case: Case,
     expected: Mapping[str, Array],
-    error: float,
+    found: Mapping[str, Array],
     found64: Mapping[str, Array],
     changed: Sequence[str] = (),
 ) -> str:
     """Return "rounding", "detached", or "" if the gradients of the module are wrong.
 
-    ``expected`` are PyTorch's gradients and ``error`` the distance of the module's from
-    them, in float32; ``found64`` are the module's in float64.
+    ``expected`` are PyTorch's gradients and ``found`` the module's, in float32;
+    ``found64`` are the module's in float64.
 
     It is rounding if both agree in float64, and PyTorch's float32 gradients move that
     far themselves: to float64, or by changes of the parameters of a few roundings.
@@ -38,18 +38,19 @@ def explain_difference(
         expected64 = torch_results.gradients64(case)
     except (RuntimeError, TypeError, ValueError):
         return ""
+    error = compare_gradients(found, expected, changed).error
     if is_right(compare_gradients(found64, expected64, changed).error):
         noise = compare_gradients(expected, expected64, changed).error
         if not is_right(error, noise):
             noise = max(noise, torch_results.gradient_noise(case, expected))
         return "rounding" if is_right(error, noise) else ""
     direction = {
-        key: found64[key] - gradient
+        key: found[key].astype(np.float64) - gradient
         for key, gradient in expected64.items()
-        if key in found64 and key not in changed
+        if key in found and key not in changed and found[key].shape == gradient.shape
     }
     slope = torch_results.slope64(case, direction)
-    ours, theirs = _along(found64, direction), _along(expected64, direction)
+    ours, theirs = _along(found, direction), _along(expected64, direction)
     is_derivative = abs(slope - ours) <= CONFIRMED * abs(ours - theirs)
     return "detached" if is_derivative else ""
 
