@@ -29,6 +29,11 @@ def to_array(tensor: Any) -> Array:
     return result
 
 
+def as_double(array: Array) -> Array:
+    """Return floating numbers in double precision, and others as they are."""
+    return array.astype(np.float64) if _is_floating(array) else array
+
+
 def largest_error(results: Sequence[Array], references: Sequence[Array]) -> float:
     """Return the largest relative error over all outputs.
 

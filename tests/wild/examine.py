@@ -15,7 +15,9 @@ import burn
 from tests.wild import torch_results
 from tests.wild.compare import (
     Array,
+    GradientErrors,
     MismatchError,
+    as_double,
     compare_gradients,
     is_right,
     largest_error,
@@ -25,6 +27,7 @@ from tests.wild.entry import Case, Task
 from tests.wild.exporters import Exported, export_case, randomize
 from tests.wild.generated import Generated, import_exported
 from tests.wild.results import Row
+from tests.wild.verdict import explain_difference
 
 #: What a failure in each stage means. Stages that are not listed are not fatal.
 FATAL = {
@@ -281,18 +284,35 @@ class Examination:
         elif is_right(result.error):
             self.row.gradient = "right"
         else:
-            precise = torch_results.gradients64(self.case)
-            noise = compare_gradients(expected, precise, changed).error
-            is_close = is_right(result.error, min(noise, LARGEST_DIFFERENCE))
-            self.row.gradient = "right" if is_close else self._blame(result.worst)
+            self.row.gradient = self._explain(expected, found, result)
 
-    def _blame(self, worst: str) -> str:
-        """Return whether a wrong gradient is the exporter's, who folded a parameter."""
-        module, extra = self.case.module, self.row.extra_keys
-        derived = torch_results.derived_keys(module, self.model, extra)
-        if derived and self.task.format.startswith("onnx"):
-            return f"folded: {worst}, part of its gradient is that of {derived[0]}"
-        return f"wrong: {worst}"
+    def _explain(
+        self,
+        expected: dict[str, Array],
+        found: dict[str, Array],
+        result: GradientErrors,
+    ) -> str:
+        """Return what to note of gradients that differ from PyTorch's.
+
+        ONNX has no parameters that are folded, and nothing that stops gradients: there
+        the exporter changes them.
+        """
+        double = import_exported(self.exported.path, self.folder, "float64")
+        inputs = [as_double(array) for array in self._inputs(self.case.inputs)]
+        found64 = double.gradients(inputs)
+        case, changed = self.case, self.row.changed_keys
+        reason = explain_difference(case, expected, found, found64, changed)
+        if reason == "rounding":
+            return "right"
+        if self.task.format.startswith("onnx"):
+            module, extra = case.module, self.row.extra_keys
+            derived = torch_results.derived_keys(module, self.model, extra)
+            if derived:
+                key = derived[0]
+                return f"folded: {result.worst}, part of its gradient is that of {key}"
+            if reason == "detached":
+                return f"detached: {result.worst}, PyTorch's is not the derivative"
+        return f"wrong: {result.worst}"
 
 
 def root_cause(error: BaseException) -> BaseException:

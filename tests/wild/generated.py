@@ -46,7 +46,8 @@ class Generated:
         terms = []
         for position, tensor in enumerate(self._outputs(model, arrays)):
             if is_float(tensor.dtype):
-                factors = burn.tensor(output_weights(position, tensor.shape))
+                weights = output_weights(position, tensor.shape)
+                factors = burn.tensor(weights.astype(tensor.dtype))
                 terms.append((tensor * factors).sum())
         total = terms[0]
         for term in terms[1:]:
@@ -75,8 +76,10 @@ def _normalize(module: Any, x: burn.Tensor) -> burn.Tensor:
     )
 
 
-def import_exported(path: Path, folder: Path) -> Generated:
+def import_exported(path: Path, folder: Path, dtype: str | None = None) -> Generated:
     """Write the module for the file at ``path``, as the command line does.
+
+    ``dtype`` is what the module computes in instead of the file's floating dtypes.
 
     Raises:
         burn_ir.ModelError: the file cannot be imported.
@@ -84,6 +87,8 @@ def import_exported(path: Path, folder: Path) -> Generated:
     from burn_import.options import Options
     from burn_import.pipeline import import_model, write_model
 
-    compiled = import_model(path, Options(class_name="Model", stem="generated"))
-    written = write_model(compiled, folder / "generated.py")
+    stem = f"generated_{dtype}" if dtype else "generated"
+    options = Options(class_name="Model", stem=stem, dtype=dtype)
+    compiled = import_model(path, options)
+    written = write_model(compiled, folder / f"{stem}.py")
     return Generated(getattr(import_file(written.module), compiled.class_name))

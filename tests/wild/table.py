@@ -21,6 +21,8 @@ CELLS = {
     "exporter failed": "no file",
     "model failed": "not run",
 }
+#: What begins the note of gradients that the exporter changed.
+EXPORTER = ("folded", "detached")
 INTRODUCTION = """\
 # Coverage
 
@@ -33,7 +35,8 @@ compiled calls with onnxruntime or PyTorch at two sizes, and gradients with PyTo
 |---|---|
 | right | eager and compiled outputs agree to 1e-4, or as far as rounding allows |
 | right, g | outputs agree, but the gradient of some parameter differs |
-| right, f | as above, because the exporter stored what it computed from a parameter |
+| right, f | as above, because the exporter stored what it computed from a parameter, |
+|  | or the file does not say where gradients stop |
 | refused | the import stops with a message; see [Misses](#misses) |
 | **wrong**, **error**, **timeout** | a defect of burn-import |
 | no file | the exporter of PyTorch fails |
@@ -61,7 +64,7 @@ def gradient_share(rows: Sequence[Row]) -> str:
     compared = [
         row
         for row in rows
-        if row.gradient not in ("", "none") and not row.gradient.startswith("folded")
+        if row.gradient not in ("", "none") and not row.gradient.startswith(EXPORTER)
     ]
     right = sum(row.gradient == "right" for row in compared)
     share = f" ({100 * right / len(compared):.1f} %)" if compared else ""
@@ -159,7 +162,7 @@ def _cell(row: Row | None) -> str:
         return ""
     mark = ""
     if row.outcome == "right" and row.gradient not in ("", "none", "right"):
-        mark = ", f" if row.gradient.startswith("folded") else ", g"
+        mark = ", f" if row.gradient.startswith(EXPORTER) else ", g"
     return CELLS[row.outcome] + mark
 
 

@@ -9,6 +9,8 @@ from burn.ops.support import Array
 _ALIGNMENT = 64
 #: The most bytes that are held back.
 HELD = 64 << 20
+#: A chunk after the first one has at least the size of all together divided by this.
+GROWTH = 8
 
 
 class Buffer:
@@ -24,19 +26,20 @@ class Buffer:
 class Arena:
     """Chunks of memory whose addresses stay, with the free stretches of each.
 
-    Memory that no value ever was in is not taken from the system, so that the first
-    chunk may be as large as all values together.
+    The first chunk has ``size`` bytes, an estimate of what is needed at one time;
+    others are added where free stretches are too short or the estimate too small.
     """
 
     def __init__(self, size: int) -> None:
-        self._size = max(size, 4096)
+        self._next, self._total = max(size, 4096), 0
         self._chunks: list[Array] = []
         self._free: list[list[tuple[int, int]]] = []
         self._used: list[tuple[int, int, Buffer]] = []
 
     def branched(self) -> "Arena":
         """The same chunks, with what is free from here on noted separately."""
-        other = Arena(self._size)
+        other = Arena(self._next)
+        other._total = self._total
         other._chunks = list(self._chunks)
         other._free = [list(free) for free in self._free]
         copies = {id(b): _copied(b) for _, _, b in self._used}
@@ -54,6 +57,7 @@ class Arena:
         size = max(-(-size // _ALIGNMENT) * _ALIGNMENT, _ALIGNMENT)
         if apart:
             self._grow(size)
+            self._total -= size  # chunks of one value tell nothing of the next ones
             self._free[-1] = []
         chunk, start = (len(self._chunks) - 1, 0) if apart else self._found(size)
         memory, end = self._chunks[chunk], start + size
@@ -98,7 +102,8 @@ class Arena:
             if end - start >= size
         ]
         if not fits:
-            self._grow(max(size, self._size))
+            self._grow(max(size, self._next))
+            self._next = self._total // GROWTH
             return self._found(size)
         _, chunk, position = min(fits)
         start, end = self._free[chunk][position]
@@ -110,6 +115,7 @@ class Arena:
 
     def _grow(self, size: int) -> None:
         raw: Array = np.empty(size + _ALIGNMENT, np.uint8)
+        self._total += size
         first = -raw.ctypes.data % _ALIGNMENT
         self._chunks.append(raw[first : first + size])
         self._free.append([(0, size)])

@@ -14,7 +14,7 @@ from burn.plan.nested import is_named, mapped
 from burn.plan.passes import LOWERINGS, Pass, fused, is_lowered
 from burn.plan.passes.graph import Inputs
 from burn.plan.passes.places import last_place
-from burn.plan.program import Program
+from burn.plan.program import PlanMemoryError, Program
 from burn.plan.recorder import Recorder, UnplannableError, Value, innermost
 from burn.plan.replay import Bound, NotFiniteError
 from burn.plan.tree import (
@@ -60,16 +60,22 @@ class _Plan:
         self.refused: str | None = None
         #: Why it is of float32 although less was asked for.
         self.full: str | None = None
+        #: Why it allocates memory in each run.
+        self.short: str | None = None
         #: Why there are no generated kernels although they were asked for.
         self.idle: str | None = None
         if generated and device is not Cpu():
             self.idle = f"generated kernels are not used: it is on {device}"
 
-    def run(self, inputs: list[Tensor]) -> Any:
+    def run(self, inputs: list[Tensor], *, is_short: bool = False) -> Any:
         """The result of a replay.
+
+        Where ``is_short`` and there still is no memory for all values at once, the
+        plan runs without memory of its own from now on.
 
         Raises:
             UnforeseenError: this call is as none that was recorded.
+            PlanMemoryError: there is no memory for its values, and not ``is_short``.
         """
         bound, quick = self.bound, self.quick
         assert bound is not None
@@ -83,6 +89,11 @@ class _Plan:
                 return quick.run(values)
             except NotFiniteError:
                 pass  # the plan as it was recorded is right for all numbers
+            except PlanMemoryError as error:
+                if not is_short:
+                    raise
+                self.quick = None
+                self.short = f"a plan runs without memory of its own: {error}"
         return bound.run(values + [None] * (self.places - len(values)))
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
@@ -139,6 +150,10 @@ class Compiled(Generic[P, R]):
     of the plan; everything else that it reads (attributes, globals) is read at the
     recording.
 
+    Errors of kernels are raised as they are, with no box set. Where the memory of a
+    plan cannot be had, other plans of the function lose theirs; if that is not enough,
+    the plan allocates in each run, which :attr:`notes` say.
+
     Boxes may be set: a training step with its gradients and updates is one plan. They
     are set when everything else is done. A function whose result has a history, or
     that reads large tensors on the host, has no plan and runs as it is;
@@ -181,6 +196,7 @@ class Compiled(Generic[P, R]):
         plans = list(self._plans.values())
         found = [plan.refused for plan in plans if plan.refused]
         found += sorted({plan.idle for plan in plans if plan.idle})
+        found += sorted({plan.short for plan in plans if plan.short})
         if self.precision != "float32":
             full = {plan.full for plan in plans if plan.full}
             found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
@@ -197,13 +213,10 @@ class Compiled(Generic[P, R]):
             return self.function(*args, **kwargs)
         if plan.bound is not None:
             try:
-                result: R = plan.run(inputs)
-                return result
+                return self._replay(plan, inputs)
             except UnforeseenError as error:
                 if plan.recordings >= RECORDINGS:
                     plan.refused = f"{error}, after {RECORDINGS} recordings"
-            except (ValueError, TypeError, IndexError):
-                return self.function(*args, **kwargs)  # which says what is wrong
         if plan.refused is None:
             try:
                 recorded: R = plan.record(self.function, (args, kwargs), inputs)
@@ -211,6 +224,24 @@ class Compiled(Generic[P, R]):
             except (UnplannableError, UnrepeatableError) as error:
                 plan.refused = str(error)
         return self.function(*args, **kwargs)
+
+    def _replay(self, plan: _Plan, inputs: list[Tensor]) -> R:
+        """Run a plan; where there is no memory for it, take that of the others.
+
+        Raises:
+            UnforeseenError: this call is as none that was recorded.
+        """
+        result: R
+        try:
+            result = plan.run(inputs)
+        except PlanMemoryError:
+            with self._lock:
+                others = [other for other in self._plans.values() if other is not plan]
+            for other in others:
+                if other.quick is not None:
+                    other.quick.release_memory()
+            result = plan.run(inputs, is_short=True)
+        return result
 
     def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Plan | None:
         device: Backend | None = None

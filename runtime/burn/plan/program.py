@@ -4,7 +4,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any
 
 from burn.backend.arrays import ignoring_errors
@@ -16,6 +15,7 @@ from burn.plan.arena import Arena
 from burn.plan.builder import Builder
 from burn.plan.inputs import Input
 from burn.plan.kept import WRITING, commit
+from burn.plan.lifetimes import peak_bytes
 from burn.plan.nested import is_named
 from burn.plan.replay import NotFiniteError, is_finite
 from burn.plan.sequence import Sequence
@@ -23,7 +23,6 @@ from burn.plan.tree import (
     Lifted,
     Segment,
     Slot,
-    Step,
     UnforeseenError,
     has_gradients,
     written,
@@ -35,6 +34,10 @@ CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
 _CPU = Cpu()
+
+
+class PlanMemoryError(Exception):
+    """There is not enough memory to keep the values of a plan at fixed addresses."""
 
 
 class _Node:
@@ -87,25 +90,39 @@ class Program:
         Raises:
             NotFiniteError: there are infinities or NaN.
             UnforeseenError: a value read, a shape or a box is as in no recording.
+            PlanMemoryError: its memory cannot be had; no box is set.
         """
         with self._lock, ignoring_errors():
-            if self._node is not None and self._is_stale():
+            try:
+                return self._run(inputs)
+            except MemoryError as error:
                 self._node = None
-            if self._node is None:
-                for array in inputs:
-                    if not is_finite(array):
-                        raise NotFiniteError
-                node = self._bound(inputs)
-            else:
-                node = self._node
-                for given, array in zip(self._inputs, inputs, strict=True):
-                    given.take(array)
-                node.sequence.run()
-            while node.segment.guard is not None:
-                node = self._next(node, node.segment.guard)
-            result = node.result()
-            node.finish()
-            return result
+                raise PlanMemoryError(str(error)) from error
+
+    def release_memory(self) -> None:
+        """Give the memory up until the next run, unless one is going on."""
+        if self._lock.acquire(blocking=False):
+            self._node, self._inputs = None, []
+            self._lock.release()
+
+    def _run(self, inputs: list[Array]) -> Any:
+        if self._node is not None and self._is_stale():
+            self._node = None
+        if self._node is None:
+            for array in inputs:
+                if not is_finite(array):
+                    raise NotFiniteError
+            node = self._bound(inputs)
+        else:
+            node = self._node
+            for given, array in zip(self._inputs, inputs, strict=True):
+                given.take(array)
+            node.sequence.run()
+        while node.segment.guard is not None:
+            node = self._next(node, node.segment.guard)
+        result = node.result()
+        node.finish()
+        return result
 
     def _bound(self, inputs: list[Array]) -> _Node:
         """The root that is bound with these inputs.
@@ -130,7 +147,9 @@ class Program:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
         how = (self._generated, has_gradients(self._root))
-        builder = Builder(Arena(_size(self._root, inputs)), volatile, *how)
+        builder = Builder(
+            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *how
+        )
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._generated)
         self._forks = forks()
@@ -164,16 +183,6 @@ class Program:
         self._changed.update(stale)
         self._seen = seen
         return bool(stale)
-
-
-def _size(segment: Segment, inputs: list[Array]) -> int:
-    """The bytes of all values of a segment: more than it needs at any time."""
-    size: int = sum(array.nbytes + 64 for array in inputs)
-    for step in segment.steps:
-        if isinstance(step, Step):
-            for shape, dtype in zip(step.shapes, step.dtypes, strict=True):
-                size += prod(shape) * int(dtype.itemsize) + 64
-    return size
 
 
 def _result(result: Any, builder: Builder) -> Callable[[], Any]:

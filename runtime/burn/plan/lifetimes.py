@@ -1,0 +1,35 @@
+"""Memory that the values of a plan need at one time, from where each is last read."""
+
+from math import prod
+
+from burn.box import Box
+from burn.ops.support import Array
+from burn.plan.tree import Read, Segment, Step, slots_in
+
+
+def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int:
+    """Return an estimate of the largest number of bytes alive at one time.
+
+    Only ``segment`` is counted, not those after it. Boxes, and what is computed from
+    those that are not ``volatile`` alone, take no memory of the arena's first chunk.
+    A view counts as a copy.
+    """
+    sizes = {place: array.nbytes for place, array in enumerate(inputs)}
+    live: int = sum(sizes.values())
+    peak = live
+    for step, drops in zip(segment.steps, segment.drops, strict=True):
+        if isinstance(step, Read):
+            if step.box in volatile:
+                sizes[step.place] = 0
+        elif any(place in sizes for place in slots_in(step.args)):
+            added = _output_bytes(step)
+            sizes |= added
+            live += sum(added.values())
+            peak = max(peak, live)
+        live -= sum(sizes.pop(place, 0) for place in drops)
+    return peak
+
+
+def _output_bytes(step: Step) -> dict[int, int]:
+    forms = zip(step.outputs, step.shapes, step.dtypes, strict=True)
+    return {place: prod(s) * int(d.itemsize) for place, s, d in forms}

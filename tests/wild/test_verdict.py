@@ -1,0 +1,72 @@
+"""Explanations of gradients that differ from PyTorch's, of functions with kinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+from tests.wild import torch_results  # noqa: E402
+from tests.wild.entry import Case  # noqa: E402
+from tests.wild.verdict import explain_difference  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+
+class Function(torch.nn.Module):
+    """A module that applies a function to its weight and an input."""
+
+    def __init__(self, function: Any, weight: list[float]) -> None:
+        super().__init__()
+        self.function = function
+        self.weight = torch.nn.Parameter(torch.tensor(weight))
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x, self.weight)
+
+
+def explain(case: Case, found64: Any, change: Any = 0.0) -> str:
+    """Return the explanation of gradients that are ``found64``, changed in float32."""
+    expected = torch_results.gradients(case.module, case.inputs)
+    found = {"weight": np.asarray(found64 + change, np.float32)}
+    return explain_difference(case, expected, found, {"weight": found64})
+
+
+def test_a_lost_detach_is_told_from_a_wrong_gradient() -> None:
+    module = Function(lambda x, w: x * w * w.detach(), [2.0, 3.0])
+    case = Case(module, (torch.ones(2),))
+    gradient = torch_results.gradients64(case)["weight"]
+    assert explain(case, 2 * gradient) == "detached"
+    assert explain(case, 3 * gradient) == ""
+
+
+def test_a_smooth_function_leaves_no_room() -> None:
+    case = Case(Function(lambda x, w: (x * w).exp(), [2.0, 3.0]), (torch.ones(2),))
+    gradient = torch_results.gradients64(case)["weight"]
+    assert explain(case, gradient, 0.01 * gradient) == ""
+    assert explain(case, gradient, 2e-5 * gradient) == "rounding"
+
+
+def test_a_gradient_across_a_kink_is_rounding() -> None:
+    case = Case(Function(lambda x, w: (w - x).relu(), [3.0, 1.0]), (torch.ones(2),))
+    gradient = torch_results.gradients64(case)["weight"]
+    assert gradient[1] == 0.0
+    other_side = torch_results.output_weights(0, (2,)) * [0, 1]
+    assert explain(case, gradient, other_side) == "rounding"
+
+
+def test_models_store_tensors_with_a_history() -> None:
+    def store(x: Any, w: Any) -> Any:
+        module.stored = x * w
+        return module.stored * w
+
+    module = Function(store, [2.0])
+    case = Case(module, (torch.ones(1),))
+    torch_results.gradients(module, case.inputs)
+    factor = torch_results.output_weights(0, (1,))[0]
+    gradient = torch_results.gradients64(case)["weight"]
+    np.testing.assert_allclose(gradient, [4.0 * factor], rtol=1e-12)
+    assert torch_results.gradient_noise(case, {"weight": gradient}) < 1e-4

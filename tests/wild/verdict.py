@@ -1,0 +1,59 @@
+"""Why the float32 gradients of a module differ from PyTorch's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tests.wild import torch_results
+from tests.wild.compare import Array, compare_gradients, is_right
+from tests.wild.entry import Case
+
+#: How close a finite difference is to the gradient that it confirms, relative to the
+#: distance of the two gradients.
+CONFIRMED = 0.05
+
+
+def explain_difference(
+    case: Case,
+    expected: Mapping[str, Array],
+    found: Mapping[str, Array],
+    found64: Mapping[str, Array],
+    changed: Sequence[str] = (),
+) -> str:
+    """Return "rounding", "detached", or "" if the gradients of the module are wrong.
+
+    ``expected`` are PyTorch's gradients and ``found`` the module's, in float32;
+    ``found64`` are the module's in float64.
+
+    It is rounding if both agree in float64, and PyTorch's float32 gradients move that
+    far themselves: to float64, or by changes of the parameters of a few roundings.
+    They are detached if the module has the derivative of the outputs, by a finite
+    difference in float64, and PyTorch does not: there is a ``detach``, a padding index
+    or a function with a gradient of its own. A model that PyTorch cannot run in float64
+    is not explained.
+    """
+    try:
+        expected64 = torch_results.gradients64(case)
+    except (RuntimeError, TypeError, ValueError):
+        return ""
+    error = compare_gradients(found, expected, changed).error
+    if is_right(compare_gradients(found64, expected64, changed).error):
+        noise = compare_gradients(expected, expected64, changed).error
+        if not is_right(error, noise):
+            noise = max(noise, torch_results.gradient_noise(case, expected))
+        return "rounding" if is_right(error, noise) else ""
+    direction = {
+        key: found[key].astype(np.float64) - gradient
+        for key, gradient in expected64.items()
+        if key in found and key not in changed and found[key].shape == gradient.shape
+    }
+    slope = torch_results.slope64(case, direction)
+    ours, theirs = _along(found, direction), _along(expected64, direction)
+    is_derivative = abs(slope - ours) <= CONFIRMED * abs(ours - theirs)
+    return "detached" if is_derivative else ""
+
+
+def _along(gradients: Mapping[str, Array], direction: Mapping[str, Array]) -> float:
+    return float(sum(np.vdot(gradients[key], d) for key, d in direction.items()))
