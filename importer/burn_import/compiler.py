@@ -15,6 +15,7 @@ from burn_import.structure.derived import with_derivations
 from burn_import.structure.folded import folding_notes
 from burn_import.structure.homes import is_list
 from burn_import.structure.paths import ROOT
+from burn_import.structure.unread import unread_notes
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def compile_graph(
     # Source has no dead code, whatever the passes: a module of it would return nothing.
     graph = in_bodies(dead_code, simplify(graph, options.passes))
     graph = with_derivations(repeated(graph))
-    notes = (*notes, *folding_notes(graph))
+    notes = (*notes, *folding_notes(graph), *unread_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))

@@ -85,6 +85,8 @@ class Constants(Mapping[str, Array]):
         self.has_keys: bool | None = None
         #: Whether an array is a parameter or a buffer, where the file says so.
         self.trained: dict[str, bool] = {}
+        #: Buffers of the author's that are in no ``state_dict``.
+        self.transient: set[str] = set()
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
         """The name under which ``array`` is stored: ``name``, or one made from it."""

@@ -59,7 +59,8 @@ class RawGraph:
     in for (their arrays are not among ``constants``). ``states`` are the last
     inputs, with arrays that are theirs before the first call: these are kept under the
     names of the inputs, and a call replaces them by as many last outputs. ``trained``
-    tells parameters (True) from buffers (False), where the file does.
+    tells parameters (True) from buffers (False), where the file does; of the buffers,
+    those in ``transient`` are in no ``state_dict`` (PyTorch's ``persistent=False``).
     """
 
     name: str
@@ -71,6 +72,7 @@ class RawGraph:
     doc: str = ""
     states: Mapping[str, Array] = field(default_factory=dict)
     trained: Mapping[str, bool] = field(default_factory=dict)
+    transient: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,8 @@ class Box(Methods):
     __slots__ = ("_value", "version")
     #: Whether the box is part of the record (a random state is not).
     recorded = True
+    #: Whether the box is part of the ``state_dict`` (a buffer may not be).
+    persistent: bool = True
 
     def __init__(self, value: "Tensor | Deferred") -> None:
         self.version = 0
@@ -162,6 +164,12 @@ class Box(Methods):
             self._change(held)
 
     @property
+    def is_set(self) -> bool:
+        """Whether a value was given, rather than how to make the first one."""
+        held = self._value
+        return not isinstance(held, Deferred) or held.backend is not None
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return self._value.shape
 
@@ -219,6 +227,15 @@ class Parameter(Box):
 
 
 class Buffer(Box):
-    """A box that is part of the record but not trained."""
+    """A box that is part of the record but not trained.
 
-    __slots__ = ()
+    One that is not ``persistent`` is in records, but not in the ``state_dict``, as
+    PyTorch's ``register_buffer(..., persistent=False)``. Loading does not need its key
+    if it has a value already.
+    """
+
+    __slots__ = ("persistent",)
+
+    def __init__(self, value: "Tensor | Deferred", persistent: bool = True) -> None:
+        super().__init__(value)
+        self.persistent = persistent

@@ -12,6 +12,9 @@ FOLDED = "it is multiplied by what is fixed, and the file does not name it"
 TIED = "the file names a tied weight once, by the name of a module that does not run"
 TWICE = "the trace runs a layer that has two names under the first of them both times"
 TAKEN_APART = "the exporter took in_proj_weight and in_proj_bias apart"
+AROUND = "it is a buffer in a module that we have a layer for: the one around holds it"
+SUMMED = "the norm multiplies by 1 + weight: the exporter stored the sum without a key"
+FUNCTION = "in_proj_weight is read by a function, and the exporter stored it turned"
 UNNAMED = "an author's own parameter, of which the file does not have the name"
 
 _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -25,6 +28,7 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/bloom_alibi.ts-op17": ("more m.transformer",),
         "arch/clip_vision.dynamo-op20": ("more m.vision_model.embeddings",),
         "arch/clip_vision.ts-op14": ("more m.vision_model.embeddings",),
+        "arch/detector_matrix_nms.dynamo-op20": ("more the model",),
         "arch/detr.dynamo-op20": (
             "more m.model.decoder.layers.N",
             "more m.model.decoder.layers.N.encoder_attn",
@@ -108,7 +112,7 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/mixtral.dynamo-op20": ("more m.model.layers.N.mlp.experts",),
         "arch/poolformer.dynamo-op20": ("more m.poolformer.encoder.block.N.N",),
         "arch/poolformer.ts-op11": ("more m.poolformer.encoder.block.N.N",),
-        "arch/tcn_1d.dynamo-op20": ("more the model",),
+        "arch/tcn_1d.dynamo-op20": ("more c.N", "more the model"),
         "arch/tcn_1d.ts-op11": ("more the model",),
         "arch/timm_test_convnext.dynamo-op20": ("more stages.N.blocks.N",),
         "arch/timm_test_convnext3.dynamo-op20": ("more stages.N.blocks.N",),
@@ -123,9 +127,21 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/superpoint_like_swin2sr.dynamo-op20": ("missing m.swin2sr.mean",),
         "arch/superpoint_like_swin2sr.ts-op14": ("missing m.swin2sr.mean",),
     },
+    AROUND: {
+        "arch/gemma2.dynamo-op20": (
+            "missing m.model.embed_tokens.embed_scale",
+            "more m.model",
+        ),
+        "arch/gemma2.ts-op17": (
+            "missing m.model.embed_tokens.embed_scale",
+            "more m.model",
+        ),
+    },
+    SUMMED: {
+        "arch/gemma2.dynamo-op20": ("more m.model.layers.N",),
+        "arch/gemma2.ts-op17": ("more m.model.layers.N",),
+    },
     NUMBER: {
-        "arch/gemma2.dynamo-op20": ("missing m.model.embed_tokens.embed_scale",),
-        "arch/gemma2.ts-op17": ("missing m.model.embed_tokens.embed_scale",),
         "arch/stablelm.dynamo-op20": ("missing m.model.rotary_emb.inv_freq",),
         "arch/stablelm.ts-op17": ("missing m.model.rotary_emb.inv_freq",),
     },
@@ -149,6 +165,14 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "pytorch/tied_weights.ts-op17": (
             "missing blk2.bias",
             "missing blk2.weight",
+        ),
+    },
+    FUNCTION: {
+        "arch/nn_transformer.ts-op14": (
+            "missing t.decoder.layers.N.self_attn.weight",
+            "missing t.encoder.layers.N.self_attn.weight",
+            "more t.decoder.layers.N.self_attn",
+            "more t.encoder.layers.N.self_attn",
         ),
     },
     TAKEN_APART: {

@@ -11,6 +11,7 @@ from burn_import.emit.leftovers import is_leftover
 from burn_import.passes.arrays import same_view
 from burn_import.source.names import Namespace, attribute, dtype_source
 from burn_import.structure import Path
+from burn_import.structure.derived import is_persistent
 from burn_import.structure.folded import is_folded
 from burn_import.structure.homes import is_key, original
 from burn_import.structure.parts import Part
@@ -150,8 +151,10 @@ class StoredArrays:
 def tensor_text(graph: Graph, constant: str) -> str:
     """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
     array = graph.constants[constant]
-    kind = "parameter" if is_trained(graph, constant) else "buffer"
-    shape = ", ".join(map(str, array.shape))
-    dtype = "" if array.dtype == float32 else f"dtype={dtype_source(array.dtype)}"
-    args = ", ".join(text for text in (shape, dtype) if text)
-    return f"nn.{kind}({args})"
+    is_parameter = is_trained(graph, constant)
+    args = [str(extent) for extent in array.shape]
+    if array.dtype != float32:
+        args.append(f"dtype={dtype_source(array.dtype)}")
+    if not is_parameter and not is_persistent(graph, constant):
+        args.append("persistent=False")
+    return f"nn.{'parameter' if is_parameter else 'buffer'}({', '.join(args)})"

@@ -50,6 +50,8 @@ class Program(Calls):
         self.held: dict[str, tuple[str, str]] = {}
         #: Whether what is stored is a parameter, by its name in the graph.
         self.trained: dict[str, bool] = {}
+        #: The buffers that are in no ``state_dict``.
+        self.transient: set[str] = set()
 
     def graph(self) -> RawGraph:
         """The main graph, with everything that a graph inside uses.
@@ -81,6 +83,7 @@ class Program(Calls):
             constants,
             states=states,
             trained=self.trained,
+            transient=frozenset(self.transient),
         )
 
     def leaves(self, spec: str, count: int, kind: str) -> list[str]:
@@ -151,6 +154,8 @@ class Program(Calls):
         self.held[path] = (name, unique)
         if kind in ("parameter", "buffer"):
             self.trained[unique] = kind == "parameter"
+        if kind == "buffer" and body.get("persistent") is False:
+            self.transient.add(unique)
 
     def outputs(
         self, frame: Frame, specs: Sequence[Any], names: Sequence[str]

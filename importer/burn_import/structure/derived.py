@@ -8,11 +8,12 @@ are put back, so that the record holds the tensor itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from burn.dtypes import is_float
 from burn_import.passes.arrays import integers, same_view
 from burn_import.passes.rewrite import changed, in_bodies, made
 from burn_import.structure.folded import is_module
@@ -31,9 +32,9 @@ def with_derivations(graph: Graph) -> Graph:
     """
     inserted: set[str] = set()
     result = in_bodies(lambda inner: _with_derivations(inner, inserted), graph)
-    if result is graph:
-        return graph
-    return in_bodies(lambda inner: _with_unknown(inner, inserted), infer(result))
+    if result is not graph:
+        result = infer(result)
+    return in_bodies(lambda inner: _with_unknown(inner, inserted), result)
 
 
 def _with_unknown(graph: Graph, names: set[str]) -> Graph:
@@ -75,6 +76,20 @@ class _Derivations:
             for name in node.inputs
         )
         self.nodes.append(node if inputs == node.inputs else _reading(node, inputs))
+        if self.is_computed(inputs):
+            self.inserted |= {name for name in node.outputs if name}
+
+    def is_computed(self, inputs: Iterable[str | None]) -> bool:
+        """Whether operands are constants alone, and one is the author's numbers."""
+        constants = self.graph.constants
+        names = {name for name in inputs if name}
+        if not names <= constants.keys() | self.inserted:
+            return False
+        return any(
+            name in self.inserted
+            or (is_authored(self.graph, name) and is_float(constants[name].dtype))
+            for name in names
+        )
 
     def value(self, name: str, reader: Node) -> str:
         """Return the name of an operand: a new one if it is derived."""
@@ -148,6 +163,22 @@ def is_derived(graph: Graph, name: str) -> bool:
         seen |= new
         waiting += new
     return False
+
+
+def is_persistent(graph: Graph, constant: str) -> bool:
+    """Whether a stored array is in the ``state_dict``, as far as the file tells.
+
+    Programs list what is: neither buffers that the author excluded, nor tensors that
+    ``forward`` makes. What depends on a parameter stays, so that no record of others
+    is loaded beside it.
+    """
+    constants = graph.constants
+    if not constants.trained or constant in graph.states:
+        return True
+    name = original(graph, constant)
+    if name in constants.trained:
+        return name not in constants.transient
+    return is_derived(graph, constant)
 
 
 def _held(graph: Graph, node: Node) -> Iterator[str]:

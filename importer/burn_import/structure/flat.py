@@ -7,6 +7,7 @@ from burn_import.structure.parts import Part, Path, Tree
 from burn_import.structure.paths import places
 from burn_import.structure.sharing import share_classes
 from burn_import.structure.states import states_of
+from burn_import.structure.unread import hold_unread
 from burn_ir.graph import Graph
 
 
@@ -32,4 +33,5 @@ def flattened(graph: Graph, class_name: str) -> Tree:
         {key: flat[path] for key, path in layers.items()},
     )
     part.states = states_of(graph)
+    hold_unread(part)
     return share_classes(part)

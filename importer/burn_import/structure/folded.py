@@ -83,12 +83,16 @@ def _is_function(graph: Graph, layer: Layer, constant: str) -> bool:
     """Whether a layer's weight is what an exporter computed from the author's.
 
     Exporters rename a matrix that they transpose, and a kernel that they fold a batch
-    normalization into: these stay layers. The scale of a norm keeps its name unless
+    normalization into: these stay layers, as does a group normalization, whose scale
+    they store with axes of one element. The scale of another norm keeps its name unless
     something was computed, and ``torch.export`` calls after its operator what was.
     """
     if not is_folded(graph, constant):
         return False
     array = graph.constants[constant]
+    first = graph.constants[original(graph, constant)]
+    if layer.name == "GroupNorm" and first.shape[1:] and first.size == len(first):
+        return False
     if layer.name.endswith("Norm"):
         return bool((array != array.reshape(-1)[:1]).any())
     return is_computed(original(graph, constant))

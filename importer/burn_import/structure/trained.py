@@ -19,7 +19,7 @@ _BUFFERS = re.compile(
     r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
     r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
     r"final_logits_bias|(hann_?|hamming_?|analysis_|synthesis_)?window|codebook|"
-    r"(pixel|image)_?(mean|std)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
+    r"((pixel|image|imagenet)_?)?(mean|std|var)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
     r"mel_(filters?|basis|scale)|filter_?bank|dft_(real|imag|matrix)|freqs_cis)"
 )
 

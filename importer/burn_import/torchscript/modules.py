@@ -42,7 +42,9 @@ class Modules:
                 self.names.setdefault(_identity(one), name)
             else:
                 self.count += 1
-        self.parameters = set(_parameters(found, code))
+        self.parameters = set(_listed(found, code, "parameters"))
+        self.buffers = set(_listed(found, code, "buffers"))
+        self.found = found
         self.alike = _Alike(found)
         self.held: dict[tuple[Any, ...], Held] = {}
         self.changed: dict[tuple[int, str], Thing] = {}
@@ -132,6 +134,14 @@ class Modules:
             self.held[key] = self.states[value.name] = Held(value)
         return self.held[key]
 
+    def store_unread(self) -> None:
+        """Store the parameters and buffers that no code has read."""
+        for name, tensor in self.found:
+            if not isinstance(tensor, Tensor) or _identity(tensor) in self.held:
+                continue
+            if name in self.parameters | self.buffers and _is_storable(tensor):
+                self.tensor(tensor, tuple(name.split(".")))
+
     def replaced(self) -> dict[str, str]:
         """Stored tensors that a call changes: their names, and those of what by."""
         found = {
@@ -140,6 +150,11 @@ class Modules:
             if name.rpartition(".")[2] != COUNTER
         }
         return {name: after for name, after in found.items() if after != name}
+
+
+def _is_storable(tensor: Tensor) -> bool:
+    """Whether a tensor is one of real numbers, as programs compute with."""
+    return tensor.quantization is None and not tensor.element.name.startswith("complex")
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:
@@ -187,14 +202,14 @@ class _Alike:
         return (*tensors, *((n, m) for n, m in numbers if m is not None))
 
 
-def _parameters(
-    found: list[tuple[str, Tensor | Instance]], code: Code
+def _listed(
+    found: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
 ) -> Iterator[str]:
-    """The names of the tensors that the classes of their modules list as parameters."""
+    """The names of what the classes of modules list as parameters, or as buffers."""
     for name, module in found:
         if isinstance(module, Instance):
             kind = code.find(module.kind.path)
-            listed = kind.parameters if isinstance(kind, Class) else ()
+            listed = getattr(kind, kind_of) if isinstance(kind, Class) else ()
             yield from (f"{name}.{leaf}" if name else leaf for leaf in listed)
 
 

@@ -62,6 +62,8 @@ class Program:
             result = self.followed(machine, args)
             outputs = tuple(_outputs(machine, result))
             changed = machine.modules.replaced()
+            if machine.modules.parameters:
+                machine.modules.store_unread()
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes

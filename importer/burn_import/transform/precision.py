@@ -66,6 +66,7 @@ class _Conversion:
         self.constants.source.update(self.old.source)
         self.constants.literals |= self.old.literals
         self.constants.trained.update(self.old.trained)
+        self.constants.transient |= self.old.transient
         for name, array in self.old.items():
             is_kind = array.dtype in KINDS
             self.constants.add(name, rounded(array, target) if is_kind else array)

@@ -89,9 +89,10 @@ def parameter(*shape: int, dtype: DType = float32) -> Parameter:
     return Parameter(normal(shape, 0.02, dtype))
 
 
-def buffer(*shape: int, dtype: DType = float32) -> Buffer:
+def buffer(*shape: int, dtype: DType = float32, persistent: bool = True) -> Buffer:
     """A buffer whose contents come from a record.
 
+    With ``persistent=False`` it is in no ``state_dict``, as in PyTorch.
     Reading it before the weights are loaded raises ``RuntimeError``: there is no value
     that a model could mean.
     """
@@ -101,4 +102,4 @@ def buffer(*shape: int, dtype: DType = float32) -> Buffer:
             f"a buffer {dtype}{list(shape)} is read before the weights are loaded"
         )
 
-    return Buffer(Deferred(shape, dtype, make))
+    return Buffer(Deferred(shape, dtype, make), persistent)

@@ -66,8 +66,12 @@ class Module:
                     yield (f"{name}.{path}" if path else name), module
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The tensors of the state by path, without history."""
-        return {path: box.value.detach() for path, box in self.boxes()}
+        """The tensors of the state by path, without history.
+
+        Buffers with ``persistent=False`` are in the record alone.
+        """
+        kept = (pair for pair in self.boxes() if pair[1].persistent)
+        return {path: box.value.detach() for path, box in kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """This module with its boxes set from ``state`` (tensors or arrays by path).
@@ -75,6 +79,7 @@ class Module:
         Arrays are copied, and may be changed afterwards; tensors and read-only arrays
         (those of mapped records) are shared. A tied box is set by any of its keys.
         PyTorch's ``num_batches_tracked``, which no result depends on, may be there.
+        Buffers with ``persistent=False`` keep the value that they have from the record.
 
         Raises:
             WeightsError: keys are missing or unexpected, a shape or dtype differs, or

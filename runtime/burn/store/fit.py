@@ -52,7 +52,8 @@ def fit(
     A tied box is there under each of its keys, and any of them sets it. Keys that are
     not ``selected`` are skipped on both sides. ``convert`` allows other dtypes of the
     same kind. PyTorch's ``num_batches_tracked``, which no result depends on, is skipped
-    where no box has the name.
+    where no box has the name. A box that is not ``persistent`` keeps its value, if it
+    has one, where its key is not offered.
     """
     result = Fit()
     first: dict[Box, str] = {}
@@ -72,6 +73,8 @@ def fit(
             result.rows.append(Row("applied", key, f"{detail}, tied to {first[box]}"))
         elif not selected(key):
             result.rows.append(Row("skipped", key, "not selected"))
+        elif not box.persistent and box.is_set:
+            result.rows.append(Row("skipped", key, "not persistent: keeps its value"))
         elif box not in tried:
             result.rows.append(Row("missing", key, detail))
     return result

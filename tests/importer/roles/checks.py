@@ -22,10 +22,11 @@ class State:
 
 
 def state_of(module: nn.Module) -> State:
-    """Return the state of one of our modules."""
-    arrays = {key: tensor.numpy() for key, tensor in module.state_dict().items()}
-    boxes = module.boxes()
-    return State(arrays, frozenset(k for k, b in boxes if isinstance(b, nn.Parameter)))
+    """Return the state of one of our modules, with buffers that are not persistent."""
+    boxes = dict(module.boxes())
+    arrays = {key: box.numpy() for key, box in boxes.items()}
+    trained = (key for key, box in boxes.items() if isinstance(box, nn.Parameter))
+    return State(arrays, frozenset(trained))
 
 
 def wrong_keys(ours: State, author: State) -> list[str]:

@@ -105,6 +105,42 @@ def test_one_plus_a_weight_is_not_the_weight(tmp_path: Path, name: str) -> None:
     assert "training=TrainingMode.PRESERVE" in notes(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["onnx::Mul_20", "val_8", "unsqueeze_1"])
+def test_a_group_normalization_has_its_scale_with_more_axes(
+    tmp_path: Path, name: str
+) -> None:
+    """The exporters compute with [C, 1, 1], which is the author's [C] in storage."""
+    shapes = {"val_1": np.array([0, 3, -1]), "val_2": np.array([2, 6, 4, 4])}
+    ones = {"val_3": np.ones(3, np.float32), "val_4": np.zeros(3, np.float32)}
+    nodes = [
+        node("Reshape", "x val_1", "r", "body/norm"),
+        node("InstanceNormalization", "r val_3 val_4", "i", "body/norm"),
+        node("Reshape", "i val_2", "n", "body/norm"),
+        node("Mul", f"n {name}", "m", "body/norm"),
+        node("Add", f"m {name}1", "a", "body/norm"),
+        node("Conv", "a body.conv.weight", "y", "body/conv"),
+    ]
+    folded = {name: drawn(6, 1, 1), f"{name}1": drawn(6, 1, 1, seed=2)}
+    weights = {"body.conv.weight": drawn(2, 6, 1, 1)}
+    proto = exported(nodes, shapes | ones | folded | weights, [2, 6, 4, 4])
+    state = imported(tmp_path, proto, drawn(2, 6, 4, 4))
+    norm = {"body.norm.weight": drawn(6), "body.norm.bias": drawn(6, seed=2)}
+    holds(state, weights | norm)
+    assert len(state.arrays) == 3
+    assert notes(tmp_path) == ""
+
+
+def test_a_mean_of_zeros_is_not_subtracted(tmp_path: Path) -> None:
+    nodes = [
+        node("Sub", "x mean", "c", ""),
+        node("Mul", "c head.scale", "y", "head"),
+    ]
+    weights = {"head.scale": drawn(6)}
+    zeros = {"mean": np.zeros((1, 6), np.float32)}
+    state = imported(tmp_path, exported(nodes, weights | zeros, [2, 6]), X)
+    assert set(state.arrays) == set(weights)
+
+
 def test_a_table_of_relative_positions_is_a_buffer(tmp_path: Path) -> None:
     nodes = [
         node("MatMul", "x onnx::MatMul_5", "h", "attn/qk"),
