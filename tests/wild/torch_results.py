@@ -15,9 +15,9 @@ from tests.wild.entry import Case
 from tests.wild.exporters import output_arrays
 
 
-def run(module: Any, inputs: Sequence[Any]) -> list[Array]:
-    """Return the outputs of ``module`` as arrays."""
-    torch.manual_seed(0)
+def run(module: Any, inputs: Sequence[Any], seed: int = 0) -> list[Array]:
+    """Return the outputs of ``module`` as arrays; ``seed`` is that of PyTorch."""
+    torch.manual_seed(seed)
     with torch.no_grad():
         return [array.copy() for array in output_arrays(module(*inputs))]
 
