@@ -73,12 +73,18 @@ VARIANTS = ((False, False), (False, True), (True, False), (True, True))
 #: Types whose whole model has no ``forward`` of tensors: classes of a part instead.
 PART_CLASSES = {
     "bark": "BarkSemanticModel",
+    "emu3": "Emu3ForCausalLM",
+    "musicgen": "MusicgenForCausalLM",
+    "musicgen_melody": "MusicgenMelodyForCausalLM",
     "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
     "qwen3_omni_moe": "Qwen3OmniMoeThinkerForConditionalGeneration",
 }
 #: The field of the configuration that belongs to a class of a part.
 PARTS = {
     "BarkSemanticModel": "semantic_config",
+    "Emu3ForCausalLM": "text_config",
+    "MusicgenForCausalLM": "decoder",
+    "MusicgenMelodyForCausalLM": "decoder",
     "Qwen2_5OmniThinkerForConditionalGeneration": "thinker_config",
     "Qwen3OmniMoeThinkerForConditionalGeneration": "thinker_config",
 }
