@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.wild.catalogue import LIBRARIES, missing_packages, read_catalogue
-from tests.wild.entry import FORMATS, Task, shuffled_tasks
+from tests.wild.entry import FORMATS, Task, ordered_tasks
 from tests.wild.results import OUTCOMES, Row, read_rows, trim_partial_line
 
 ROOT = Path(__file__).parent.parent.parent
@@ -37,6 +37,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--memory", type=float, default=8.0, help="GiB for a file")
     run.add_argument("--retry", default="", help="outcomes to run again, by comma")
+    run.add_argument(
+        "--right-in",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="RESULTS",
+        help="results of other runs; files that are right there are skipped",
+    )
     for command in (run, commands.add_parser("list", help="print the tasks")):
         command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
         command.add_argument("--libraries", default=",".join(LIBRARIES))
@@ -62,7 +70,7 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
         count = sum(entry.library == library for entry in entries)
         print(f"{library}: {count} architectures")
     patterns = options.only or ["*"]
-    tasks = shuffled_tasks(entries, options.formats.split(","))
+    tasks = ordered_tasks(entries, options.formats.split(","))
     return [
         task
         for task in tasks
@@ -83,6 +91,7 @@ def _run(options: argparse.Namespace) -> None:
     again = set(options.retry.split(",")) - {""}
     rows = read_rows([options.out])
     done = {row.key for row in rows if row.outcome not in again}
+    done |= {row.key for row in read_rows(options.right_in) if row.outcome == "right"}
     waiting = [task for task in tasks if task.key not in done]
     print(f"{len(tasks)} files, {len(tasks) - len(waiting)} of them finished before")
     warm_up()

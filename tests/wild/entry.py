@@ -71,10 +71,16 @@ def stable_hash(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def shuffled_tasks(entries: Sequence[Entry], formats: Sequence[str]) -> list[Task]:
-    """Return all tasks in an order that makes every prefix a fair sample.
+def ordered_tasks(entries: Sequence[Entry], formats: Sequence[str]) -> list[Task]:
+    """Return all tasks, every architecture once before any comes a second time.
 
-    The order depends on names alone, so an interrupted run continues where it stopped.
+    The format in which an architecture comes first changes from one to the next, and
+    architectures of all libraries alternate, so every prefix is a fair sample. The
+    order depends on names alone: an interrupted run continues where it stopped.
     """
-    tasks = [Task(entry, name) for entry in entries for name in formats]
-    return sorted(tasks, key=lambda task: (stable_hash(task.key), task.key))
+    rounds: list[list[Task]] = [[] for _ in formats]
+    for entry in sorted(entries, key=lambda e: (stable_hash(e.key), e.key)):
+        first = stable_hash(f"format of {entry.key}")
+        for number, tasks in enumerate(rounds):
+            tasks.append(Task(entry, formats[(first + number) % len(formats)]))
+    return [task for tasks in rounds for task in tasks]

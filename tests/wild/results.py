@@ -18,6 +18,7 @@ OUTCOMES = (
     "timeout",
     "exporter failed",
     "model failed",
+    "library missing",
 )
 #: Outcomes of files that exist: the denominator of the share that is right.
 IMPORTED = ("right", "wrong", "internal error", "refused", "timeout")

@@ -20,6 +20,7 @@ CELLS = {
     "timeout": "**timeout**",
     "exporter failed": "no file",
     "model failed": "not run",
+    "library missing": "no library",
 }
 #: What begins the note of gradients that the exporter changed.
 EXPORTER = ("folded", "detached")
@@ -41,6 +42,7 @@ compiled calls with onnxruntime or PyTorch at two sizes, and gradients with PyTo
 | **wrong**, **error**, **timeout** | a defect of burn-import |
 | no file | the exporter of PyTorch fails |
 | not run | PyTorch or the library fails, or the model draws random numbers |
+| no library | the model needs a package that is not installed |
 """
 
 

@@ -12,7 +12,7 @@ from tests.wild.compare import (
     is_right,
     largest_error,
 )
-from tests.wild.entry import FORMATS, Case, Entry, shuffled_tasks
+from tests.wild.entry import FORMATS, Case, Entry, ordered_tasks
 from tests.wild.results import Row, read_rows, row_from_json, trim_partial_line
 from tests.wild.table import clean_cause, coverage_page, group_cause, summary_text
 
@@ -63,10 +63,17 @@ def test_other_lines_are_refused() -> None:
 
 def test_tasks_have_one_order_for_every_process() -> None:
     entries = [entry(f"net{k}") for k in range(20)]
-    tasks = shuffled_tasks(entries, FORMATS)
-    assert tasks == shuffled_tasks(entries[::-1], FORMATS)
+    tasks = ordered_tasks(entries, FORMATS)
+    assert tasks == ordered_tasks(entries[::-1], FORMATS)
     assert len({task.key for task in tasks}) == 80
     assert len({task.format for task in tasks[:20]}) == len(FORMATS)
+
+
+def test_every_architecture_comes_before_any_comes_again() -> None:
+    entries = [entry(f"net{k}") for k in range(20)]
+    tasks = ordered_tasks(entries, FORMATS)
+    for start in range(0, 80, 20):
+        assert len({task.entry.key for task in tasks[start : start + 20]}) == 20
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def test_results_are_right_and_runs_resume(tmp_path: Path) -> None:
         assert not row.missing_keys and not row.changed_keys
 
 
+def test_files_that_are_right_elsewhere_are_skipped(tmp_path: Path) -> None:
+    before, out = tmp_path / "before.jsonl", tmp_path / "rows.jsonl"
+    only = ["--libraries", "research", "--only", "*/gat", "--formats", "pt2"]
+    run_suite("run", "--out", str(before), *only)
+    text = run_suite("run", "--out", str(out), "--right-in", str(before), *only)
+    assert "1 files, 1 of them finished before" in text
+    assert not read_rows([out])
+
+
 def test_a_file_that_takes_too_long_is_reported(tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     only = ["run", "--out", str(out), "--libraries", "research", "--only", "*/gat"]

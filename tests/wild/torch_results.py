@@ -26,9 +26,9 @@ DRAWS = 4
 ROUNDING = 1e-6
 
 
-def run(module: Any, inputs: Sequence[Any]) -> list[Array]:
-    """Return the outputs of ``module`` as arrays."""
-    torch.manual_seed(0)
+def run(module: Any, inputs: Sequence[Any], seed: int = 0) -> list[Array]:
+    """Return the outputs of ``module`` as arrays; ``seed`` is that of PyTorch."""
+    torch.manual_seed(seed)
     with torch.no_grad():
         return [array.copy() for array in output_arrays(module(*inputs))]
 

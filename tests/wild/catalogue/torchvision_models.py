@@ -12,7 +12,12 @@ from tests.wild.catalogue.wrappers import flatten_tensors
 from tests.wild.entry import Case, Entry
 
 #: Smallest side of an image that a model accepts, where 64 is not enough.
-SIDES = {"inception_v3": 299, "alexnet": 64, "googlenet": 64}
+SIDES = {
+    "inception_v3": 299,
+    "quantized_inception_v3": 299,
+    "alexnet": 64,
+    "googlenet": 64,
+}
 DETECTION = {"min_size": 64, "max_size": 96}
 #: Fewer boxes than usual, for detectors in two stages and in one.
 TWO_STAGES = {

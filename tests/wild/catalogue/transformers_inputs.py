@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 
+from tests.wild.catalogue.rare_inputs import (
+    GRIDS,
+    PATCHES,
+    RARE_CANDIDATES,
+    flat_patches,
+    rare_makers,
+)
+
+PAST = ("past_values", "past_time_features", "past_observed_mask")
 TEXT = ("input_ids", "attention_mask")
 #: Sets of inputs that are tried in this order; the first that runs is used.
 CANDIDATES: tuple[tuple[str, ...], ...] = (
@@ -23,6 +33,7 @@ CANDIDATES: tuple[tuple[str, ...], ...] = (
     ("input_ids",),
     ("pixel_values", "decoder_input_ids"),
     ("pixel_values", "pixel_mask"),
+    ("pixel_values", "noise"),
     ("pixel_values",),
     ("pixel_values_videos",),
     ("input_features", "decoder_input_ids"),
@@ -31,6 +42,7 @@ CANDIDATES: tuple[tuple[str, ...], ...] = (
     ("input_values", "decoder_input_ids"),
     ("input_values",),
     ("audio_values",),
+    (*PAST, "future_values", "future_time_features"),
     ("past_values", "past_observed_mask"),
     ("past_values",),
     ("inputs_embeds", "attention_mask"),
@@ -41,16 +53,36 @@ CANDIDATES: tuple[tuple[str, ...], ...] = (
 )
 
 
+POSITIONAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
 def input_sets(model: Any) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
     """Yield names of inputs and the shapes to try for them, each for two sizes."""
-    names = set(inspect.signature(model.forward).parameters)
-    for candidate in CANDIDATES:
-        if names.issuperset(candidate):
+    parameters = inspect.signature(model.forward).parameters
+    names = set(parameters)
+    needed = tuple(
+        name
+        for name, parameter in parameters.items()
+        if parameter.default is parameter.empty and parameter.kind in POSITIONAL
+    )
+    for candidate in dict.fromkeys((*CANDIDATES, *RARE_CANDIDATES, needed)):
+        if candidate and names.issuperset(candidate):
+            more = (name for name in needed if name not in candidate)
+            candidate = (*candidate, *more)
             yield candidate, [{"layout": k} for k in range(_layouts(candidate))]
 
 
 def _layouts(candidate: tuple[str, ...]) -> int:
-    shaped = ("pixel_values", "input_features", "input_values", "past_values")
+    shaped = (
+        "position_ids",
+        "pixel_values",
+        "input_features",
+        "input_values",
+        "past_values",
+    )
     return 3 if any(name in shaped for name in candidate) else 1
 
 
@@ -67,7 +99,7 @@ def make_inputs(
         "decoder_input_ids": lambda: torch.randint(3, 80, (batch, length - 3)),
         "attention_mask": lambda: _mask(batch, names, config, layout, size, length),
         "bbox": lambda: torch.randint(0, 40, (batch, length, 4)).cumsum(-1) // 4,
-        "pixel_values": lambda: _images(config, batch, layout),
+        "pixel_values": lambda: _pixels(config, names, batch, layout),
         "pixel_values_videos": lambda: torch.rand(batch, 4, 3, 32, 32),
         "pixel_mask": lambda: torch.ones(
             (batch, *_images(config, 1, layout).shape[-2:]), dtype=torch.int64
@@ -78,18 +110,81 @@ def make_inputs(
         "past_values": lambda: _series(config, batch, layout),
         "past_observed_mask": lambda: torch.ones_like(_series(config, batch, layout)),
         "inputs_embeds": lambda: torch.randn(batch, length, _width(config)),
-        "hidden_states": lambda: (
-            torch.randn(16, _patch_width(config))
-            if "grid_thw" in names
-            else torch.randn(batch, length, _width(config))
-        ),
-        "grid_thw": lambda: torch.tensor([[1, 4, 4]]),
-        "spectrogram": lambda: torch.randn(batch, length, 80),
     }
+    makers |= _other_makers(config, names, layout, size, batch, length)
     return {name: makers[name]() for name in names}
 
 
-def field(config: Any, name: str, default: Any) -> Any:
+def _other_makers(
+    config: Any, names: tuple[str, ...], layout: int, size: int, batch: int, length: int
+) -> dict[str, Any]:
+    """Return functions that make the inputs that few models take, by name."""
+    frames = max(_features(config, batch, layout, size).shape[1:])
+    future = _future_length(config)
+    makers: dict[str, Any] = {
+        "hidden_states": lambda: (
+            torch.randn(16 * batch, _patch_width(config))
+            if "grid_thw" in names
+            else torch.randn(batch, length, _width(config))
+        ),
+        "spectrogram": lambda: torch.randn(batch, length, 80),
+        "past_time_features": lambda: torch.randn(batch, _past_length(config), 0),
+        "future_values": lambda: torch.randn(batch, future),
+        "future_time_features": lambda: torch.randn(batch, future, 0),
+        "input_features_mask": lambda: torch.ones(batch, frames, dtype=torch.int64),
+        "prompt_pixel_values": lambda: _images(config, batch, layout),
+        "prompt_masks": lambda: _images(config, batch, layout),
+    }
+    makers |= rare_makers(partial(field, config), batch, length)
+    if layout == 1:
+        places = torch.arange(length).expand(3, batch, length)
+        makers["position_ids"] = lambda: places.clone()
+    makers["flattened_patches"] = lambda: flat_patches(partial(field, config), batch)
+    return makers
+
+
+def add_image_tokens(config: Any, inputs: dict[str, Any], count: int) -> dict[str, Any]:
+    """Return inputs whose text begins with ``count`` tokens of an image.
+
+    Raises:
+        KeyError: the inputs have no text, or the configuration no such token.
+    """
+    token = field(config, "image_token_id", field(config, "image_token_index"))
+    if token is None or count > 300:
+        raise KeyError("image_token_id")
+    batch = inputs["input_ids"].shape[0]
+    images = torch.full((batch, count), int(token))
+    result = inputs | {"input_ids": torch.cat([images, inputs["input_ids"]], dim=1)}
+    if "attention_mask" in inputs:
+        mask = [torch.ones_like(images), inputs["attention_mask"]]
+        result["attention_mask"] = torch.cat(mask, dim=1)
+    return result
+
+
+def _pixels(config: Any, names: tuple[str, ...], batch: int, layout: int) -> Any:
+    """Return images, or patches where another input tells how they are arranged."""
+    if any(name in GRIDS for name in names):
+        if layout == 1:
+            side = int(field(config, "patch_size", 14))
+            return torch.randn(16 * batch, 3, side, side)
+        frames = 2 if layout == 2 else 1
+        return torch.randn(16 * batch, frames * _patch_width(config))
+    if any(name in PATCHES for name in names):
+        return torch.randn(batch, 16, _patch_width(config))
+    return _images(config, batch, layout)
+
+
+def _past_length(config: Any) -> int:
+    """Return how many past values a model of time series takes, lags included."""
+    lags = field(config, "lags_sequence", [0])
+    return int(field(config, "context_length", 16)) + max(lags)
+
+
+def _future_length(config: Any) -> int:
+    return int(field(config, "prediction_length", 4))
+
+
+def field(config: Any, name: str, default: Any = None) -> Any:
     """Return a field of a configuration, or of the first inner one that has it."""
     value = getattr(config, name, None)
     if value is not None:
@@ -106,7 +201,7 @@ def _mask(
     batch: int, names: tuple[str, ...], config: Any, layout: int, size: int, length: int
 ) -> Any:
     """Return a mask in which the last row ends with two padded positions."""
-    if "input_ids" not in names and "inputs_embeds" not in names:
+    if "input_features" in names and "input_ids" not in names:
         length = _features(config, batch, layout, size).shape[1]
     mask = torch.ones(batch, length, dtype=torch.int64)
     mask[-1, -2:] = 0
@@ -160,6 +255,8 @@ def _sound(config: Any, batch: int, layout: int, size: int) -> Any:
 
 def _series(config: Any, batch: int, layout: int) -> Any:
     length = int(field(config, "context_length", 32))
+    if getattr(config, "lags_sequence", None):
+        return torch.rand(batch, _past_length(config))
     channels = int(field(config, "num_input_channels", 1))
     return (
         torch.randn(batch, length) if layout else torch.randn(batch, length, channels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -15,7 +16,11 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers.models.auto import modeling_auto
 
 from tests.wild.catalogue.small_configs import small_config
-from tests.wild.catalogue.transformers_inputs import input_sets, make_inputs
+from tests.wild.catalogue.transformers_inputs import (
+    add_image_tokens,
+    input_sets,
+    make_inputs,
+)
 from tests.wild.catalogue.wrappers import flatten_tensors, wrap_model
 from tests.wild.entry import Case, Entry, stable_hash
 
@@ -42,6 +47,9 @@ def list_entries() -> list[Entry]:
 
 def _class_names(model_type: str) -> Iterator[str]:
     """Yield the names of classes of models for a type, those with heads first."""
+    if model_type in PART_CLASSES:
+        yield PART_CLASSES[model_type]
+        return
     registries = [f"MODEL_FOR_{task}_MAPPING_NAMES" for task in TASKS]
     for registry in [*registries, "MODEL_MAPPING_NAMES"]:
         name = getattr(modeling_auto, registry, {}).get(model_type)
@@ -55,32 +63,77 @@ class NoInputsError(ValueError):
     """No set of inputs that is known runs through the model."""
 
 
+class MissingLibraryError(ImportError):
+    """A model needs a package that is not installed."""
+
+
+#: Configurations in the order of trial: whether only depth is reduced, and whether
+#: numbers that are None by default are set.
+VARIANTS = ((False, False), (False, True), (True, False), (True, True))
+#: Types whose whole model has no ``forward`` of tensors: classes of a part instead.
+PART_CLASSES = {
+    "bark": "BarkSemanticModel",
+    "emu3": "Emu3ForCausalLM",
+    "musicgen": "MusicgenForCausalLM",
+    "musicgen_melody": "MusicgenMelodyForCausalLM",
+    "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
+    "qwen3_omni_moe": "Qwen3OmniMoeThinkerForConditionalGeneration",
+}
+#: The field of the configuration that belongs to a class of a part.
+PARTS = {
+    "BarkSemanticModel": "semantic_config",
+    "Emu3ForCausalLM": "text_config",
+    "MusicgenForCausalLM": "decoder",
+    "MusicgenMelodyForCausalLM": "decoder",
+    "Qwen2_5OmniThinkerForConditionalGeneration": "thinker_config",
+    "Qwen3OmniMoeThinkerForConditionalGeneration": "thinker_config",
+}
 #: What a configuration with sizes that do not fit each other may raise.
 FAILURES = (
     *(NoInputsError, RuntimeError, ValueError, TypeError, AttributeError, NameError),
-    *(KeyError, IndexError, AssertionError, ImportError, ArithmeticError),
+    *(KeyError, IndexError, AssertionError, ArithmeticError, OSError),
     StrictDataclassError,
 )
 
 
 def _build(model_type: str) -> Case:
+    """Build the first class of a type that runs, small configurations first.
+
+    Raises:
+        MissingLibraryError: a class needs a package that is not installed.
+        NoInputsError: no class runs with any of the configurations.
+    """
     logging.disable(logging.WARNING)
     names = list(dict.fromkeys(_class_names(model_type)))
-    failures = []
-    for is_shallow_only in (False, True):
-        for name in dict.fromkeys((names[0], names[-1])):
+    failures, missing = [], ""
+    for variant in VARIANTS:
+        for name in names if variant[0] is False else (names[0], names[-1]):
             try:
-                return _build_class(model_type, name, is_shallow_only)
+                return _build_class(model_type, name, *variant)
+            except ImportError as error:
+                missing = missing or _library(error)
             except FAILURES as error:
                 text = f"{type(error).__name__}: {str(error)[:300]}"
                 failures.append(f"{name}: {text}")
-    raise NoInputsError("; ".join(failures))
+    if missing:
+        raise MissingLibraryError(f"library missing: {missing}")
+    raise NoInputsError("; ".join(dict.fromkeys(failures)))
 
 
-def _build_class(model_type: str, name: str, is_shallow_only: bool) -> Case:
+def _library(error: ImportError) -> str:
+    """Return the name of the package that an import did not find."""
+    found = re.search(r"requires the (\S+) library", str(error))
+    return found[1] if found else error.name or str(error)
+
+
+def _build_class(
+    model_type: str, name: str, is_shallow_only: bool, is_filled: bool
+) -> Case:
     torch.manual_seed(0)
     kind = transformers.CONFIG_MAPPING[model_type]
-    config = small_config(kind, model_type, is_shallow_only)
+    config = small_config(kind, model_type, is_shallow_only, is_filled)
+    if name in PARTS:
+        config = getattr(config, PARTS[name])
     if stable_hash(model_type) % 2:
         config._attn_implementation = "eager"
     with torch.device("meta"):
@@ -125,7 +178,12 @@ def _runs(
     try:
         inputs = make_inputs(config, names, layout, size)
         with torch.no_grad():
-            outputs = list(flatten_tensors(model(**inputs, **fixed)))
+            try:
+                found = model(**inputs, **fixed)
+            except ValueError as error:
+                inputs = _with_tokens(config, inputs, str(error))
+                found = model(**inputs, **fixed)
+            outputs = list(flatten_tensors(found))
     except (RuntimeError, ValueError, TypeError, AttributeError, IndexError) as error:
         failures.append(f"{type(error).__name__}: {str(error)[:100]}")
         return None
@@ -133,3 +191,16 @@ def _runs(
         failures.append(f"{type(error).__name__}: {str(error)[:100]}")
         return None
     return tuple(inputs.values()) if outputs else None
+
+
+def _with_tokens(config: Any, inputs: dict[str, Any], message: str) -> dict[str, Any]:
+    """Return inputs with as many image tokens as a model says that it has features.
+
+    Raises:
+        ValueError: the message is about something else.
+    """
+    found = re.search(r"tokens: \d+, features:? (\d+)", message)
+    if found is None or "input_ids" not in inputs:
+        raise ValueError(message)
+    batch = inputs["input_ids"].shape[0]
+    return add_image_tokens(config, inputs, int(found[1]) // batch)
