@@ -42,11 +42,19 @@ for path in json.load(sys.stdin):
 IMPORT = CODE.replace(
     "import burn_import.weights, burn_import.pytorch.store, burn.record",
     "import black, burn_import.pipeline, burn_import.onnx, burn_import.emit.gate\n"
-    "import burn_import.compiler, burn.record",
+    "import burn_import.compiler, burn.record, resource\n"
+    f"LIMITS = {(('RLIMIT_AS', 8 * 2**30), ('RLIMIT_CPU', 30))}",
 ).replace(
     """for _, array in burn_import.weights.opened(Path(path)).weights:
             array.tobytes()""",
     "burn_import.pipeline.import_model(path)",
+)
+#: A process that goes far beyond is ended before it harms the machine.
+IMPORT = IMPORT.replace(
+    "        os._exit(",
+    "        for name, most in LIMITS:\n"
+    "            resource.setrlimit(getattr(resource, name), (most, most))\n"
+    "        os._exit(",
 )
 
 

@@ -15,6 +15,7 @@ from burn_import.pipeline import import_model
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.dim import LARGEST, Dim, symbol
 from burn_ir.errors import Undecided
+from burn_ir.graph import Constants, Graph
 from tests.importer.limits import IMPORT, check
 from tests.importer.onnx_files import graph, model, saved, stored
 
@@ -76,6 +77,34 @@ def squared(count: int) -> onnx.ModelProto:
     return model(graph(nodes, {"x": ["n", "m"]}, ("y",), (stored("k", [1, 3]),)))
 
 
+def written(*nodes: onnx.NodeProto) -> onnx.ModelProto:
+    """Return a model that computes with one element seen 2^24 times, as its result."""
+    first = node("Expand", "one size", "e")
+    size = stored("size", np.array([4096, 4096]))
+    arrays = stored("one", ONE), size, stored("axes", np.array([0]))
+    proto = graph([first, *nodes], {}, ("y",), arrays)
+    return model(proto, 21)
+
+
+def calls(depth: int) -> onnx.ModelProto:
+    """Return a model of functions that call the next one twice, ``depth`` deep."""
+    functions = []
+    for level in range(depth):
+        last = level == depth - 1
+        kind, domain = ("Sin", "") if last else (f"F{level + 1}", "own")
+        body = [
+            helper.make_node(kind, ["x"], ["t"], domain=domain),
+            helper.make_node(kind, ["t"], ["y"], domain=domain),
+        ]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+        proto = helper.make_function("own", f"F{level}", ["x"], ["y"], body, opsets)
+        functions.append(proto)
+    call = helper.make_node("F0", ["x"], ["y"], domain="own")
+    result = model(graph([call]), functions=functions)
+    result.opset_import.append(helper.make_opsetid("own", 1))
+    return result
+
+
 FILES: dict[str, Callable[[], onnx.ModelProto]] = {
     "sum": lambda: folded(node("ReduceSum", "e", keepdims=0)),
     "maximum": lambda: folded(node("ReduceMax", "e", keepdims=0)),
@@ -94,6 +123,17 @@ FILES: dict[str, Callable[[], onnx.ModelProto]] = {
     "extents": lambda: squared(30),
     "loops": lambda: nested(12),
     "too many loops": lambda: nested(24),
+    "equal elements as a result": lambda: written(node("Identity", "e")),
+    "powers as a result": lambda: written(node("Pow", "e one")),
+    "determinant": lambda: written(node("Det", "e")),
+    "depth": lambda: written(
+        node("Cast", "e", "i", to=onnx.TensorProto.INT64), node("OneHot", "size i size")
+    ),
+    "window": lambda: written(
+        *(node("Unsqueeze", "e axes", "u"), node("Unsqueeze", "u axes", "v")),
+        node("MaxPool", "v", kernel_shape=[2000, 2000]),
+    ),
+    "calls": lambda: calls(14),
     "results": lambda: model(
         graph([node("Split", "x", " ".join(f"r{i}" for i in range(20_000)))], {}, ())
     ),
@@ -118,6 +158,37 @@ def test_more_results_than_a_source_can_name_are_refused(tmp_path: Path) -> None
     proto = graph([node("Split", "x", " ".join(names))], {"x": [5000]}, ("r0",))
     with pytest.raises(InvalidModel, match="at most 4096 results of a node, got 5000"):
         import_model(saved(tmp_path / "net.onnx", model(proto, 13)))
+
+
+def test_calls_that_become_many_nodes_for_their_file_are_refused(
+    tmp_path: Path,
+) -> None:
+    path = saved(tmp_path / "net.onnx", calls(14))
+    with pytest.raises(UnsupportedModel, match="to become at most 12424 nodes"):
+        import_model(path)
+    few = import_model(saved(tmp_path / "few.onnx", calls(5)))
+    assert few.text.count(".sin()") or few.text.count("ops.sin(")
+
+
+def test_a_large_constant_result_is_in_the_record(tmp_path: Path) -> None:
+    table = np.arange(2000, dtype=np.float32)
+    proto = graph([node("Identity", "table")], {}, ("y",), (stored("table", table),))
+    path = saved(tmp_path / "net.onnx", model(proto))
+    assert len(import_model(path).text) < 2000
+    assert np.array_equal(run(path), table)
+
+
+def test_what_folding_made_is_no_reason_to_fold_more() -> None:
+    constants = Constants()
+    constants.add("stored", np.zeros(10, np.float32))
+    before = folding_cost.Budget(_of(constants))
+    constants.add("made", np.zeros(1000, np.float32), source="stored")
+    after = folding_cost.Budget(_of(constants))
+    assert (before.work, before.left) == (after.work, after.left)
+
+
+def _of(constants: Constants) -> Graph:
+    return Graph("net", (), (), (), {}, constants)
 
 
 def run(path: Path) -> Any:

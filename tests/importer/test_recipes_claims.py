@@ -1,11 +1,14 @@
 """A family is claimed only if weights and configuration determine its numbers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from burn_import.cli.command import burn_import
 from burn_import.options import Hints
 from burn_import.pipeline import import_model
 from burn_import.recipes import model_of, read
@@ -141,3 +144,31 @@ def test_scores_of_t5_are_scaled_as_configured(
     x = t5.stack_twin(p.at("decoder"), table[ids], mask, other)
     x = x * t5.HIDDEN**-0.5 if scaled else x
     close(results(model, ids, other, mask)[0], x @ table.T)
+
+
+def resnet() -> dict[str, Array]:
+    """Return weights with the keys and shapes of torchvision's ResNet, and timm's."""
+    weights = {"conv1.weight": np.ones((4, 3, 7, 7), np.float32)}
+    for name in ("bn1", "layer1.0.bn1", "layer1.0.bn2"):
+        for leaf in ("weight", "bias", "running_mean", "running_var"):
+            weights[f"{name}.{leaf}"] = np.ones(4, np.float32)
+    for number in (1, 2):
+        shape = 4, 4, 3, 3
+        weights[f"layer1.0.conv{number}.weight"] = np.ones(shape, np.float32)
+    weights["fc.weight"] = np.ones((5, 4), np.float32)
+    return {**weights, "fc.bias": np.ones(5, np.float32)}
+
+
+def test_a_resnet_without_configuration_is_torchvisions_and_a_note_says_so(
+    tmp_path: Path,
+) -> None:
+    path = saved(tmp_path, resnet())
+    output = str(tmp_path / "made.py")
+    printed = CliRunner().invoke(burn_import, [str(path), "-o", output]).stderr
+    assert "The keys are those of torchvision's ResNet" in printed
+    assert "(timm's resnetblur50, resnetaa50) have the same keys and shapes" in printed
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"architecture": "resnetaa50"}), "utf-8")
+    assert "resnetaa50" in reason(path)
+    config.write_text(json.dumps({"architecture": "resnet18"}), "utf-8")
+    assert not reason(path)

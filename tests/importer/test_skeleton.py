@@ -21,6 +21,8 @@ from burn_import.emit.module import Source
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.skeleton import skeleton
+from burn_import.skeleton.source import MOST_MEMBERS
+from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor, zip_file
 from tests.modules import Array
 
@@ -265,6 +267,17 @@ def test_lists_at_the_root_and_in_lists() -> None:
     assert [key for key, _ in made.weights] == ["part_0.1.w", "part_2.w"]
     made = made_of("a.0.1.w", "a.1.0.w")
     assert [key for key, _ in made.weights] == ["a.0.1.w", "a.1.0.w"]
+
+
+def test_more_members_than_a_source_can_list_are_refused() -> None:
+    flat = [(f"t{n}", np.ones(2, np.float32)) for n in range(MOST_MEMBERS + 1)]
+    with pytest.raises(UnsupportedModel, match="^the top module: .* 3000 ten"):
+        skeleton(flat, "Net", "net.safetensors")
+    inner = [(f"a.b{n}.weight", array) for n, (_, array) in enumerate(flat)]
+    with pytest.raises(UnsupportedModel, match="^'a': .*got 3001; `-o weights.safe"):
+        skeleton(inner, "Net", "net.safetensors")
+    listed = [(f"a.{n}.w", array) for n, (_, array) in enumerate(flat)]
+    assert len(skeleton(listed, "Net", "net.safetensors").weights) == 3001
 
 
 def test_names_that_nest_without_end_are_joined() -> None:

@@ -41,6 +41,7 @@ from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph, Node
+from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
 
@@ -255,9 +256,12 @@ class Run:
         return replace(known, shape=hidden)
 
     def folded(self, node: Node, graph: Graph) -> bool:
+        """Whether the results are known, and few enough numbers for the source."""
         types = [graph.types[name] for name in node.outputs if name is not None]
         return all(
-            t.known is not None and all(bindable(d, self.extents) for d in _dims(t))
+            t.known is not None
+            and t.known.size <= KNOWN_LIMIT
+            and all(bindable(d, self.extents) for d in _dims(t))
             for t in types
         )
 

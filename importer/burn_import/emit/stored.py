@@ -44,6 +44,7 @@ class StoredArrays:
         self.weights = part.layer_weights()
         self.places: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
+        self.plain_names: set[str] = set()
         for constant in part.held:
             self.place(constant)
 
@@ -88,6 +89,7 @@ class StoredArrays:
             leaf = path[-1] if is_named else self.word(constant)
             path = (self.taken.unique(attribute(leaf)),)
             self.plain[constant] = text
+            self.plain_names.add(path[0])
         self.places[constant] = path
         self.part.tensors[constant] = ".".join(path)
         return path
@@ -96,7 +98,7 @@ class StoredArrays:
         """Whether an array can stand at ``path``, inside a module of this one."""
         if len(path) < 2 or not self.containers.has_room(path):
             return False
-        return all(self.places[c][0] != path[0] for c in self.plain)
+        return path[0] not in self.plain_names
 
     def told(self, constant: str) -> Path:
         """The file's path for ``constant``, from this class on; () if it tells none."""

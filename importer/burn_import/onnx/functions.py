@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: How many nodes all calls together may become: functions that call each other twice
 #: double with every level.
 MAX_NODES = 50_000
+#: How many nodes they may become in any model, and for each node in the file.
+NODES, NODES_PER_NODE = 5_000, 256
 MAX_CALL_DEPTH = 32
 
 Key = tuple[str, str, str]
@@ -93,6 +95,8 @@ class Functions:
         self.taken = set(_names(model.graph)) if self.by_key else set()
         self.sizes: dict[Key, int] = {}
         self.count = 0
+        stored = len(model.graph.node) + sum(len(f.node) for f in model.functions)
+        self.most = min(MAX_NODES, NODES + NODES_PER_NODE * stored)
 
     def get(self, node: NodeProto) -> FunctionProto | None:
         """The function that a node calls, if it does."""
@@ -181,13 +185,13 @@ class Functions:
 
     def _count(self, node: NodeProto) -> None:
         self.count += 1
-        if self.count > MAX_NODES:
-            raise _too_many(node)
+        if self.count > self.most:
+            raise _too_many(node, self.most)
 
     def _check_size(self, node: NodeProto, proto: FunctionProto) -> None:
         """Refuse a call of too many nodes before they are made."""
-        if self.count + self._size(proto, 0) > MAX_NODES:
-            raise _too_many(node)
+        if self.count + self._size(proto, 0) > self.most:
+            raise _too_many(node, self.most)
 
     def _size(self, proto: FunctionProto, depth: int) -> int:
         """How many nodes a function becomes, at the least: bodies are left out."""
@@ -223,9 +227,9 @@ class Functions:
             )
 
 
-def _too_many(node: NodeProto) -> TooManyNodes:
+def _too_many(node: NodeProto, most: int) -> TooManyNodes:
     return TooManyNodes(
-        f"{_told(node)}: expected calls of functions to become at most {MAX_NODES} "
+        f"{_told(node)}: expected calls of functions to become at most {most} "
         "nodes, got more"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.pool import Pooling
 from burn_ir.types import Array, Type
 
 #: Elements of work and bytes of results that any model may cause, and for each element
@@ -17,7 +18,10 @@ TOTAL_BYTES = 2**30
 #: The most characters of a string result.
 CHARACTERS = 2**18
 #: Units of work for each element, where it is not 1.
-FACTORS = {"TopK": 16, "Unique": 16, "NonZero": 8}
+FACTORS = {
+    **{"AffineGrid": 8, "DFT": 32, "GridSample": 16, "NonZero": 8, "Resize": 16},
+    **{"TopK": 16, "Unique": 16},
+}
 #: Operators whose results have no more elements than this many times their operands'.
 BOUNDED = {"Compress": 1, "Flatten": 1, "NonZero": 8, "Reshape": 1, "Unique": 4}
 
@@ -27,9 +31,8 @@ class Budget:
 
     def __init__(self, graph: Graph) -> None:
         constants = graph.constants
-        stored = [
-            _stored(a) for n, a in constants.items() if n not in constants.literals
-        ]
+        made = constants.literals | constants.source.keys() | constants.recipes.keys()
+        stored = [_stored(a) for n, a in constants.items() if n not in made]
         elements, size = (sum(each) for each in zip((0, 0), *stored, strict=True))
         self.work = WORK + WORK_PER_ELEMENT * elements
         self.left = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
@@ -69,6 +72,10 @@ def work(node: Node, arrays: list[Array | None], results: int) -> int:
         inner = max(given[0].shape[-2:])
     elif node.op.onnx in ("Conv", "ConvTranspose") and len(given) > 1:
         inner = prod(given[1].shape[1:])
+    elif node.op.onnx == "Det" and given and given[0].ndim:
+        inner, results = given[0].shape[-1], given[0].size
+    elif isinstance(node.op, Pooling):
+        inner = prod(node.op.kernel_shape)
     elif node.op.onnx in _PRODUCTS and len(given) > 1:
         return int(prod(array.size for array in given[:3]))
     return int(touched * factor + results * inner)

@@ -15,8 +15,9 @@ NOTE = (
 )
 SAME_KEYS = (
     "The keys are those of torchvision's ResNet; networks that blur before they halve "
-    "the extents (timm's resnetblur50, resnetaa50) have the same ones and are another "
-    "function."
+    "the extents (timm's resnetblur50, resnetaa50) have the same keys and shapes and "
+    "are another function. To be sure, compare an output with the program that the "
+    "weights come from, or import an export of it (torch.export or torch.onnx.export)."
 )
 
 

@@ -30,6 +30,7 @@ from burn_import.source.names import (
 from burn_import.structure import Path
 from burn_import.structure.recover import class_name
 from burn_import.structure.trained import is_buffer_name
+from burn_ir import UnsupportedModel
 from burn_ir.types import Array
 from burn_templates import render
 
@@ -38,6 +39,8 @@ NOTE = (
     "be written, in its __call__. They load as they are. An export of the model (by "
     "torch.export or torch.onnx.export) has the program too."
 )
+#: The most tensors and modules that one module may hold: each is a line of source.
+MOST_MEMBERS = 3000
 #: How long the names in a message may be, and how many keys a note names.
 _ROOM, _KEYS = 44, 3
 
@@ -53,8 +56,12 @@ def skeleton(
     Weights that are one array are tied, and stored once. ``name`` is that of the top
     class, ``record`` the file name of the weights; ``notes`` are sentences for its
     docstring.
+
+    Raises:
+        UnsupportedModel: one module holds more than a source can list.
     """
     root = tree_of((key, array.dtype, array.shape) for key, array in arrays)
+    _check_members(root)
     first = _Writer(name)
     first.root(root)
     texts = first.shared()
@@ -67,6 +74,19 @@ def skeleton(
     left_out = first.counters | tied.keys()
     kept = [(keys[key], array) for key, array in arrays if key not in left_out]
     return Source(_module(name, texts, kept, record, said), kept, name, said)
+
+
+def _check_members(node: Node) -> None:
+    """Return if the source can list what each module holds, one line for each."""
+    count = len(node.tensors) + (0 if node.listed else len(node.children))
+    if count > MOST_MEMBERS:
+        where = f"{'.'.join(node.path)!r}" if node.path else "the top module"
+        raise UnsupportedModel(
+            f"{where}: expected at most {MOST_MEMBERS} tensors and modules in one "
+            f"module, got {count}; `-o weights.safetensors` writes the weights alone"
+        )
+    for child in node.children.values():
+        _check_members(child)
 
 
 def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:

@@ -60,9 +60,14 @@ def element_type(number: int) -> DType:
 
 
 def known_dims(operand: Type | None) -> tuple[Dim, ...] | None:
-    """The contents of an integer operand as dimensions, None if they are not known."""
+    """The contents of an integer operand as dimensions, None if they are not known.
+
+    Raises:
+        InvalidOperand: they are more than any tensor or node has.
+    """
     if operand is None or operand.known is None:
         return None
+    _check_count(operand.known.size)
     items = operand.known.ravel().tolist()
     return tuple(d if isinstance(d, Poly) else int(d) for d in items)
 
@@ -101,9 +106,13 @@ def unnamed_dims(count: int) -> tuple[Dim, ...]:
     Raises:
         InvalidOperand: they are more than any tensor or node has.
     """
+    _check_count(count)
+    return tuple(unnamed() for _ in range(count))
+
+
+def _check_count(count: int) -> None:
     if count > MOST_DIMS:
         raise InvalidOperand(f"expected at most {MOST_DIMS} extents, got {count}")
-    return tuple(unnamed() for _ in range(count))
 
 
 def ints_of(operand: Value) -> tuple[int, ...] | None:
