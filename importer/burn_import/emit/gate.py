@@ -27,6 +27,7 @@ from burn_import.emit.allowed import (
     PHRASES,
     PROSE,
     RECORD_NAMES,
+    SEGMENT,
     STRINGS,
     TAKEN,
     TEXTS,
@@ -122,7 +123,7 @@ class _Gate:
             self.strings(node.keys, WORD)
         elif isinstance(node, ast.Assign) and _assigns_record_names(node):
             assert isinstance(node.value, ast.Dict)
-            self.strings(node.value.values, WORD)
+            self.strings(node.value.values, SEGMENT)
         elif isinstance(node, ast.Subscript):
             self.strings([node.slice], WORD)
         elif isinstance(node, ast.keyword):

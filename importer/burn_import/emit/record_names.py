@@ -19,7 +19,8 @@ from burn_import.structure.paths import ROOT, clean
 from burn_ir.graph import Graph
 
 _FIELD = re.compile(r"self\.(\w+) = ")
-_NAME = re.compile(r"\w+", re.ASCII)
+#: torchvision has children called ``block1-0``, which no attribute could be.
+_NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 def find_record_names(

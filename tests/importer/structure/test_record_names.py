@@ -70,3 +70,16 @@ def test_one_attribute_for_two_names(tmp_path: Path) -> None:
     x = net.run("Mul", "b", x, net.weight("b.scale", 4))
     found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
     assert {"a.fc.weight", "b.fc.weight", "a.scale", "b.scale"} < found.keys
+
+
+def test_a_name_with_a_hyphen_in_the_scopes_of_an_exporter(tmp_path: Path) -> None:
+    """As in torchvision's RegNet, whose blocks are called ``block1-0``."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for number in range(2):
+        scope = f"trunk.block-{number}"
+        x = net.run("Relu", scope, net.linear(f"{scope}.fc", x, 4, 4))
+        x = net.linear(f"{scope}.out", x, 4, 4)
+    x = net.linear("fc", x, 4, 2)
+    found = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    assert found.keys == set(net.weights)
