@@ -137,6 +137,9 @@ def test_anything_else_is_named_with_its_line(statement: str) -> None:
     [
         ("class Net(nn.Module)", "class Net(nn.Module, metaclass=Path)"),
         ("class Net(nn.Module)", "class Net(nn.Linear)"),
+        ("    @classmethod", '    names = {"a_": "a"}\n\n    @classmethod'),
+        ("    @classmethod", '    record_names = {"a_": WEIGHTS}\n\n    @classmethod'),
+        ("    @classmethod", '    record_names = {"a_": "a b"}\n\n    @classmethod'),
         ("class Net(nn.Module)", "@classmethod\nclass Net(nn.Module)"),
         ("    @classmethod", "    @staticmethod"),
         ("def __call__", "def __getattr__"),

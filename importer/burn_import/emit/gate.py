@@ -26,6 +26,8 @@ from burn_import.emit.allowed import (
     NODES,
     PHRASES,
     PROSE,
+    RECORD_NAMES,
+    SEGMENT,
     STRINGS,
     TAKEN,
     TEXTS,
@@ -119,6 +121,9 @@ class _Gate:
             self.placed.add(id(node.value))  # ops, nn: never on their own
         elif isinstance(node, ast.Dict):
             self.strings(node.keys, WORD)
+        elif isinstance(node, ast.Assign) and _assigns_record_names(node):
+            assert isinstance(node.value, ast.Dict)
+            self.strings(node.value.values, SEGMENT)
         elif isinstance(node, ast.Subscript):
             self.strings([node.slice], WORD)
         elif isinstance(node, ast.keyword):
@@ -157,7 +162,11 @@ class _Gate:
             return f"{node.name} with a keyword or decorator"
         if [_spelt(base) in BASES for base in node.bases] != [True]:
             return f"{node.name} with other bases"
-        inside = all(isinstance(s, IN_CLASSES) for s in node.body)
+        inside = all(
+            isinstance(s, IN_CLASSES)
+            and (not isinstance(s, ast.Assign) or _assigns_record_names(s))
+            for s in node.body
+        )
         return "" if inside else f"{node.name} with other statements"
 
     def on_functiondef(self, node: ast.FunctionDef) -> str:
@@ -243,6 +252,15 @@ def _is_check(function: ast.FunctionDef) -> bool:
 def _sets_state(function: ast.Attribute) -> bool:
     """Whether ``function`` is how something that the module holds is replaced."""
     return function.attr == "set" and root(function) == "self"
+
+
+def _assigns_record_names(node: ast.Assign) -> bool:
+    """Whether a statement is ``record_names = {...}`` with strings alone."""
+    targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
+        return False
+    parts = [*node.value.keys, *node.value.values]
+    return all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
 
 
 def _functions(nodes: Iterable[ast.AST]) -> Iterator[str]:

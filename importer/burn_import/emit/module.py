@@ -14,6 +14,11 @@ from burn_import.emit.classes import describe
 from burn_import.emit.naming import Nouns, parameter_names
 from burn_import.emit.opened import opened
 from burn_import.emit.ordering import order_boundaries
+from burn_import.emit.record_names import (
+    find_record_names,
+    key_of,
+    with_record_names,
+)
 from burn_import.emit.text import ClassText
 from burn_import.emit.ties import find_ties, untied, with_ties, without_repetitions
 from burn_import.source.names import comment, literal
@@ -66,8 +71,10 @@ def emit(
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
     ties = find_ties(entries, graph)
     texts = with_ties(texts, tree, entries, ties)
+    names = find_record_names(texts, entries, graph)
+    texts = with_record_names(texts, names)
     weights = [
-        (".".join(entry.key), graph.constants[entry.constant])
+        (key_of(entry, names), graph.constants[entry.constant])
         for entry in untied(entries, ties)
     ]
     if inside:

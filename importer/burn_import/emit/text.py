@@ -39,6 +39,8 @@ class ClassText:
     base: str = "nn.Module"
     #: What the constructor of ``base`` is given.
     steps: str = ""
+    #: The names in keys of fields that are called otherwise.
+    record_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def parameters(self) -> str:

@@ -24,8 +24,8 @@ RESERVED = frozenset(
 #: Attributes that a module has already, and those that a tuple has.
 MEMBERS = frozenset(
     {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
-    | {"modules", "num_parameters", "parameters", "save_weights", "state_dict", "to"}
-    | {"valid"}
+    | {"modules", "num_parameters", "parameters", "record_names", "save_weights"}
+    | {"state_dict", "to", "valid"}
 )
 _OF_TUPLES = {"count", "index"}
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)

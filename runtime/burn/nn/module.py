@@ -29,15 +29,21 @@ class Module:
     #: are the other way round (``Store.in_burn_layout``).
     names_in_burn: ClassVar[Mapping[str, str]] = {}
     turned_in_burn: ClassVar[tuple[str, ...]] = ()
+    #: The names in keys of fields that have another name in Python: PyTorch has modules
+    #: called ``boxes`` or ``0``, which are no attributes here.
+    record_names: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self) -> None:
         """Nothing to set up; here so that subclasses can call it."""
 
     def children(self) -> Iterator[tuple[str, Any]]:
-        """The fields with state: (name, box or module), in order of definition."""
+        """The fields with state: (name, box or module), in order of definition.
+
+        Names are those in keys (``record_names``).
+        """
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
-                yield name, value
+                yield self.record_names.get(name, name), value
 
     def boxes(self) -> Iterator[tuple[str, Box]]:
         """Every (path, box) of the state; a tied box appears at each of its paths."""

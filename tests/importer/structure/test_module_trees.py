@@ -45,9 +45,12 @@ def layer_keys(weights: Collection[str]) -> set[str]:
     """Return the keys of layers among dotted names: those with weight and bias."""
     stems = {name.rpartition(".")[0] for name in weights if name.endswith(".bias")}
     keys = {f"{stem}.{leaf}" for stem in stems for leaf in ("weight", "bias")}
-    return {plain(".".join(clean(key.split(".")))) for key in keys & set(weights)}
+    return set(map(plain, keys & set(weights)))
 
 
 def plain(key: str) -> str:
-    """Return ``key`` with the numbers of modules that are in no list."""
-    return re.sub(r"(?<![^.])part_(?=\d)", "", key)
+    """Return ``key`` with the numbers of modules that are in no list.
+
+    One attribute that stands for two names of the author's keeps its own in keys.
+    """
+    return re.sub(r"(?<![^.])part_(?=\d)", "", ".".join(clean(key.split("."))))
