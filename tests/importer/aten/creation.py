@@ -83,6 +83,15 @@ CASES: tuple[Case, ...] = (
         steps=N,
     ),
     case(
+        "linspace.default",
+        lambda x: np.linspace(-1, 2, len(x), dtype=F32),
+        label="one",
+        sized=f32(1),
+        start=-1.0,
+        end=2.0,
+        steps=N,
+    ),
+    case(
         "logspace.default",
         lambda: np.logspace(0, 2, 5, base=2, dtype=F32),
         start=0.0,

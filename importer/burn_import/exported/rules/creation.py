@@ -148,13 +148,14 @@ def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
 def linspace(
     g: Builder, start: Operand, end: Operand, steps: int | Value, dtype: Any = None
 ) -> Value:
-    """Numbers at equal distances; exact at both ends."""
+    """Numbers at equal distances; one number is ``start``."""
     if not any(isinstance(x, Value) for x in (start, end, steps)):
         numbers: Any = (start, end, steps)
         return g.constant(np.linspace(*numbers), g.dtype)
     of = g if g.dtype.kind == "f" else g.at(FLOAT32)
     first, last, count = (of.cast(x) for x in (start, end, steps))
-    step = of.op("Div", of.op("Sub", last, first), of.op("Sub", count, 1))
+    gaps = of.op("Max", of.op("Sub", count, 1), 1)
+    step = of.op("Div", of.op("Sub", last, first), gaps)
     line = of.cast(places(g, steps))
     return g.cast(of.op("Add", of.op("Mul", line, step), first))
 
