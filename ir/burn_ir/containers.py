@@ -11,7 +11,7 @@ from functools import cache
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Poly, same, unnamed
+from burn_ir.dim import Dim, Poly, same, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Type, join
 
@@ -152,7 +152,27 @@ def either(a: Type, b: Type) -> Type:
         raise InvalidOperand(f"expected one type, got {a.name} and {b.name}")
     if isinstance(a, SequenceType) and isinstance(b, SequenceType):
         return sequence_of(either(a.element, b.element))
-    return a if isinstance(a, MapType) else join(a, b)
+    return a if isinstance(a, MapType) else _either_tensor(a, b)
+
+
+def _either_tensor(a: Type, b: Type) -> Type:
+    """``join`` with a fresh symbol for each extent that may differ."""
+    known = join(a, b)
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return known
+    try:
+        pairs = zip(a.shape, b.shape, strict=True)
+        shape = tuple(x if _is_same(x, y) else unnamed() for x, y in pairs)
+    except Undecided:  # nobody infers types here
+        return known
+    return Type(a.dtype, shape)
+
+
+def _is_same(a: Dim, b: Dim) -> bool:
+    try:
+        return same(a, b)
+    except Undecided:
+        return False
 
 
 def _either(a: int | Poly, b: int | Poly) -> int | Poly:

@@ -12,7 +12,7 @@ from burn_import.options import Options
 from burn_import.pipeline import import_model
 from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
-from tests.importer.script_files import net
+from tests.importer.script_files import example, net
 from tests.modules import Array
 
 SHAPE = Options(shapes={"x": ("batch", 3)})
@@ -242,3 +242,19 @@ def test_the_construct_that_is_not_supported_is_named(
     expected = rf"code/__torch__.py, line {line}: {message}"
     with pytest.raises(UnsupportedModel, match=expected):
         read(path, {"x": ("batch", 3)})
+
+
+def test_extents_that_two_sides_differ_in_keep_their_rank(tmp_path: Path) -> None:
+    forward = """
+rows = torch.index(x, [torch.gt(torch.select(x, 1, 0), 0)])
+if torch.eq(torch.numel(rows), 0):
+  keep = torch.empty([0], dtype=4)
+else:
+  keep = torch.select(torch.nonzero(torch.select(rows, 1, 1)), 1, 0)
+return torch.index(rows, [torch.slice(keep, 0, 0, 2)])
+"""
+    model: Any = load(net(forward, example("Float", 4, 3)).saved(tmp_path))
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for given, expected in ((x, x[1:3]), (-x, np.zeros((0, 3), np.float32))):
+        found = model(burn.tensor(given)).numpy()
+        np.testing.assert_array_equal(found, expected)

@@ -159,7 +159,8 @@ class Operators:
             x and self._held(name, entry, replace(x, is_number=False), tensors, how)
             for x in results
         ]
-        is_list = name in _LISTS or (name == "where" and not {*how[0]} - {"self", "condition"})
+        is_nonzero = name == "where" and "other" not in how[0]
+        is_list = name in _LISTS or is_nonzero
         return made[0] if len(made) == 1 and not is_list else made
 
     def _held(
