@@ -70,3 +70,17 @@ def test_models_store_tensors_with_a_history() -> None:
     gradient = torch_results.gradients64(case)["weight"]
     np.testing.assert_allclose(gradient, [4.0 * factor], rtol=1e-12)
     assert torch_results.gradient_noise(case, {"weight": gradient}) < 1e-4
+
+
+def test_without_float64_small_differences_can_be_rounding() -> None:
+    def single(x: Any, w: Any) -> Any:
+        if w.dtype != torch.float32:
+            raise RuntimeError("float32 only")
+        return (w - x).relu()
+
+    module = Function(single, [3.0, 1.0])
+    case = Case(module, (torch.ones(2),))
+    expected = torch_results.gradients(module, case.inputs)
+    for change, reason in ((1e-3, "rounding"), (0.1, "")):
+        found = {"weight": expected["weight"] * np.float32(1 + change)}
+        assert explain_difference(case, expected, found, {}) == reason

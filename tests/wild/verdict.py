@@ -13,6 +13,8 @@ from tests.wild.entry import Case
 #: How close a finite difference is to the gradient that it confirms, relative to the
 #: distance of the two gradients.
 CONFIRMED = 0.05
+#: The largest difference that is called rounding without a comparison in float64.
+UNCONFIRMED = 1e-2
 
 
 def explain_difference(
@@ -31,14 +33,15 @@ def explain_difference(
     far themselves: to float64, or by changes of the parameters of a few roundings.
     They are detached if the module has the derivative of the outputs, by a finite
     difference in float64, and PyTorch does not: there is a ``detach``, a padding index
-    or a function with a gradient of its own. A model that PyTorch cannot run in float64
-    is not explained.
+    or a function with a gradient of its own. Of a model that PyTorch cannot run in
+    float64, differences below ``UNCONFIRMED`` can be rounding.
     """
+    error = compare_gradients(found, expected, changed).error
     try:
         expected64 = torch_results.gradients64(case)
     except (RuntimeError, TypeError, ValueError):
-        return ""
-    error = compare_gradients(found, expected, changed).error
+        noise = torch_results.gradient_noise(case, expected)
+        return "rounding" if is_right(error, noise) and error < UNCONFIRMED else ""
     if is_right(compare_gradients(found64, expected64, changed).error):
         noise = compare_gradients(expected, expected64, changed).error
         if not is_right(error, noise):
