@@ -12,7 +12,11 @@ from tests.importer.onnx_files import graph, model, stored
 
 #: Shapes of the constants: one element, seen so many times.
 SHAPES = ((2**31,), (2**15, 2**16), (2**10, 2**10, 2**10), (4096, 4096))
-DTYPES = (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL)
+DTYPES = {
+    "tensor(float)": TensorProto.FLOAT,
+    "tensor(int64)": TensorProto.INT64,
+    "tensor(bool)": TensorProto.BOOL,
+}
 #: Values of required attributes.
 CHOICES: Mapping[Any, Sequence[Any]] = {
     onnx.defs.OpSchema.AttrType.INT: (0, 1, 2, 7),
@@ -43,16 +47,21 @@ def schemas() -> list[onnx.defs.OpSchema]:
     ]
 
 
-def nodes_of(
-    schema: onnx.defs.OpSchema, dtype: int, rng: random.Random
-) -> list[onnx.NodeProto]:
+def dtype_of(schema: onnx.defs.OpSchema, rng: random.Random) -> int:
+    """Return an element type of the first operand, float if it takes none of ours."""
+    taken = sorted(schema.inputs[0].types & DTYPES.keys()) if schema.inputs else []
+    return DTYPES[rng.choice(taken)] if taken else TensorProto.FLOAT
+
+
+def nodes_of(schema: onnx.defs.OpSchema, rng: random.Random) -> list[onnx.NodeProto]:
     """Return nodes that make ``y`` by the operator, of the constants ``one`` etc."""
+    dtype = dtype_of(schema, rng)
     required = {n: a for n, a in schema.attributes.items() if a.required}
     attrs = {name: rng.choice(CHOICES[a.type]) for name, a in required.items()}
     if schema.name == "Einsum":
         attrs["equation"] = "ij,jk->ik"
     count = max(1, schema.min_input)
-    names = ("e", "e", "size", "k", "one")
+    names = ("e", "e", "e", "size", "k", "one")
     operands = ["e", *(rng.choice(names) for _ in range(count - 1))]
     results = [f"r{number}" for number in range(max(1, schema.min_output))]
     return [
@@ -88,7 +97,7 @@ def hostile(
     schema: onnx.defs.OpSchema, shape: Sequence[int], rng: random.Random
 ) -> onnx.ModelProto:
     """Return a model of an operator: plainly, in branches, or in a function."""
-    nodes = nodes_of(schema, rng.choice(DTYPES), rng)
+    nodes = nodes_of(schema, rng)
     arrays = (
         *(stored("one", np.array([0.5], np.float32)), stored("k", np.array([1]))),
         stored("size", np.array(shape)),

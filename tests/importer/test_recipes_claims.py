@@ -148,7 +148,7 @@ def test_scores_of_t5_are_scaled_as_configured(
 
 def resnet() -> dict[str, Array]:
     """Return weights with the keys and shapes of torchvision's ResNet, and timm's."""
-    weights = {"conv1.weight": np.ones((4, 3, 7, 7), np.float32)}
+    weights: dict[str, Array] = {"conv1.weight": np.ones((4, 3, 7, 7), np.float32)}
     for name in ("bn1", "layer1.0.bn1", "layer1.0.bn2"):
         for leaf in ("weight", "bias", "running_mean", "running_var"):
             weights[f"{name}.{leaf}"] = np.ones(4, np.float32)

@@ -19,8 +19,13 @@ TOTAL_BYTES = 2**30
 CHARACTERS = 2**18
 #: Units of work for each element, where it is not 1.
 FACTORS = {
-    "AffineGrid": 8, "DFT": 32, "GridSample": 16, "NonZero": 8, "Resize": 16,
-    "TopK": 16, "Unique": 16,
+    "AffineGrid": 8,
+    "DFT": 32,
+    "GridSample": 16,
+    "NonZero": 8,
+    "Resize": 16,
+    "TopK": 16,
+    "Unique": 16,
 }
 #: Operators whose results have no more elements than this many times their operands'.
 BOUNDED = {"Compress": 1, "Flatten": 1, "NonZero": 8, "Reshape": 1, "Unique": 4}
