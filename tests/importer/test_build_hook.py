@@ -177,7 +177,7 @@ def test_other_options_are_noticed(project: Path) -> None:
     plain = sample.output.read_text()
     (sample,) = configured(entry(dtype="float16", shapes={"x": [2, 3]}), project)
     bring_up_to_date(sample)
-    assert "x  float16[2, 3]" in sample.output.read_text()
+    assert 'x="float16[2, 3]"' in sample.output.read_text()
     before = sample.output.stat().st_mtime_ns
     assert bring_up_to_date(sample) == []
     assert sample.output.stat().st_mtime_ns == before

@@ -33,6 +33,7 @@ class Net(nn.Module):
         """Return the model."""
         return cls().load_weights(weights, backend)
 
+    @nn.check_inputs(x="float32[2 * batch, ?, 8]", y="list[float32[...]] | None")
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         batch, size = x.shape
         for layer in self.layers:
@@ -143,6 +144,12 @@ def test_anything_else_is_named_with_its_line(statement: str) -> None:
         ("class Net(nn.Module)", "@classmethod\nclass Net(nn.Module)"),
         ("    @classmethod", "    @staticmethod"),
         ("def __call__", "def __getattr__"),
+        ("def __call__", "def forward"),
+        ('"float32[2 * batch, ?, 8]"', "'a:b'"),
+        ('"float32[2 * batch, ?, 8]"', "Path"),
+        ('(x="float32', '("float32[2]", x="float32'),
+        ("@nn.check_inputs(", "@nn.parameter("),
+        ("@nn.check_inputs(", "@nn.check_inputs(**"),
         ("import math\n", ""),
         ("import math\n", "import os\n"),
         ("WEIGHTS = ", "print(1)\nWEIGHTS = "),

@@ -167,6 +167,8 @@ def test_scan_of_no_slices(tmp_path: Path) -> None:
 def test_lengths_that_differ_are_refused(tmp_path: Path) -> None:
     check(tmp_path, SUMS)
     model: Any = import_file(tmp_path / "net.py").Net.load()
-    given = (normal(3, 2), normal(4, 3, 2), normal(5, 2))
+    given = [burn.tensor(normal(*s)) for s in ((3, 2), (4, 3, 2), (5, 2))]
+    with pytest.raises(ValueError, match="t is 4 in input 'xs'"):
+        model(*given)
     with pytest.raises(ValueError, match="longer"):
-        model(*map(burn.tensor, given))
+        type(model).__call__.__wrapped__(model, *given)  # without the declaration

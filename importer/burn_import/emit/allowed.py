@@ -77,7 +77,7 @@ PHRASES = frozenset(
 WORD = re.compile(r"[\w.]*", re.ASCII)
 #: The decorator of ``__call__``, and how the type of an input is written.
 CHECK = "nn.check_inputs"
-INPUT = re.compile(r"\w+\[(\.\.\.|[\w?]+(, [\w?]+)*)?\]", re.ASCII)
+INPUT = re.compile(r"\w+\[[\w\[\], |.?()*/+-]*\]( \| None)?", re.ASCII)
 #: What a message about something to be written may be.
 PROSE = re.compile(r"[\w ,:]*", re.ASCII)
 #: Functions to which every string is data: they look it up, match it or return it.

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from burn import dtypes
+from burn_import.emit.allowed import INPUT
+from burn_import.emit.classes import origin_of, shown_type
 from burn_import.source.names import literal
-from burn_ir.containers import kind_of
-from burn_ir.dim import Dim
 from burn_ir.graph import Graph
-from burn_ir.types import is_unnamed
-
-#: Extents that stand in a declaration: a formula or a longer name becomes ``?``.
-_NAME = re.compile(r"[A-Za-z_]\w{0,39}", re.ASCII)
 
 
 def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
-    """Return the arguments of ``nn.check_inputs``: ``image="float32[batch, 3]"``.
+    """Return the arguments of ``nn.check_inputs``: ``image="float32[batch, 3]",``.
 
-    ``names`` are the parameters for the inputs of ``graph``. Sequences, maps and
-    optional values are not checked.
+    ``names`` are the parameters for the inputs of ``graph``. Inputs that the file calls
+    something else have that name in a comment. Inputs of unknown type are left out.
     """
     checks = []
     for name, value in zip(names, graph.given, strict=True):
         known = graph.type(value)
-        if known is None or kind_of(known) != "tensor":
-            continue
-        shape = known.shape
-        extents = "..." if shape is None else ", ".join(map(_extent, shape))
-        text = f"{dtypes.name_of(known.dtype)}[{extents}]"
-        checks.append(f"{name}={literal(text)}")
+        text = "" if known is None else shown_type(known)
+        if text and INPUT.fullmatch(text):
+            origin = origin_of(name, value)
+            behind = f"  # {origin} in the file" if origin else ""
+            checks.append(f"{name}={literal(text)},{behind}")
+    if checks:
+        # Without a comma at the end black may choose one line.
+        checks[-1] = checks[-1].removesuffix(",")
     return checks
-
-
-def _extent(dim: Dim) -> str:
-    if isinstance(dim, int):
-        return str(dim)
-    text = str(dim)
-    return text if _NAME.fullmatch(text) and not is_unnamed(dim) else "?"

@@ -278,7 +278,7 @@ def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
     first = ".".join(paths[0])
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     shapes = [
-        _shown(part.graph.types[name]).partition("[")[2]
+        shown_type(part.graph.types[name]).partition("[")[2]
         for name in (part.inputs[0], part.outputs[0])
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
@@ -288,7 +288,7 @@ def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
 
 
 def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
-    """Lines of documentation: name, dtype and shape of inputs or outputs.
+    """Lines of documentation: name, dtype and shape of outputs.
 
     What the file calls something else has that name behind it.
     """
@@ -296,14 +296,20 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     lines = []
     for name, value in zip(names, values, strict=True):
         known = graph.type(value)
-        shown = "" if known is None else comment(_shown(known))
-        same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
-        origin = "" if same else f"  ({comment(value, 40)})"
-        lines.append(f"    {name:<{width}}  {shown}{origin}")
+        shown = "" if known is None else comment(shown_type(known))
+        origin = origin_of(name, value)
+        behind = f"  ({origin})" if origin else ""
+        lines.append(f"    {name:<{width}}  {shown}{behind}")
     return lines
 
 
-def _shown(known: Type) -> str:
+def origin_of(name: str, value: str) -> str:
+    """The name of a value in the file, if it differs from ``name`` in source."""
+    same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
+    return "" if same else comment(value, 40)
+
+
+def shown_type(known: Type) -> str:
     """The type with extents that are long expressions left open."""
     if kind_of(known) != "tensor":
         return known.name

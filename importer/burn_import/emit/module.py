@@ -113,7 +113,6 @@ def _module(
     return render(
         "module.py.j2",
         title=_title(tree.root.class_name, inputs, outputs),
-        inputs=describe(graph, inputs, graph.given),
         outputs=describe(graph, outputs, graph.results),
         notes=wrapped(notes),
         weights=counted(count),

@@ -1,154 +1,283 @@
-"""A decorator that checks the inputs of a model against declared types."""
+"""Input declarations: dtype and shape of each argument of a model's ``__call__``."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
 from burn import dtypes
-from burn.tensor import Tensor
+from burn.box import Box
+from burn.dtypes import DType
+from burn.tensor import Tensor, tensor
 
-F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
+Method: TypeAlias = Callable[Concatenate[S, P], R]
+#: The size of each named extent, and the input that it was read from.
+Extents: TypeAlias = dict[str, tuple[int, str]]
 
-_TYPE = re.compile(r"(\w+)\[(.*)\]")
-_DTYPES = {
-    dtypes.name_of(dtype): dtype
-    for dtype in vars(dtypes).values()
-    if isinstance(dtype, np.dtype)
-}
+_TENSOR = re.compile(r"(\w+)\[([^\[\]]*)\]")
+_LIST = re.compile(r"list\[(.+)\]")
+_DICT = re.compile(r"dict\[\w+, .+\]")
 
 
 class InputError(TypeError, ValueError):
-    """Inputs of a model that are not what it was made for; all of them are listed."""
+    """Inputs of a model that are not as declared; all of them are listed."""
 
 
-def check_inputs(**types: str) -> Callable[[F], F]:
-    """Return a decorator that checks the tensors a method is called with.
+def check_inputs(**types: str) -> Callable[[Method[S, P, R]], Method[S, P, R]]:
+    """Declare the inputs of a ``__call__`` method, which are checked in every call.
 
-    Args:
-        types: A type such as ``float32[batch, 3, 224, 224]`` by the name of each
-            parameter. Numbers are fixed extents, equal names are equal extents, ``?``
-            is any extent and ``[...]`` any shape. Parameters without one are not
-            checked.
+    A type is written ``"float32[batch, 3, 224, 224]"``: a dtype and the extents. A
+    number is a fixed extent. Extents of one name must be equal in all inputs. Any other
+    expression (``?``, ``2 * batch``) accepts every extent, and ``[...]`` every shape.
+    ``"list[T]"`` declares a list, ``"dict[K, V]"`` a dict, and ``"T | None"`` an input
+    that may be None, as does a parameter whose default is None.
 
-    The decorated method raises ``InputError`` if an input is no tensor, or has another
-    dtype, rank or extent. The message names every such input, the expected type and
-    the one that came.
+    The method raises ``InputError`` if an input is no tensor, or has another dtype,
+    rank or extent. The message has a line for each such input.
 
     Raises:
-        ValueError: a type is not written like that.
+        ValueError: a type cannot be parsed, or the method has no such parameter.
     """
-    checks = {name: _Check(name, text) for name, text in types.items()}
 
-    def decorate(method: F) -> F:
-        absent, parameters = object(), signature(method).parameters
-        names = list(parameters)
-        optional = {name for name in checks if parameters[name].default is None}
+    def declare(function: Method[S, P, R]) -> Method[S, P, R]:
+        kinds = _kinds(function, types)
+        slots = list(kinds.items())
 
-        def is_absent(name: str, given: dict[str, Any]) -> bool:
-            value = given.get(name, absent)
-            return value is absent or value is None and name in optional
+        @wraps(function)
+        def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            extents: Extents = {}
+            for (name, kind), value in zip(slots, args, strict=False):
+                if not kind.accepts(value, name, extents):
+                    _refuse(type(self).__name__, kinds, args, kwargs)
+            for name, value in kwargs.items():
+                if name in kinds and not kinds[name].accepts(value, name, extents):
+                    _refuse(type(self).__name__, kinds, args, kwargs)
+            return function(self, *args, **kwargs)
 
-        @wraps(method)
-        def checked(*args: Any, **named: Any) -> Any:
-            given = dict(zip(names, args, strict=False)) | named
-            extents: dict[str, int] = {}
-            for name, check in checks.items():
-                if is_absent(name, given) or check.accepts(given[name], extents):
-                    continue
-                present = {n: checks[n] for n in checks if not is_absent(n, given)}
-                raise InputError(_message(args[0], present, given))
-            return method(*args, **named)
+        return call
 
-        return checked  # type: ignore[return-value]
-
-    return decorate
+    return declare
 
 
-class _Check:
-    """The type of one input."""
+class _Kind:
+    """The declared type of an input; this one accepts every value."""
 
-    def __init__(self, name: str, text: str) -> None:
-        match = _TYPE.fullmatch(text)
-        dtype = _DTYPES.get(match[1]) if match else None
-        if match is None or dtype is None:
-            raise ValueError(f"expected a type like float32[batch, 3], got {text!r}")
-        self.name = name
-        self.text = text
-        self.dtype = dtype
-        self.rank: int | None = None
-        self.fixed: list[tuple[int, int]] = []
-        self.named: list[tuple[int, str]] = []
-        if match[2] != "...":
-            self._read([part for part in match[2].split(", ") if part])
+    text = "any value"
 
-    def _read(self, parts: list[str]) -> None:
-        self.rank = len(parts)
-        for axis, part in enumerate(parts):
-            if part.isdecimal():
-                self.fixed.append((axis, int(part)))
-            elif part != "?":
-                self.named.append((axis, part))
+    def accepts(self, value: Any, name: str, extents: Extents) -> bool:
+        """Whether ``value`` is of this type; adds its named extents to ``extents``."""
+        return True
 
-    def accepts(self, value: Any, extents: dict[str, int]) -> bool:
-        """Whether ``value`` is of this type; ``extents`` are the named ones so far."""
-        if not isinstance(value, Tensor) or value.dtype != self.dtype:
+    def hint(self, value: Any, name: str, extents: Extents) -> str:
+        """How to correct ``value``, which is not of this type; may be empty."""
+        return ""
+
+
+class _Tensor(_Kind):
+    """A tensor of one dtype; ``shape`` is None if tensors of every shape are accepted.
+
+    Each item of ``shape`` is an int, the name of an extent, or another expression.
+    """
+
+    def __init__(self, dtype: DType, shape: tuple[int | str, ...] | None) -> None:
+        self.dtype, self.shape = dtype, shape
+        self.rank = None if shape is None else len(shape)
+        extents = [*enumerate(shape or ())]
+        self.fixed = [(a, e) for a, e in extents if isinstance(e, int)]
+        names = [(a, e) for a, e in extents if isinstance(e, str)]
+        self.named = [(axis, name) for axis, name in names if name.isidentifier()]
+        shown = "..." if shape is None else ", ".join(map(str, shape))
+        self.text = f"{dtypes.name_of(dtype)}[{shown}]"
+
+    def accepts(self, value: Any, name: str, extents: Extents) -> bool:
+        if type(value) is not Tensor:
+            if not isinstance(value, Tensor | Box):
+                return False
+            value = value.held() if isinstance(value, Box) else value
+        data = value.data
+        shape = data.shape
+        if data.dtype != self.dtype:
             return False
-        if self.rank is None:
-            return True
+        if len(shape) != self.rank:
+            return self.rank is None
+        for axis, extent in self.fixed:
+            if shape[axis] != extent:
+                return False
+        for axis, symbol in self.named:
+            size = shape[axis]
+            if symbol not in extents:
+                extents[symbol] = size, name
+            elif extents[symbol][0] != size:
+                return False
+        return True
+
+    def hint(self, value: Any, name: str, extents: Extents) -> str:
+        if isinstance(value, np.ndarray | np.generic | list | tuple | int | float):
+            other = "" if self.is_converted(value) else f", dtype={self.attribute}"
+            return f"; pass burn.tensor({name}{other})"
+        if not isinstance(value, Tensor | Box):
+            return ""
+        if value.dtype != self.dtype:
+            strings = dtypes.string in (value.dtype, self.dtype)
+            return "" if strings else f"; pass {name}.cast({self.attribute})"
         shape = value.shape
         if len(shape) != self.rank:
-            return False
-        if any(shape[axis] != extent for axis, extent in self.fixed):
-            return False
-        return all(
-            extents.setdefault(name, shape[axis]) == shape[axis]
-            for axis, name in self.named
-        )
+            return ""
+        for axis, extent in self.fixed:
+            if shape[axis] != extent:
+                return (
+                    f"; axis {axis} is fixed to {extent} by the model file or --shape"
+                )
+        return self.named_hint(shape, name, extents)
 
-
-def _message(
-    model: object, checks: Mapping[str, _Check], given: Mapping[str, Any]
-) -> str:
-    problems = "; ".join(_problems(checks, given))
-    return f"{type(model).__name__}: {problems}"
-
-
-def _problems(checks: Mapping[str, _Check], given: Mapping[str, Any]) -> Iterator[str]:
-    """Describe each input that is not of its type."""
-    extents: dict[str, int] = {}
-    for name, check in checks.items():
-        value, before = given[name], dict(extents)
-        if check.accepts(value, extents):
-            continue
-        yield f"input {name!r}: expected {check.text}, got {_described(value)}" + (
-            _remedy(check, value, before)
-        )
-
-
-def _described(value: Any) -> str:
-    if isinstance(value, Tensor):
-        return f"{dtypes.name_of(value.dtype)}{list(value.shape)}"
-    if isinstance(value, np.ndarray):
-        return f"a NumPy array {value.dtype}{list(value.shape)}"
-    return "None" if value is None else f"a value of type {type(value).__name__}"
-
-
-def _remedy(check: _Check, value: Any, extents: Mapping[str, int]) -> str:
-    """What helps, in parentheses; "" where nothing is to be said."""
-    name = check.name
-    if not isinstance(value, Tensor):
-        return "" if value is None else f" (pass burn.tensor({name}))"
-    if value.dtype != check.dtype:
-        return f" (cast it: {name}.cast(burn.{dtypes.name_of(check.dtype)}))"
-    if check.rank != len(value.shape):
+    def named_hint(self, shape: tuple[int, ...], name: str, extents: Extents) -> str:
+        """Which named extent has two sizes."""
+        for axis, symbol in self.named:
+            size, origin = extents.get(symbol, (shape[axis], name))
+            if size != shape[axis]:
+                where = "another axis" if origin == name else f"input {origin!r}"
+                return f"; {symbol} is {size} in {where}"
         return ""
-    for axis, symbol in check.named:
-        if symbol in extents and value.shape[axis] != extents[symbol]:
-            return f" ({symbol} is {extents[symbol]} in an input before it)"
-    return " (fixed extents are the file's; import it with --shape for others)"
+
+    def is_converted(self, value: Any) -> bool:
+        """Whether ``burn.tensor(value)`` is of this dtype."""
+        try:
+            dtype = value.dtype if hasattr(value, "dtype") else tensor(value).dtype
+        except (ValueError, TypeError):  # a nested list of several lengths
+            return True
+        is_text = np.dtype(dtype).kind in "US"
+        return bool(dtype == self.dtype or (is_text and self.dtype == dtypes.string))
+
+    @property
+    def attribute(self) -> str:
+        """The dtype in source: ``burn.float32``."""
+        name = dtypes.name_of(self.dtype)
+        return "burn.bool_" if name == "bool" else f"burn.{name}"
+
+
+class _List(_Kind):
+    """A list of values of one type, whose named extents may differ between items."""
+
+    def __init__(self, element: _Kind) -> None:
+        self.element = element
+        self.text = f"list[{element.text}]"
+
+    def accepts(self, value: Any, name: str, extents: Extents) -> bool:
+        return isinstance(value, list | tuple) and all(
+            self.element.accepts(item, name, {}) for item in value
+        )
+
+
+class _Dict(_Kind):
+    """A dict; keys and values are not checked."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def accepts(self, value: Any, name: str, extents: Extents) -> bool:
+        return isinstance(value, Mapping)
+
+
+class _Optional(_Kind):
+    """A value of a type, or None."""
+
+    def __init__(self, kind: _Kind) -> None:
+        self.kind = kind
+        self.text = f"{kind.text} | None"
+
+    def accepts(self, value: Any, name: str, extents: Extents) -> bool:
+        return value is None or self.kind.accepts(value, name, extents)
+
+    def hint(self, value: Any, name: str, extents: Extents) -> str:
+        return self.kind.hint(value, name, extents)
+
+
+def _kinds(function: Callable[..., Any], types: Mapping[str, str]) -> dict[str, _Kind]:
+    """The type of each parameter of a method but the first.
+
+    Raises:
+        ValueError: a type cannot be parsed, or is for no parameter.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    unknown = types.keys() - {parameter.name for parameter in parameters}
+    if unknown:
+        name = sorted(unknown)[0]
+        raise ValueError(f"{function.__qualname__} has no parameter {name!r}")
+    kinds: dict[str, _Kind] = {}
+    for parameter in parameters:
+        text = types.get(parameter.name)
+        kind = _Kind() if text is None else _parse(text)
+        kinds[parameter.name] = _Optional(kind) if parameter.default is None else kind
+    return kinds
+
+
+def _parse(text: str) -> _Kind:
+    """The type that ``text`` declares.
+
+    Raises:
+        ValueError: it declares none.
+    """
+    if text.endswith(" | None"):
+        return _Optional(_parse(text.removesuffix(" | None")))
+    if match := _LIST.fullmatch(text):
+        return _List(_parse(match[1]))
+    if _DICT.fullmatch(text):
+        return _Dict(text)
+    match = _TENSOR.fullmatch(text)
+    dtype = match and getattr(dtypes, match[1].replace("bool", "bool_"), None)
+    if not match or not isinstance(dtype, np.dtype):
+        raise ValueError(f"expected a type as float32[batch, 3, 8, 8], got {text!r}")
+    if match[2] == "...":
+        return _Tensor(dtype, None)
+    extents = [extent.strip() for extent in match[2].split(",") if match[2]]
+    return _Tensor(dtype, tuple(int(e) if e.isdecimal() else e for e in extents))
+
+
+def _refuse(
+    model: str,
+    kinds: Mapping[str, _Kind],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> NoReturn:
+    """Raise an error with a line for each input that is not of its type.
+
+    Raises:
+        InputError: always.
+    """
+    extents: Extents = {}
+    given = {**dict(zip(kinds, args, strict=False)), **kwargs}
+    wrong = [
+        (name, kind, given[name])
+        for name, kind in kinds.items()
+        if name in given and not kind.accepts(given[name], name, extents)
+    ]
+    lines = [
+        f"{model}: input {name!r}: expected {kind.text}, got {_describe(value)}"
+        f"{kind.hint(value, name, extents)}"
+        for name, kind, value in wrong
+    ]
+    raise InputError("\n".join(lines))
+
+
+def _describe(value: Any) -> str:
+    """A short name of a value's type, with dtype and shape where it has them."""
+    if isinstance(value, list | tuple):
+        nested = (list, tuple)
+        items = [type(v).__name__ if type(v) in nested else _describe(v) for v in value]
+        of = " and ".join(list(dict.fromkeys(items))[:3])
+        return f"a {type(value).__name__} of {of}" if of else "an empty list"
+    if value is None:
+        return "None"
+    if not isinstance(value, Tensor | Box | np.ndarray):
+        name = f"{type(value).__module__}.{type(value).__name__}"
+        return name.removeprefix("builtins.")
+    shown = f"{dtypes.name_of(value.dtype)}[{', '.join(map(str, value.shape))}]"
+    return f"the NumPy array {shown}" if isinstance(value, np.ndarray) else shown

@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# body   sha256 3823f7d27c77001ed7dc43aaf381eb9fc1177a433b3f60ce08bc6178ec901f32
+# body   sha256 48d5b4f4c91ec0f5a488d00f6b540bafcfbf8cde52fde09ea6dac62b7540120e
 """Net: self_x -> return_.
-
-Inputs:
-    self_x  float32[def_, 3]
 
 Outputs:
     return_  float32[def_, 3]

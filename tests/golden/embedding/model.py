@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
-# body   sha256 183ce81b41e2dd8af537c78272fdacde3d956637544614e0399a16952adc98f1
+# body   sha256 55f7abaf0a45d4e99c484865a8848c5f833ccae23473d9db01c11ecf9b2a0558
 """Net: ids -> scores.
-
-Inputs:
-    ids  int64[batch, length]
 
 Outputs:
     scores  float32[batch, 4]

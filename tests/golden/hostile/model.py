@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
-# body   sha256 30f0e7d704b33260a1b7847886064e599b89ed29fed767529c2af553c8cb264e
+# body   sha256 875bd72247193c82d333da2935383879a3f4d7e1ee322d60a02812d953f1c2d3
 """Net: in_put -> out_put.
-
-Inputs:
-    in_put  float32[2, 3]
 
 Outputs:
     out_put  float32[2, 3]

@@ -1,13 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
-# body   sha256 b899e58c18493399de14a32475e8aa8b32653653943b87c30ec4d488ce13cb57
+# body   sha256 cbe9dd1d8ef50c2acf3e7cb797d3b977dae06b187e71667d17b4b9df67297a32
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
-
-Inputs:
-    x       float32[batch, time, 4]
-    state   float32[batch, 4]
-    rounds  int64[]
-    limit   float32[]
 
 Outputs:
     last     float32[batch, 4]

@@ -1,12 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
-# body   sha256 a4bde8eb011bb9a1541b9f64e3134281edecfd1e66f9f6640bab03c85c8fb3fb
+# body   sha256 54fa1d5ffc45bcffa5569f3e55d5d1b5de8a496e9a1cab00fae510c9fb251721
 """Net: x, h0, c0 -> sequence, hn, cn.
-
-Inputs:
-    x   float32[batch, time, 3]
-    h0  float32[2, batch, 5]
-    c0  float32[2, batch, 5]
 
 Outputs:
     sequence  float32[batch, time, 10]

@@ -1,11 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
-# body   sha256 b34bbec50f42478c16dad7574cff9eeccd45e4fe81e38707171e7f672cf8a074
+# body   sha256 05435dd317b18d6048beeba9f9ace81dde8002fe1fe1ce73c9b20f7a630a6cee
 """Net: x, threshold -> y.
-
-Inputs:
-    x          float32[n, 2, 4]
-    threshold  float32[]
 
 Outputs:
     y  float32[n, 2, 4]

@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 9, golden).
 # source sha256 66033e02eb7219eef2da58474042192298d302457ef607b44dd46cb71f81fca1
-# body   sha256 0548094c1d99d67dc227dc50a1bc04ef0c8f9a2b270b218592a6d025f8b1ff00
+# body   sha256 2de6630386b56874bb3c59372eb50699abfccda808022e517c3927e1ba8fcf56
 """Net: x -> y.
-
-Inputs:
-    x  float32[2, 3, 4]
 
 Outputs:
     y  float32[2, 1, 4]

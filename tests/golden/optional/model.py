@@ -1,13 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
-# body   sha256 f17d497436f532d7398958a9bde5690b81063f4993b44326d54857ec7053599b
+# body   sha256 6f51ca14a21d66e3fbe6b2b2f30207e87ee4e86240dc93312bf50d89d5e221b2
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
-
-Inputs:
-    x       float32[n, 3]
-    unused  float32[m]
-    mask    bool[n]
-    gain    float32[3]
 
 Outputs:
     top     float32[n, 2]

@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
-# body   sha256 edc59b950348f599a6cb56fe53677112f04f8e77d4cceaa9bed6689b9889b254
+# body   sha256 c6559ad4e8082f8bbf64a3ec94b7bac752192714b4876a0923c6ddf3c31eb1c2
 """Net: image -> pooled.
-
-Inputs:
-    image  float32[batch, 2, height, width]
 
 Outputs:
     pooled  float32[batch, 4, (height + 1) // 2, ?]

@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
-# body   sha256 0fa0cacc0482d33317bb36688a9056f541352524fe2b0be6a0c1e1a344b2fad1
+# body   sha256 d5faf884b9c457837010847738df056b531b95ea8bb53ef1e2665248e6efa930
 """Net: x -> y.
-
-Inputs:
-    x  float32[n, 4]
 
 Outputs:
     y  float32[?]

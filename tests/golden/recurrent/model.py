@@ -1,11 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
-# body   sha256 704f7a6a5a098b67a78217f798379776f8e77ca38d09ea9863fc6f5739451a84
+# body   sha256 fa49bed98b4bc8eff0f62b48f38ebdafde16b9343b02a095603bc2ff95c22735
 """Net: series, start -> forecast.
-
-Inputs:
-    series  float32[batch, time, 2]
-    start   float32[batch, 3]
 
 Outputs:
     forecast  float32[batch, 3, 3]

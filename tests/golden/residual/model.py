@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
-# body   sha256 2da1095bea2815ff6a5a197b39c6371f9bffcda3ebd0d48dec709ce1c6f98102
+# body   sha256 ac26bc14be2e144325bb5440f4a348bb8f8106beefe9a73615bb56040b64e8f8
 """Net: image -> logits.
-
-Inputs:
-    image  float32[batch, 3, 9, 10]
 
 Outputs:
     logits  float32[batch, 5]

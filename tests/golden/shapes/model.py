@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
-# body   sha256 15cf1d289c373205a0eafb10e3218ca0211389e542892ad5e7410c72b1e878dc
+# body   sha256 9d97c9bf1e552cd8117b41c439a83ddbd69d610c3578d92f2cf4a808e7786081
 """Net: x -> scaled, target, half, exceeds.
-
-Inputs:
-    x  float32[batch, time, 6]
 
 Outputs:
     scaled   float32[batch * time, 2]

@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
-# body   sha256 1c2e6bb5f5259bb9102d1a85ec1ab3ec1b23db5fe41959cdc0dcc6a671f16606
+# body   sha256 9b7409a315426edc12f0b00e193bfb7491cd1d7a2384fa45e7e64293a0c0e592
 """Net: x -> y.
-
-Inputs:
-    x  float32[batch, 6]
 
 Outputs:
     y  float32[batch, 6]

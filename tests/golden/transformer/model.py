@@ -1,10 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
-# body   sha256 5c97d8a4d77273ed45ee133782a8c51d67169a6088454ba7625b99a5a578ca1d
+# body   sha256 a6b32d5b6a63054cddd72e3d6ee168323560e1891cbe2560f2978c8af7b68af7
 """Net: x -> encoded.
-
-Inputs:
-    x  float32[batch, length, 8]
 
 Outputs:
     encoded  float32[batch, length, 8]

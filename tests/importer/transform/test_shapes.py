@@ -15,7 +15,7 @@ from tests.importer.transform.blocks import X, run, wrong
 
 def test_shapes_reach_everything(net: Path) -> None:
     text = import_model(net, Options(shapes={"x": (2, "length", 6)})).text
-    assert "x  float32[2, length, 6]" in text and "y  float32[2, length, 3]" in text
+    assert 'x="float32[2, length, 6]"' in text and "y  float32[2, length, 3]" in text
     assert "batch" not in text and "seq" not in text
 
 
@@ -43,12 +43,12 @@ def two_inputs(tmp_path: Path, **shapes: Any) -> Path:
 def test_one_name_is_one_extent(tmp_path: Path) -> None:
     path = two_inputs(tmp_path, a=["batch", 3], b=["batch", "3 + k"])
     text = import_model(path, Options(shapes={"a": (5, 3)})).text
-    assert "b  float32[5, k + 3]" in text
+    assert 'b="float32[5, k + 3]"' in text
     assert wrong(path, shapes={"a": (5, 3), "b": (4, 3)}) == [
         "input 'b', axis 0: expected 5, as 'batch' is in input 'a', got 4"
     ]
     path = two_inputs(tmp_path, a=["k", 1], b=["k", "k + 2"])
-    assert "b  float32[1, 3]" in import_model(path, Options(shapes={"a": (1, 1)})).text
+    assert 'b="float32[1, 3]"' in import_model(path, Options(shapes={"a": (1, 1)})).text
     assert wrong(path, shapes={"a": (1, 1), "b": (1, 4)}) == [
         "input 'b', axis 1: expected 3, as follows from the others, got 4"
     ]
