@@ -78,9 +78,8 @@ def test_gpt2(
     prefix: str, headed: bool, config: dict[str, Any], tmp_path: Path
 ) -> None:
     weights = gpt2_weights(prefix)
-    model = loaded(
-        tmp_path, weights, **{"model_type": "gpt2", "n_head": COUNT} | config
-    )
+    given: dict[str, Any] = {"model_type": "gpt2", "n_head": COUNT} | config
+    model = loaded(tmp_path, weights, **given)
     p, usual = Twin(weights, prefix), (HIDDEN // COUNT) ** -0.5
     scales = usual, usual / (2 if "scale_attn_by_inverse_layer_idx" in config else 1)
     for batch, length in SIZES:

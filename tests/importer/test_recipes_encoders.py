@@ -1,6 +1,7 @@
 """BERT, RoBERTa and DistilBERT of random weights, beside the same in NumPy."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,11 @@ def bert_twin(
     return x
 
 
-BERT = {"model_type": "bert", "num_attention_heads": COUNT, "layer_norm_eps": EPS}
+BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "num_attention_heads": COUNT,
+    "layer_norm_eps": EPS,
+}
 
 
 def test_masked_language_model_of_bert(tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ def test_classes(name: str, each: bool, tmp_path: Path) -> None:
     weights["score.weight"] = rng.normal(size=(4, rotary.HIDDEN)).astype(np.float32)
     if each:
         weights["score.bias"] = rng.normal(size=4).astype(np.float32)
-    config = {"model_type": name, "num_attention_heads": COUNT, "head_dim": SIZE}
-    config |= family.config
+    config: dict[str, Any] = {"model_type": name, "num_attention_heads": COUNT}
+    config |= {"head_dim": SIZE, **family.config}
     model = loaded(tmp_path, weights, **config)
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)

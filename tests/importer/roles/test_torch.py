@@ -181,7 +181,8 @@ def test_a_state_dict_loads_and_is_loaded(
     model, args, path = exported(made, write, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        author: Any = model if write is pt2 else torch.jit.load(path)  # type: ignore
+        jit: Any = torch.jit
+        author: Any = model if write is pt2 else jit.load(path)
     state = {k: t.detach().roll(1) for k, t in author.state_dict().items()}
     module = load(path)
     module.load_state_dict({key: t.numpy() for key, t in state.items()})

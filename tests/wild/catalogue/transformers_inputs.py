@@ -177,7 +177,8 @@ def _pixels(config: Any, names: tuple[str, ...], batch: int, layout: int) -> Any
 def _past_length(config: Any) -> int:
     """Return how many past values a model of time series takes, lags included."""
     lags = field(config, "lags_sequence", [0])
-    return int(field(config, "context_length", 16)) + max(lags)
+    longest: int = max(lags)
+    return int(field(config, "context_length", 16)) + longest
 
 
 def _future_length(config: Any) -> int:
