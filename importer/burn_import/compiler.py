@@ -15,7 +15,7 @@ from burn_import.structure.derived import with_derivations
 from burn_import.structure.folded import folding_notes
 from burn_import.structure.homes import is_list
 from burn_import.structure.paths import ROOT
-from burn_import.structure.unread import unread_notes
+from burn_import.structure.unread import unread, unread_notes
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def compile_graph(
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
     # Source has no dead code, whatever the passes: a module of it would return nothing.
+    graph = in_bodies(dead_code, graph)
+    graph.constants.unread = unread(graph)
     graph = in_bodies(dead_code, simplify(graph, options.passes))
     graph = with_derivations(repeated(graph))
     notes = (*notes, *folding_notes(graph), *unread_notes(graph))

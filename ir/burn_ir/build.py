@@ -118,7 +118,8 @@ class _Builder:
         graph = self.fill(raw, scope, inputs)
         told = ((scope.names.get(name), flag) for name, flag in raw.trained.items())
         self.constants.trained.update((name, flag) for name, flag in told if name)
-        hidden = (scope.names.get(name) for name in raw.transient)
+        self.constants.tells_transient = raw.transient is not None
+        hidden = (scope.names.get(name) for name in raw.transient or ())
         self.constants.transient.update(name for name in hidden if name)
         graph = replace(graph, defaults=defaults, states=states, doc=raw.doc)
         self.problems += changed_states(graph)

@@ -87,6 +87,10 @@ class Constants(Mapping[str, Array]):
         self.trained: dict[str, bool] = {}
         #: Buffers of the author's that are in no ``state_dict``.
         self.transient: set[str] = set()
+        #: Whether the file says which buffers these are.
+        self.tells_transient = False
+        #: Parameters and buffers that the program as it was read does not read.
+        self.unread: tuple[str, ...] = ()
 
     def add(self, name: str, array: Array, source: str | None = None) -> str:
         """The name under which ``array`` is stored: ``name``, or one made from it."""

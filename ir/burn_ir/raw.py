@@ -72,7 +72,7 @@ class RawGraph:
     doc: str = ""
     states: Mapping[str, Array] = field(default_factory=dict)
     trained: Mapping[str, bool] = field(default_factory=dict)
-    transient: frozenset[str] = frozenset()
+    transient: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

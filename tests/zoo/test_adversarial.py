@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[type[ModelError], str]] = {
     "ext_parent_dir": (UnreadableFile, "tensor 'w'.*in the directory of the model"),
     "ext_symlink": (UnreadableFile, "tensor 'w', external file 'link_to_passwd.bin'"),
     "ext_url": (UnreadableFile, "'http://127.0.0.1:9/w.bin': there is no such file"),
-    "function_exponential": (UnsupportedModel, r"'y' \(F0\): .*at most 50000 nodes"),
+    "function_exponential": (UnsupportedModel, r"'y' \(F0\): .*at most 25992 nodes"),
     "function_self_recursive": (InvalidModel, r"\(F\): function 'F' calls itself"),
     "future_opset": (UnsupportedModel, r"\(MatMul, opset 999\): expected opset \d+"),
     "git_lfs_pointer": (UnreadableFile, "Git LFS pointer.*git lfs pull"),

@@ -4,6 +4,7 @@ They are not in the repository: ``--zoo`` says where they are. Weights of one lo
 the other, and give the same outputs there.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ EXPORTED: dict[str, tuple[tuple[str, ...], str]] = {
     )
     for name in ("cnn_bn", "cnn_bn.decomposed", "digits_cnn")
 }
+#: Modules that nothing reads the results of: programs list them, ONNX files do not.
+UNREAD = dict.fromkeys(("bert_tiny", "bert_tiny.decomposed"), "m.pooler")
+#: Buffers with ``persistent=False``, which ONNX files do not tell from others.
+UNSAVED = {"m.embeddings.position_ids"}
 #: Programs of which there is no ONNX file.
 ALONE = {"buffer_mutation": "the exporter to ONNX refuses what changes a buffer"}
 
@@ -91,16 +96,27 @@ def test_a_program_is_what_the_onnx_file_is(path: Path | None, tmp_path: Path) -
         pytest.skip(ALONE[name])
     passes, _ = EXPORTED.get(name, (None, ""))
     program, onnx = module(path, tmp_path / "a", passes), module(twin, tmp_path / "b")
-    assert tree(program) == tree(onnx)
-    assert keys(program) == keys(onnx)
+    left_out = UNREAD.get(name)
+    assert without(left_out, tree(program)) == tree(onnx)
+    saved = {key: kind for key, kind in keys(onnx).items() if key not in UNSAVED}
+    assert set(without(left_out, keys(program))) == set(saved)
+    assert keys(program).items() >= saved.items()
     if passes is not None:
         plain = module(path, tmp_path / "c")
         assert tree(plain) != tree(onnx)  # else the table has a line too many
     agree(program, onnx, inputs(path))
 
 
+def without(prefix: str | None, names: Iterable[str]) -> list[str]:
+    """Return the names that do not begin with ``prefix``."""
+    return [name for name in names if prefix is None or not name.startswith(prefix)]
+
+
 def agree(program: Module, onnx: Module, given: list[list[Any]]) -> None:
-    """Return if other weights, loaded from one to the other, do the same in both."""
+    """Return if other weights, loaded from one to the other, do the same in both.
+
+    What one does not have stays as it is in the other.
+    """
     assert given
     for source, target in ((program, onnx), (onnx, program)):
         state = {
@@ -108,7 +124,8 @@ def agree(program: Module, onnx: Module, given: list[list[Any]]) -> None:
             for key, value in source.state_dict().items()
         }
         source.load_state_dict(state)
-        target.load_state_dict(source.state_dict())
+        shared = {k: v for k, v in state.items() if k in target.state_dict()}
+        target.load_state_dict({**target.state_dict(), **shared})
         for call in given:
             pairs = zip(outputs(program, call), outputs(onnx, call), strict=True)
             for a, b in pairs:

@@ -91,7 +91,8 @@ def test_state_dict(name: str, request: pytest.FixtureRequest, tmp_path: Path) -
 def test_recipe(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     case = case_of(name, request)
     compiled = import_model(case.path, Options(class_name="Net", stem="net"))
-    weights = {RENAMED.get(k, k): kept(name, k, v) for k, v in compiled.weights}
+    named = ((RENAMED.get(key, key), array) for key, array in compiled.weights)
+    weights = {key: kept(name, key, array) for key, array in named}
     model: Any = load(saved(tmp_path, weights, MODELS[name]))
     for golden in case.goldens:
         compare(model, golden)
@@ -102,16 +103,25 @@ def kept(name: str, key: str, array: Array) -> Array:
 
     Exporters added 1 to Gemma's norms, and an axis to the places of CLIP's patches.
     """
-    if key == f"{VISION}.bias":
+    if key == f"{VISION}.position_embedding.weight":
         return array.reshape(array.shape[1:])
     return array - 1 if "gemma" in name and "norm" in key else array
 
 
 VISION = "m.vision_model.embeddings"
-#: The exporter lost these names: nothing but a sum reads the weights.
+#: The norms of a layer of Gemma 2 in the order of their calls.
+NORMS = ("input", "post_attention", "pre_feedforward", "post_feedforward")
+#: What the exporter computed, and stored without a name of the author's.
 RENAMED = {
-    "m.bias": "m.embed_positions.weight",
-    f"{VISION}.bias": f"{VISION}.position_embedding.weight",
+    "m.folded_bias": "m.embed_positions.weight",
+    f"{VISION}.folded_bias": f"{VISION}.position_embedding.weight",
+    "m.model.folded_constant": "m.model.norm.weight",
+} | {
+    f"m.model.layers.{layer}.folded_constant{number or ''}": (
+        f"m.model.layers.{layer}.{norm}_layernorm.weight"
+    )
+    for layer in range(2)
+    for number, norm in zip((0, 2, 3, 4), NORMS, strict=True)
 }
 
 
@@ -128,8 +138,9 @@ def saved(folder: Path, weights: dict[str, Any], config: Mapping[str, Any]) -> P
     """Return the record of the weights that a state dict has, and its configuration."""
     path = folder / "net.safetensors"
     kept = {k.replace("self_.", "self."): v for k, v in weights.items()}
+    unsaved = ("inv_freq", "embed_scale")  # buffers with persistent=False
     kept = {
-        k: v for k, v in kept.items() if v.dtype.kind != "i" and "inv_freq" not in k
+        k: v for k, v in kept.items() if v.dtype.kind != "i" and not k.endswith(unsaved)
     }
     write_record(path, list(kept.items()))
     (folder / "config.json").write_text(json.dumps(dict(config)))

@@ -32,7 +32,7 @@ def hold_unread(root: Part) -> None:
 
 def unread_notes(graph: Graph) -> tuple[str, ...]:
     """Return a note for the docstring if unread tensors are not in the module."""
-    missing = len(unread(graph)) - len(_kept(graph))
+    missing = len(still_unread(graph)) - len(_kept(graph))
     if not missing:
         return ()
     return (
@@ -41,10 +41,11 @@ def unread_notes(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def unread(graph: Graph) -> list[str]:
-    """Return the stored tensors of the author's that no node reads.
+def unread(graph: Graph) -> tuple[str, ...]:
+    """Return the stored tensors of the author's that no node of a program reads.
 
-    Not those that are another name of one that is read, nor counts of batches.
+    Not those that are another name of one that is read, nor counts of batches, nor
+    buffers of a file that does not say whether a ``state_dict`` has them.
     """
     constants = graph.constants
     named = {*_read(graph), *graph.states}
@@ -56,22 +57,34 @@ def unread(graph: Graph) -> list[str]:
             continue
         if name.endswith(_COUNTER):
             continue
+        if not constants.tells_transient and not constants.trained[name]:
+            continue
         place = _place(constants[name])
         if place not in places:
             found.append(name)
             places.add(place)
-    return found
+    return tuple(found)
 
 
-def _kept(graph: Graph) -> list[str]:
-    """The unread tensors that the module has: all of them, or none."""
-    found = unread(graph)
+def still_unread(graph: Graph) -> tuple[str, ...]:
+    """Return what neither the program nor what passes made of it reads."""
+    before = set(graph.constants.unread)
+    return tuple(name for name in unread(graph) if name in before)
+
+
+def _kept(graph: Graph) -> tuple[str, ...]:
+    """The unread tensors that the module has: all of them, or none.
+
+    What a pass has made needless (a folded norm) is not among them: a ``state_dict``
+    with it must not load, since other weights hold it already.
+    """
     constants = graph.constants
+    found = still_unread(graph)
     elements = _elements(constants, found)
     others = {name for name in constants.trained if name in constants} - set(found)
     known = _elements(constants, others)
     is_small = elements <= max(known, _MOST_ELEMENTS)
-    return found if is_small and len(found) <= _MOST_TENSORS else []
+    return found if is_small and len(found) <= _MOST_TENSORS else ()
 
 
 def _elements(constants: Constants, names: Iterable[str]) -> int:

@@ -67,6 +67,7 @@ class _Conversion:
         self.constants.literals |= self.old.literals
         self.constants.trained.update(self.old.trained)
         self.constants.transient |= self.old.transient
+        self.constants.tells_transient = self.old.tells_transient
         for name, array in self.old.items():
             is_kind = array.dtype in KINDS
             self.constants.add(name, rounded(array, target) if is_kind else array)
