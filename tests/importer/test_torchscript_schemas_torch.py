@@ -32,8 +32,7 @@ SYNONYMS = {
 
 def positional(target: str) -> list[str] | None:
     """Return the arguments by position of an overload; None if PyTorch has it not."""
-    import torch
-
+    torch = pytest.importorskip("torch")
     _, name, overload = target.split(".", 2)
     try:
         schema = getattr(getattr(torch.ops.aten, name), overload)._schema

@@ -33,6 +33,7 @@ LEFT_OUT = {
         ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput"),
         "its examples are of another kind",
     ),
+    **dict.fromkeys(("Eigh", "Svd"), "the signs of vectors are not determined"),
     **dict.fromkeys(("TfIdf", "TfIdfVectorizer"), "looks up words on the host"),
 }
 KEYS = [

@@ -1,22 +1,26 @@
-"""Removes ``Detach`` of values that depend on no parameter."""
+"""Removes ``Detach`` of values that have no gradient."""
 
 from __future__ import annotations
 
+from burn.dtypes import is_float
 from burn_import.passes.rewrite import rename
 from burn_import.structure.trained import is_trained
+from burn_ir.containers import kind_of
 from burn_ir.graph import Graph, Node
+from burn_ir.types import Type
 
 
 def detachments(graph: Graph) -> Graph:
-    """``graph`` without ``Detach`` where nothing is trained upstream.
+    """Return ``graph`` without ``Detach`` where nothing upstream has a gradient.
 
-    Gradients of parameters stay what they are; those of the inputs of the model pass
-    through. In a body, which alone has no ``opsets``, every ``Detach`` stays: its
-    inputs may depend on parameters.
+    Parameters and floating inputs have one. Positions, buffers and what is computed
+    from them have none. In a body, which alone has no ``opsets``, every ``Detach``
+    stays: its inputs may depend on parameters.
     """
     if "Detach" not in graph.operators or not graph.opsets:
         return graph
-    dependent: set[str] = set()
+    inputs = graph.inputs
+    dependent = {name for name in inputs if _has_gradient(graph.types[name])}
     aliases: dict[str, str] = {}
     kept: list[Node] = []
     for node in graph.nodes:
@@ -33,7 +37,7 @@ def detachments(graph: Graph) -> Graph:
 
 
 def _is_dependent(node: Node, graph: Graph, dependent: set[str]) -> bool:
-    """Return whether a result of ``node`` may depend on a parameter.
+    """Return whether a result of ``node`` may depend on a parameter or floating input.
 
     The graphs inside a node may read parameters that are not among its operands.
     """
@@ -44,3 +48,8 @@ def _is_dependent(node: Node, graph: Graph, dependent: set[str]) -> bool:
         return True
     stored = [name for name in names if name not in graph.types]
     return any(is_trained(graph, name) for name in stored)
+
+
+def _has_gradient(kind: Type) -> bool:
+    """Return whether values of this type may have a gradient, containers too."""
+    return kind_of(kind) != "tensor" or is_float(kind.dtype)
