@@ -116,7 +116,12 @@ def test_the_engine_is_told() -> None:
         assert engine_of().name == "numpy"
 
 
+#: What Python 3.12 says of a fork beside threads, which is what these tests are about.
+forks = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+
 @needs_onednn
+@forks
 def test_a_forked_process_uses_numpy() -> None:
     code = """
 import os, burn
@@ -284,6 +289,7 @@ def test_results_do_not_depend_on_the_engine() -> None:
 
 
 @needs_onednn
+@forks
 @pytest.mark.parametrize("generated", [False, True])
 def test_a_forked_process_makes_its_plans_anew(generated: bool) -> None:
     """Threads of OpenMP would be waited for that are not there."""
