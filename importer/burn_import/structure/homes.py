@@ -14,11 +14,10 @@ from burn_ir.graph import Graph, Node
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
-#: What exporters call stored numbers whose dtype they changed or that they wrote down,
-#: and tensors that an author made in ``forward``.
-_CAST = re.compile(
-    r"_cast$|^(u?int|b?float|bool)\d*_|^(c_|_)?(lifted_tensor|tensor_constant)"
-)
+#: What exporters call stored numbers whose dtype they changed or that they wrote down.
+_CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
+#: What ``torch.export`` calls tensors that ``forward`` makes, in the module that does.
+_LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 
 def is_dotted(name: str) -> bool:
@@ -31,6 +30,8 @@ def is_key(producer: str, name: str) -> bool:
 
     What belongs to a PyTorch model itself, and to no module in it, has no dot.
     """
+    if producer.startswith("pytorch") and _LIFTED.fullmatch(name.rpartition(".")[2]):
+        return False
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
     return name.isidentifier() and not _CAST.search(name) and not is_leftover(name)

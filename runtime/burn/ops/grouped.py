@@ -1,5 +1,6 @@
 """Products of groups of rows with a matrix for each group: experts of a mixture."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from burn.ops.support import Array, accumulate, integers, namespace
@@ -16,11 +17,8 @@ def grouped_matmul(x: Array, weight: Array, ends: Array) -> Array:
     """
     xp, left, right = namespace(x), accumulate(x), accumulate(weight)
     out = xp.zeros((len(x), weight.shape[2]), left.dtype)
-    start = 0
-    for group, end in enumerate(integers(ends)):
-        if end > start:
-            out[start:end] = left[start:end] @ right[group]
-        start = max(start, end)
+    for group, rows in _groups(ends):
+        out[rows] = left[rows] @ right[group]
     return out.astype(x.dtype, copy=False)
 
 
@@ -40,13 +38,9 @@ def grouped_outer(x: Array, y: Array, ends: Array) -> Array:
     Groups are as in :func:`grouped_matmul`.
     """
     xp, left, right = namespace(x), accumulate(x), accumulate(y)
-    found = integers(ends)
-    out = xp.zeros((len(found), x.shape[1], y.shape[1]), left.dtype)
-    start = 0
-    for group, end in enumerate(found):
-        if end > start:
-            out[group] = left[start:end].T @ right[start:end]
-        start = max(start, end)
+    out = xp.zeros((len(ends), x.shape[1], y.shape[1]), left.dtype)
+    for group, rows in _groups(ends):
+        out[group] = left[rows].T @ right[rows]
     return out.astype(x.dtype, copy=False)
 
 
@@ -57,3 +51,12 @@ def _(grad: Any, out: Any, x: Any, y: Any, ends: Any) -> Any:
         lambda: grouped_matmul(x, grad, ends),
         None,
     )
+
+
+def _groups(ends: Array) -> Iterator[tuple[int, slice]]:
+    """The number and the rows of each group that has any."""
+    start = 0
+    for group, end in enumerate(integers(ends)):
+        if end > start:
+            yield group, slice(start, end)
+        start = max(start, end)

@@ -156,6 +156,19 @@ def test_a_table_of_relative_positions_is_a_buffer(tmp_path: Path) -> None:
     assert "attn" in notes(tmp_path)
 
 
+def test_a_tensor_made_in_forward_is_not_trained(tmp_path: Path) -> None:
+    """``torch.export`` names it below the module whose ``forward`` makes it."""
+    name = "block.lifted_tensor_0"
+    nodes = [
+        node("Add", f"x {name}", "a", "block"),
+        node("Mul", "a block.scale", "y", "block"),
+    ]
+    weights = {name: drawn(6, seed=3), "block.scale": drawn(6)}
+    state = imported(tmp_path, exported(nodes, weights, [2, 6]), X)
+    holds(state, {"block.scale": weights["block.scale"]})
+    assert state.parameters == {"block.scale"}
+
+
 def test_a_folded_batch_norm_is_noted(tmp_path: Path) -> None:
     nodes = [node("Conv", "x onnx::Conv_5 onnx::Conv_6", "y", "body/0")]
     folded = {"onnx::Conv_5": drawn(4, 3, 3, 3), "onnx::Conv_6": drawn(4)}
