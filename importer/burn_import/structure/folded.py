@@ -110,8 +110,8 @@ def folding_notes(graph: Graph) -> tuple[str, ...]:
         return ()
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     return (
-        f"The exporter folded parameters into other arrays ({shown}), which do not "
-        "train as those would. To keep the parameters, export with "
+        f"The exporter folded parameters into constants (in {shown}). Fine-tuning does "
+        "not update the original parameters. To keep them, export with "
         "torch.onnx.export(..., training=TrainingMode.PRESERVE, "
         "do_constant_folding=False) or as .pt2.",
     )
