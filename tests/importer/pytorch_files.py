@@ -4,7 +4,6 @@ A value to pickle is data of Python and the four kinds of nodes below; what the 
 says is written instruction by instruction, so that it can say anything.
 """
 
-import io
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence

@@ -25,7 +25,6 @@ from tests.importer.pytorch_files import (
     Name,
     New,
     Stored,
-    Writer,
     bare_file,
     entries_of,
     legacy_file,

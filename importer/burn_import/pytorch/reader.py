@@ -33,8 +33,8 @@ def read(
 
     Reads ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files that PyTorch 0.1.11 or newer
     wrote, TorchScript archives, pickled modules, safetensors files, and the index of a
-    sharded model (``*.index.json``). Nothing in a file is executed or imported. Names are those of a
-    ``state_dict``; in a checkpoint they begin with the keys of its dicts
+    sharded model (``*.index.json``). Nothing in a file is executed or imported. Names
+    are those of a ``state_dict``; in a checkpoint they begin with the keys of its dicts
     (``model.layer1.weight``), which ``top_level_key`` takes off.
 
     Raises:
