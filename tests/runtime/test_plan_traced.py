@@ -12,7 +12,6 @@ import burn
 from burn import ops
 from burn.backend.onednn import engine
 from burn.plan.calls import call_kernel
-from burn.plan.traceable import is_traceable
 from burn.primitive import Composite, primitives
 from tests.runtime.onednn import normal
 from tests.runtime.plan_cases import MAKERS, Operand, names_of_makers
@@ -20,7 +19,7 @@ from tests.runtime.plan_cases import MAKERS, Operand, names_of_makers
 NAMES = sorted(
     name
     for name, made in primitives().items()
-    if is_traceable(made) and not isinstance(made, Composite) and not made.host
+    if made.traceable and not isinstance(made, Composite) and not made.host
 )
 #: What an operand of a call is in the function that is compiled.
 ROLES = ("input", "input", "made", "parameter", "constant")

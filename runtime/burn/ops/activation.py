@@ -46,7 +46,7 @@ def _bounded(x: Array) -> Array:
     return np.maximum(x, np.finfo(x.dtype).min)
 
 
-@primitive
+@primitive(traceable=True)
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -57,7 +57,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
 
-@primitive
+@primitive(traceable=True)
 def relu_grad(grad: Array, out: Array) -> Array:
     """The gradient of :func:`relu`: ``grad`` where its result ``out`` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
@@ -68,7 +68,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """``x`` where positive, ``alpha * x`` elsewhere."""
@@ -80,7 +80,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive
+@primitive(traceable=True)
 def prelu(x: Array, slope: Array) -> Array:
     """``x`` where positive, ``slope * x`` elsewhere; ``slope`` is broadcast."""
     x, slope = pair(x, slope)
@@ -95,7 +95,7 @@ def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
     )
 
 
-@primitive
+@primitive(traceable=True)
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where it exceeds ``alpha``, 0 elsewhere."""
     return np.where(x > alpha, x, x.dtype.type(0))
@@ -106,7 +106,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -118,7 +118,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -137,7 +137,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -149,7 +149,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
@@ -164,7 +164,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
@@ -176,7 +176,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def softplus(x: Array) -> Array:
     """``log(1 + exp(x))``."""
@@ -188,7 +188,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sigmoid(x)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def softsign(x: Array) -> Array:
     """``x / (1 + abs(x))``."""
@@ -201,7 +201,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """``alpha * x + beta``, at least 0 and at most 1."""
@@ -213,7 +213,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def hard_swish(x: Array) -> Array:
     """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
@@ -226,7 +226,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``."""
@@ -242,7 +242,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + out * (1.0 - gate))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def mish(x: Array) -> Array:
     """``x * tanh(softplus(x))``."""
@@ -256,7 +256,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """``x`` times the normal distribution function of ``x``.
@@ -291,7 +291,7 @@ def _(
     return gelu_grad(grad, x, approximate=approximate)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
@@ -334,7 +334,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive
+@primitive(traceable=True)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """``x``, at least ``low`` and then at most ``high``; None is no bound.
 
@@ -380,7 +380,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     return of_x, of_low, of_high
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     """``x`` moved towards 0 by ``bias`` beyond ``lambd`` on either side, 0 between."""

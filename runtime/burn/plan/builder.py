@@ -38,7 +38,6 @@ from burn.plan.replay import (
     refuse_nan,
 )
 from burn.plan.sequence import Sequence
-from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, unheard
 from burn.plan.tree import Read, Segment, Step, slots_in
 from burn.record.mapped import forget
@@ -269,7 +268,7 @@ class Builder:
             results = self._noted(step, kernel, args)
         is_checked = results is not None and step.primitive in SOFTMAX
         bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
-        if results is None and is_traceable(step.primitive):
+        if results is None and step.primitive.traceable:
             results = self._traced(step, template)
         if results is None:
             results = self._called(step, kernel, template, args)

@@ -25,6 +25,7 @@ from burn.plan.tree import (
     UnrepeatableError,
     boxes_read,
     grow,
+    has_gradients,
 )
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
@@ -134,7 +135,8 @@ class _Plan:
             if self.watched:
                 root = lowered
             else:
-                self.quick = Program(lowered, self.generated)
+                gradients = has_gradients(self.root)
+                self.quick = Program(lowered, self.generated, gradients)
                 if self.lowering and not is_lowered(lowered):
                     self.full = "it has no layer for it, or none with scales"
         self.places = last_place(root) + 1

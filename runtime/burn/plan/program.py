@@ -24,7 +24,6 @@ from burn.plan.tree import (
     Segment,
     Slot,
     UnforeseenError,
-    has_gradients,
     written,
 )
 from burn.tensor import Tensor
@@ -71,11 +70,14 @@ class Program:
 
     Its memory is used by one thread at a time; the others wait. It is for finite
     numbers alone, in the arguments and in boxes. With ``generated`` what is left of
-    NumPy's functions becomes kernels.
+    NumPy's functions becomes kernels. With ``gradients`` forward values are those of
+    eager calls to the last bit: a mask that a gradient uses may not differ.
     """
 
-    def __init__(self, root: Segment, generated: bool = False) -> None:
-        self._root, self._generated = root, generated
+    def __init__(
+        self, root: Segment, generated: bool = False, gradients: bool = False
+    ) -> None:
+        self._root, self._generated, self._gradients = root, generated, gradients
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
@@ -146,7 +148,7 @@ class Program:
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        how = (self._generated, has_gradients(self._root))
+        how = (self._generated, self._gradients)
         builder = Builder(
             Arena(peak_bytes(self._root, inputs, volatile)), volatile, *how
         )

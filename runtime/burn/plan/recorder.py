@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
+from burn.backend.autodiff import is_in_backward
 from burn.backend.base import Backend, map_structure
 from burn.box import Box, Buffer, reading
 from burn.plan.tree import Event, Guard, Read, Slot, Step
@@ -140,6 +141,7 @@ class Recorder(Backend):
                 outputs=tuple(tensor.data.place for tensor in found),
                 shapes=tuple(tensor.shape for tensor in found),
                 dtypes=tuple(tensor.dtype for tensor in found),
+                is_backward=is_in_backward(),
             )
         )
         return found if several else found[0]
