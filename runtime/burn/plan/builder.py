@@ -23,20 +23,13 @@ from burn.plan.arena import Arena, Buffer, Releases
 from burn.plan.bounds import SOFTMAX, magnitude
 from burn.plan.calls import call_kernel, check, several, traced_arguments
 from burn.plan.constants import Constants
+from burn.plan.finite import NotFiniteError, expect_numbers, is_finite, refuse_nan
 from burn.plan.inputs import Input, Inputs
 from burn.plan.kept import Kept, looking, written_over
 from burn.plan.magnitudes import Magnitudes, expect_within
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
-from burn.plan.replay import (
-    NotFiniteError,
-    arguments,
-    constant,
-    expect_numbers,
-    has_bounds,
-    is_finite,
-    refuse_nan,
-)
+from burn.plan.replay import arguments, constant, has_bounds
 from burn.plan.sequence import Sequence
 from burn.plan.traced import UntraceableError, plain, unheard
 from burn.plan.tree import Read, Segment, Step, slots_in

@@ -13,11 +13,12 @@ from burn.box import Box, changes
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
+from burn.plan.executable import PlanMemoryError
+from burn.plan.finite import NotFiniteError, is_finite
 from burn.plan.inputs import Input
 from burn.plan.kept import WRITING, commit
 from burn.plan.lifetimes import peak_bytes
 from burn.plan.nested import is_named
-from burn.plan.replay import NotFiniteError, is_finite
 from burn.plan.sequence import Sequence
 from burn.plan.tree import (
     Lifted,
@@ -33,10 +34,6 @@ CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
 _CPU = Cpu()
-
-
-class PlanMemoryError(Exception):
-    """There is not enough memory to keep the values of a plan at fixed addresses."""
 
 
 class _Node:
