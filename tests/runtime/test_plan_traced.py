@@ -12,9 +12,11 @@ import burn
 from burn import ops
 from burn.backend.onednn import engine
 from burn.plan.calls import call_kernel
+from burn.plan.traced import Traced
 from burn.primitive import Composite, primitives
 from tests.runtime.onednn import normal
 from tests.runtime.plan_cases import MAKERS, Operand, names_of_makers
+from tests.runtime.programs import calls_of
 
 NAMES = sorted(
     name
@@ -120,8 +122,7 @@ def test_no_number_of_the_first_call_is_kept(
 @contextmanager
 def sequence_of(compiled: Any) -> Iterator[list[Any]]:
     """The functions that the only plan of ``compiled`` calls."""
-    (plan,) = compiled._plans.values()
-    yield [getattr(c, "func", c) for _, c in plan.quick._node.sequence._calls]
+    yield calls_of(compiled)
 
 
 #: Functions whose kernels are nothing but noted calls.
@@ -180,3 +181,13 @@ def test_what_kernels_read_is_read_anew(name: str) -> None:
             i = burn.from_numpy(np.array([number]))
             assert_same(compiled(x, i), READ[name](x, i))
     assert not compiled.notes
+
+
+def test_every_method_of_arrays_is_captured_or_refused() -> None:
+    """NumPy calls methods of arrays without asking; a new one must not go unnoticed."""
+    methods = {
+        name
+        for name in dir(np.ndarray)
+        if not name.startswith("_") and callable(getattr(np.ndarray, name))
+    }
+    assert methods - vars(Traced).keys() == {"tobytes", "view"}
