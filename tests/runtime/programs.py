@@ -4,6 +4,7 @@ from typing import Any
 
 from burn.plan.cpu import CpuExecutable, cpu_passes
 from burn.plan.passes import run_passes
+from burn.plan.passes.graph import Inputs
 from burn.plan.program import Program
 from burn.plan.tree import Segment
 
@@ -34,8 +35,12 @@ def calls_of(compiled: Any) -> list[Any]:
     return [getattr(call, "func", call) for _, call in node.sequence._calls]
 
 
-def optimized(compiled: Any) -> Segment:
-    """The only plan of ``compiled`` after the passes for the CPU."""
+def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:
+    """The only plan of ``compiled`` after the passes for the CPU.
+
+    They know the shapes and dtypes of ``inputs``, by default those of the arguments.
+    """
     (executable,) = executables_of(compiled)
     plan = executable.plan
-    return run_passes(plan.root, plan.inputs, cpu_passes(plan))
+    known = plan.inputs if inputs is None else inputs
+    return run_passes(plan.root, known, cpu_passes(plan))
