@@ -62,7 +62,7 @@ def networks() -> dict[str, Callable[[int], tuple[Any, Any]]]:
     import torchvision
     import transformers
 
-    class First(torch.nn.Module):  # type: ignore[misc]  without stubs
+    class First(torch.nn.Module):  # type: ignore[misc]
         """The first result of a network of transformers."""
 
         def __init__(self, net: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,14 +27,14 @@ _TANH = (
     "v * W(0.5) * " "(1 + tanh(W(0.79788456080286536) * v * (1 + W(0.044715) * v * v)))"
 )
 _SOFTPLUS = "log1p(exp(-fabs(v))) + (v > 0 ? v : W(0))"
-#: The formula of an activation, and the names of its parameters.
-FORMULAS: dict[Primitive[..., Any], tuple[str, tuple[str, ...]]] = {
-    activation.sigmoid: ("1 / (1 + exp(-v))", ()),
-    activation.silu: ("v / (1 + exp(-v))", ()),
-    activation.softplus: (_SOFTPLUS, ()),
-    activation.mish: (f"v * tanh({_SOFTPLUS})", ()),
-    activation.hard_sigmoid: ("unit<W>(v * alpha + beta)", ("alpha", "beta")),
-    activation.hard_swish: ("v * unit<W>(v / 6 + W(0.5))", ()),
+#: The formula of an activation, and its parameters with their defaults.
+FORMULAS: dict[Primitive[..., Any], tuple[str, dict[str, float]]] = {
+    activation.sigmoid: ("1 / (1 + exp(-v))", {}),
+    activation.silu: ("v / (1 + exp(-v))", {}),
+    activation.softplus: (_SOFTPLUS, {}),
+    activation.mish: (f"v * tanh({_SOFTPLUS})", {}),
+    activation.hard_sigmoid: ("unit<W>(v * alpha + beta)", {"alpha": 0.2, "beta": 0.5}),
+    activation.hard_swish: ("v * unit<W>(v / 6 + W(0.5))", {}),
 }
 
 
@@ -54,15 +54,15 @@ def _kernel(name: str, formula: str, parameters: tuple[str, ...]) -> Any:
     )
 
 
-def _register(op: Primitive[..., Any], formula: str, names: tuple[str, ...]) -> None:
-    defaults = op.kernel.__wrapped__.__kwdefaults__ or {} if names else {}
-
+def _register(
+    op: Primitive[..., Any], formula: str, defaults: dict[str, float]
+) -> None:
     def run(x: Array, **static: Any) -> Array:
         if x.dtype not in _TYPES:
             result: Array = op.kernel(x, **static)
             return result
-        values = (float(static.get(name, defaults.get(name))) for name in names)
-        return _applied(_kernel(op.name, formula, names), x, *values)
+        values = ({**defaults, **static}[name] for name in defaults)
+        return _applied(_kernel(op.name, formula, tuple(defaults)), x, *values)
 
     run.__doc__ = f":func:`burn.ops.{op.name}` in one kernel."
     op.on(Cuda)(run)
@@ -73,12 +73,12 @@ def _applied(kernel: Callable[..., Any], x: Array, *parameters: float) -> Array:
     return result
 
 
-for _op, (_formula, _names) in FORMULAS.items():
-    _register(_op, _formula, _names)
+for _op, (_formula, _defaults) in FORMULAS.items():
+    _register(_op, _formula, _defaults)
 
 
 @activation.gelu.on(Cuda)
-def gelu(x: Array, *, approximate: str = "none") -> Array:
+def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """:func:`burn.ops.gelu` in one kernel."""
     if x.dtype not in _TYPES:
         result: Array = activation.gelu.kernel(x, approximate=approximate)
