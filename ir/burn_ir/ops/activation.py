@@ -209,17 +209,8 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 
     def lower(self, x: Value) -> Value:
         if isinstance(self.axis, int):
-            return _hardmax(x, x.shape[self.axis], self.axis, x.dtype)
-        extent = 1
-        for axis in self.axis:
-            extent = extent * x.shape[axis]
-        flat = _hardmax(x.flatten(self.axis[0]), extent, -1, x.dtype)
-        return flat.reshape(*x.shape)
-
-
-def _hardmax(x: Value, extent: Value, axis: int, dtype: dtypes.DType) -> Value:
-    first = ops.argmax(x, axis)
-    return ops.one_hot_mask(first, extent, **changed(axis=(axis, -1))).cast(dtype)
+            return ops.hardmax(x, **changed(axis=(self.axis, -1)))
+        return ops.hardmax(x.flatten(self.axis[0])).reshape(*x.shape)
 
 
 @Softmax.upgrade(1, 11)

@@ -280,12 +280,15 @@ def lrn(
     channels before and ``size // 2`` after; those that do not exist are 0.
     """
     still = (1,) * (len(x.shape) - 2)
-    total = window_sum(
-        unsqueeze(mul(x, x), 1),
-        kernel_size=(size, *still),
-        padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
-    )
-    return div(x, pow(squeeze(total, 1) * (alpha / size) + bias, beta))
+    total = mul(x, x)
+    if 0 not in x.shape:  # no window fits an axis without elements
+        total = window_sum(
+            unsqueeze(total, 1),
+            kernel_size=(size, *still),
+            padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
+        )
+        total = squeeze(total, 1)
+    return div(x, pow(total * (alpha / size) + bias, beta))
 
 
 def _around(x: Any) -> tuple[int, ...]:
