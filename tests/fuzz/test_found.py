@@ -90,6 +90,14 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { y = QLinearMatMul (x, s, z, w, s, zero, s, z) }""",
         {"x": np.arange(6, dtype=np.uint8).reshape(2, 3)},
     ),
+    "signals without an axis of real parts": (
+        17,
+        """g (float[n,16] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
+        <int64 step = {4}, int64 length = {8}, float[8] w = {1,2,3,4,5,6,7,8}>
+        { y = STFT (x, step, , length)
+          z = STFT <onesided: int = 0> (x, step, w) }""",
+        {"x": floats(2, 16)},
+    ),
     "sequences of a constant": (
         13,
         """g (float[n,3] x) => (int64[k] y) <int64 last = {-1}>

@@ -68,7 +68,15 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
 
     The result is ``[..., out]`` in the common dtype of ``x`` and ``weight``.
+
+    Raises:
+        ValueError: ``x`` has another number of features.
     """
+    if x.shape[-1] != weight.shape[-1]:
+        raise ValueError(
+            f"expected {weight.shape[-1]} features on the last axis, "
+            f"got {list(x.shape)}"
+        )
     dtype = dtypes.promote(x.dtype, weight.dtype)
     work = np.float32 if dtype in dtypes.HALVES else dtype
     extents = (int(np.prod(x.shape[:-1], dtype=np.int64)), x.shape[-1])

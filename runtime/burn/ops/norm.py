@@ -242,9 +242,19 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """The axes of a norm over groups, ``x``'s shape with them, and what is beside."""
+    """The axes of a norm over groups, ``x``'s shape with them, and what is beside.
+
+    Raises:
+        ValueError: weight or bias are not one number a channel.
+    """
     batch, channels, *space = x.shape
     within = channels // groups
+    for part in (weight, bias):
+        if part is not None and tuple(part.shape) != (channels,):
+            raise ValueError(
+                f"expected a weight and a bias for each of {channels} channels, "
+                f"got {list(part.shape)}"
+            )
     line = (groups, within, *(1 for _ in space))
     scale, shift = (
         None if part is None else part.reshape(line) for part in (weight, bias)

@@ -108,12 +108,12 @@ def _fits(
     if len(values) != len(shape):
         return False
     for place, (count, extent) in enumerate(zip(values, shape, strict=True)):
-        if place == axis and block_size:
-            fits = count == -(-extent // block_size)
-        elif place == axis:
-            fits = count <= max(extent, 1)
-        else:
+        if place != axis:
             fits = count in (1, extent)
+        elif block_size:
+            fits = count == -(-extent // block_size)
+        else:
+            fits = count == 1 or count <= extent
         if not fits:
             return False
     return True
