@@ -53,8 +53,8 @@ def _has_odd_condition(node: NodeProto, operands: Operands) -> bool:
     return bool(condition.ndim != 1 or len(condition) > length)
 
 
-def _has_statistics(node: NodeProto, operands: Operands) -> bool:
-    return len(node.output) > 1
+def _saves_statistics(node: NodeProto, operands: Operands) -> bool:
+    return len(node.output) > 3
 
 
 def _has_no_rounds(node: NodeProto, operands: Operands) -> bool:
@@ -119,9 +119,9 @@ RULES = (
     ),
     Rule(
         "BatchNormalization",
-        _has_statistics,
-        "onnxruntime may write running statistics over their operands while others "
-        "still read these, and before version 14 `saved_var` is inverse to it",
+        _saves_statistics,
+        "`saved_var`, before version 14, is `Saved variance`; onnxruntime gives the "
+        "reciprocal of its root",
     ),
     Rule(
         "Loop",
