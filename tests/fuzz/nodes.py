@@ -14,6 +14,7 @@ from tests.conformance.run import built
 from tests.fuzz.compare import difference
 from tests.fuzz.contents import Contents
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.generator.builder import free_names
 from tests.fuzz.not_finite import is_not_finite, not_finite_explanation
 from tests.fuzz.passes import results
 from tests.fuzz.shrink import part_of
@@ -49,7 +50,7 @@ def are_differences_explained(case: FuzzCase, feeds: Mapping[str, Any]) -> bool:
 def _differs(contents: Contents, node: NodeProto) -> bool:
     """Whether a node with values that are not finite is not what onnxruntime gives."""
     values = contents.runs[2]
-    names = [n for n in (*node.input, *node.output) if n in values]
+    names = [n for n in (*free_names([node]), *node.output) if n in values]
     if not any(is_not_finite(values[n]) for n in names):
         return False
     part = part_of(contents, [node])

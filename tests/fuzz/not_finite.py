@@ -72,6 +72,11 @@ def _pads(node: NodeProto, operands: Operands) -> bool:
     return same or any(_attribute(node, "pads") or ())
 
 
+def _has_own_sums(node: NodeProto, operands: Operands) -> bool:
+    """Whether a batch normalization is of every element, or of the batch itself."""
+    return len(node.output) > 1 or _attribute(node, "spatial") == 0
+
+
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
     """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
@@ -167,7 +172,7 @@ NOT_FINITE: tuple[Rule, ...] = (
     ),
     *_rules(
         "BatchNormalization",
-        both(infinite(1), has("spatial", 0)),
+        both(infinite(1), _has_own_sums),
         "`(X - mean) / sqrt(var + epsilon) * scale + B`; onnxruntime subtracts "
         "`mean * scale` from `X * scale`, both infinite",
     ),

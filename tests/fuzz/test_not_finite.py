@@ -77,3 +77,13 @@ def test_an_explained_node_does_not_hide_another(
     rules = tuple(r for r in not_finite.NOT_FINITE if r.operator == ruled)
     monkeypatch.setattr(not_finite, "NOT_FINITE", rules)
     assert not are_differences_explained(case, case.feeds[2])
+
+
+def test_a_node_of_a_body_is_explained_by_what_it_takes_from_outside() -> None:
+    text = """g (bool b, float[3,4] x) => (float[n,4] y)
+        { y = If (b) <then_branch = t () => (float[n,4] u) { u = Hardmax (x) },
+                      else_branch = e () => (float[n,4] w) { w = Identity (x) }> }"""
+    feeds = [{"b": np.array(True), "x": x} for x in (floats(3, 4), SPECIAL[::-1])]
+    case = case_of(header(20) + text, [feeds[0], *feeds])
+    assert are_differences_explained(case, feeds[1])
+    assert not are_differences_explained(case, feeds[0])
