@@ -237,7 +237,7 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive
+@primitive(traceable=True)
 def masked_softmax(x: Array) -> Array:
     """The softmax over the last axis, where a row of minus infinity becomes 0."""
     if not x.size:

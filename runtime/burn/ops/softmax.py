@@ -11,7 +11,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
@@ -27,7 +27,7 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return softmax_grad(grad, out, axis=axis)
 
 
-@primitive
+@primitive(traceable=True)
 def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
     """The gradient of :func:`softmax`, by its result ``out``."""
     grad, work = accumulate(grad), accumulate(out)
@@ -48,7 +48,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
     )
 
 
-@primitive
+@primitive(traceable=True)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
     """The logarithm of :func:`softmax`."""
     work = accumulate(x)
@@ -63,7 +63,7 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return grad - exp(out) * sum_(grad, axis, keepdims=True)
 
 
-@primitive
+@primitive(traceable=True)
 def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
     _, total, largest = _exponentials(accumulate(x), axis)
