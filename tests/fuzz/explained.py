@@ -99,8 +99,8 @@ def _resizes_half_spectrum(node: NodeProto, operands: Operands) -> bool:
     if len(operands) > 2 and operands[2] is not None:
         axes = np.ravel(operands[2]).tolist()
     frequencies = int(np.ravel(operands[1])[0]) // 2 + 1
-    extents = [np.take(operands[0].shape, axis, mode="clip") for axis in axes]
-    return any(extent != frequencies for extent in extents)
+    shape = operands[0].shape
+    return any(shape[axis % len(shape)] != frequencies for axis in axes if shape)
 
 
 def _has_odd_scale(node: NodeProto, operands: Operands) -> bool:
