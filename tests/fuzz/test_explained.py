@@ -9,6 +9,7 @@ from onnx import helper
 
 from tests.fuzz.discontinuous import jumping_outputs
 from tests.fuzz.explained import explanation
+from tests.fuzz.oracle import Oracle, noise_of_constants
 
 HALF = np.ones((1, 4, 2), np.float32)
 SOFTMAX = [np.zeros((2, 3), np.uint8), np.array(0.1, np.float32), None]
@@ -59,3 +60,29 @@ def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> Non
           r = Add (q, x)
           s = Exp (p) }""")
     assert jumping_outputs(model) == [False, True, False]
+
+
+def test_noise_of_constants_is_that_of_what_follows_from_them() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] p, float[2] q, float[2] r)
+        <float[2] a = {1000, 999}, float[2] b = {2.5, 3.5}>
+        { p = Identity (x)
+          q = Add (x, a)
+          s = Sub (a, b)
+          r = Mul (s, b) }""")
+    feeds = {"x": np.ones(2, np.float32)}
+    p, q, r = noise_of_constants(model, feeds, Oracle(model).outputs(feeds))
+    assert p == 0
+    assert 0 < q < r < 0.2
+
+
+def test_noise_of_constants_says_nothing_where_results_jump() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] p, float[2] q)
+        <float[2] a = {1, 1}>
+        { p = Add (x, a)
+          b = Floor (a)
+          q = Add (x, b) }""")
+    feeds = {"x": np.ones(2, np.float32)}
+    expected = Oracle(model).outputs(feeds)
+    assert noise_of_constants(model, feeds, expected) == [0, 0]
