@@ -14,7 +14,7 @@ from burn.primitive import composite, primitive
 Key = Any  # whatever may stand in x[...]
 
 
-@primitive
+@primitive(traceable=True)
 def getitem(x: Array, key: Key) -> Array:
     """``x[key]`` by NumPy's rules: integers, slices, None, ``...``, integer and bool
     tensors, and tuples of them."""
@@ -124,7 +124,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive
+@primitive(traceable=True)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """The entries ``indices`` of ``x`` along ``axis``, which they replace.
 

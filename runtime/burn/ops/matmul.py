@@ -12,7 +12,7 @@ from burn.ops.support import Array, accumulate, like, numeric
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def matmul(x: Array, y: Array) -> Array:
     """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
@@ -63,7 +63,7 @@ def _outer_rows(x: Any, y: Any) -> Any:
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
 
@@ -88,7 +88,7 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     )
 
 
-@primitive
+@primitive(removable=True)
 def einsum(equation: str, xs: list[Array]) -> Array:
     """Einstein's sum of ``xs`` by NumPy's (and ONNX's) notation, ellipses included.
 

@@ -21,7 +21,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def batch_norm(
     x: Array,
     mean: Array,
@@ -77,7 +77,7 @@ def _(
     )
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, traceable=True, removable=True)
 def batch_norm_train(
     x: Array,
     weight: Array | None = None,
@@ -136,7 +136,7 @@ def _(
     )
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, traceable=True, removable=True)
 def batch_norm_grad(
     grad: Array,
     x: Array,
@@ -195,7 +195,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -24,7 +24,7 @@ from burn.primitive import primitive
 Shift: TypeAlias = Any  # a zero point: None, an array, or integers
 
 
-@primitive
+@primitive(removable=True)
 def quantize(
     x: Array,
     scale: Array,
@@ -90,7 +90,7 @@ def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> A
     return each[(slice(None),) * axis + (slice(extent),)]
 
 
-@primitive
+@primitive(removable=True)
 def dequantize(
     x: Array,
     scale: Array,
@@ -174,7 +174,7 @@ def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
     return like(sum(blocks, axis + 1), values)
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def quantization_range(x: Array) -> tuple[Array, Array]:
     """The scale and the zero point (uint8) that make the most of 8 bits for ``x``.
 
@@ -199,7 +199,7 @@ def _scale_of(x: Any) -> Any:
     return (maximum(max(x), 0.0) - minimum(min(x), 0.0)) / 255.0
 
 
-@primitive
+@primitive(removable=True)
 def cast_e8m0(x: Array, *, round_mode: str = "up", saturate: bool = True) -> Array:
     """The power of two next to the size of ``x``, as float8_e8m0fnu.
 
@@ -224,7 +224,7 @@ def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
     return (lambda: cast(grad, dtype=x.dtype)) if dtypes.is_float(x.dtype) else None
 
 
-@primitive
+@primitive(removable=True)
 def fake_quantize(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
@@ -254,7 +254,7 @@ def _(
     )
 
 
-@primitive
+@primitive(removable=True)
 def quantizes(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:

@@ -55,7 +55,7 @@ class Resampling:
         return dense
 
 
-@primitive
+@primitive(traceable=True)
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
