@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -12,6 +13,8 @@ from burn_import.structure.parts import Path
 from burn_ir.graph import Graph, Node
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
+#: How names of weights end that are not dotted.
+_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
 #: What exporters call stored numbers whose dtype they changed or that they wrote down.
@@ -71,6 +74,18 @@ def original(graph: Graph, constant: str) -> str:
             break
         constant = source
     return constant
+
+
+def common_stem(names: Sequence[str]) -> str:
+    """What the names of a layer's weights share, without the word for a weight."""
+    stem = os.path.commonprefix(list(names))
+    if len(names) == 1:
+        stem, found = _WEIGHT.subn("", stem)
+        if not found:
+            return ""
+    elif any(name[len(stem) :][:1].isdigit() for name in names):
+        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
+    return re.sub(r"[^0-9A-Za-z]+$", "", stem)
 
 
 class Homes:

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from burn.dtypes import DType, float32
+from burn.dtypes import DType, float32, is_float
 from burn_import.source.names import attribute, identifier, snake
 from burn_import.structure.folded import is_module
 from burn_import.structure.homes import (
     Homes,
     are_same_weights,
     called_again,
+    common_stem,
     is_authored,
     is_dotted,
     original,
@@ -25,8 +26,6 @@ from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type
 
-#: How names of weights end that are not dotted.
-_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: What arrays are called that nobody named, before their number.
 _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
@@ -61,6 +60,7 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
+    graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), _homes_of_arrays(graph))
 
 
@@ -105,6 +105,8 @@ class _Placing:
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
+        #: As ``weights``, of the layers that no module holds in their dtype.
+        self.other_dtypes: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
@@ -127,9 +129,11 @@ class _Placing:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 floats = {p: n for p, n in names.items() if p not in layer.tables}
                 dtype = layer.options.get("dtype", float32)
-                stored = all(self._is_weight(name, dtype) for name in floats.values())
-                if stored and is_module(graph, layer, floats):
-                    self.weights[id(node)] = names
+                stored = {self._stored_dtype(name) for name in floats.values()}
+                one = len(stored) <= 1 and None not in stored
+                if one and is_module(graph, layer, floats):
+                    fits = stored <= {dtype}
+                    (self.weights if fits else self.other_dtypes)[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
@@ -152,10 +156,19 @@ class _Placing:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
 
-    def _is_weight(self, name: str, dtype: DType) -> bool:
-        """Whether a stored array can be a layer's: those hold one dtype."""
+    def _stored_dtype(self, name: str) -> DType | None:
+        """The dtype of a stored array that may be a layer's: those hold one dtype."""
         array = self.graph.constants.get(name)
-        return array is not None and array.dtype == dtype
+        return None if array is None or not is_float(array.dtype) else array.dtype
+
+    def weights_of_other_dtypes(self) -> dict[str, Path]:
+        """Where the arrays of ``other_dtypes`` are: in the scope of a single layer."""
+        paths: dict[str, Path] = {}
+        for node in self.graph.nodes:
+            scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
+            for parameter, name in self.other_dtypes.get(id(node), {}).items():
+                paths.setdefault(name, (*scope, parameter))
+        return paths
 
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else with_bodies(node)
@@ -265,7 +278,7 @@ class _Placing:
             if self.crowd[node.scope] == 1 and scope:
                 return scope
             return (*self._with_room(scope), snake(node.op.onnx, "layer"))
-        stem = _stem(list(self._origins(node).values()))
+        stem = common_stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             *around, name = stem.split("/")
             if name.lower() not in _ANY_ARRAY:
@@ -360,18 +373,6 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
-
-
-def _stem(names: Sequence[str]) -> str:
-    """What the names of a layer's weights share, without the word for a weight."""
-    stem = os.path.commonprefix(list(names))
-    if len(names) == 1:
-        stem, found = _WEIGHT.subn("", stem)
-        if not found:
-            return ""
-    elif any(name[len(stem) :][:1].isdigit() for name in names):
-        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
-    return re.sub(r"[^0-9A-Za-z]+$", "", stem)
 
 
 def clean(segments: Sequence[str]) -> Path:
