@@ -14,7 +14,9 @@ from tests.fuzz.explained import is_not_finite, not_finite_explanation
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.oracle import Discarded, Oracle, check, reference_outputs
 from tests.fuzz.passes import check_passes
+from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
+from tests.fuzz.training import check_training
 
 #: What may come out of code that has a defect.
 CRASHES = (
@@ -139,6 +141,9 @@ def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Fin
                     yield from _compiled(module, runs, thorough)
         for check_name, text in check_passes(case):
             yield Finding("different", check_name, text)
+        if case.profile == "networks" or case.seed % 4 == 3:
+            for check_name, text in (*check_pass_slopes(case), *check_training(case)):
+                yield Finding("different", check_name, text)
     except ModelError as error:
         yield Finding("refused", "import", str(error)[:400])
     except CRASHES as error:
