@@ -13,13 +13,13 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cpu.bind.bounds import (
-    INTEGERS,
     LARGEST,
     PRODUCTS,
     is_safe,
     operands_at_risk,
 )
 from burn.backend.cpu.bind.finite import NotFiniteError
+from burn.ops.bounds import INTEGERS
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, slots_in
 from burn.tensor import Tensor
