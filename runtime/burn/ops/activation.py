@@ -270,8 +270,8 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     0.044715 * x ** 3)))``.
     """
     if approximate == "tanh":
-        return x * (np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5
-    return x * (_erf(x * sqrt(0.5)) + 1) * 0.5
+        return x * ((np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5)
+    return x * ((_erf(x * sqrt(0.5)) + 1) * 0.5)
 
 
 def _erf(x: Array) -> Array:
