@@ -19,7 +19,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive
+@primitive(removable=True)
 def max_pool(
     x: Array,
     *,
@@ -34,6 +34,7 @@ def max_pool(
     With ``ceil_mode`` a last window may reach beyond the padding, but not start there.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
+    wins = wins.trimmed
     return _largest(_covered(x, wins), wins)
 
 
@@ -42,7 +43,7 @@ def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: _to_largest(grad, out, x, static)
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def max_pool_with_indices(
     x: Array,
     *,
@@ -58,6 +59,7 @@ def max_pool_with_indices(
     equal elements the first is taken.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
+    wins = wins.trimmed
     covered = _covered(x, wins)
     out = _largest(covered, wins)
     return out, _flat(_first_hit(covered, out, wins), wins)
@@ -73,19 +75,19 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
     return window_scatter(grad, choice, size=x.shape[2:], **static)
 
 
-@primitive
+@primitive(removable=True)
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
     """The first place in each window of ``x`` that holds ``out``, row by row."""
-    wins = windows(x.shape[2:], kernel_size, **static)
+    wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
 
 
 window_argmax.no_gradient("the result are places")
 
 
-@primitive
+@primitive(removable=True)
 def window_scatter(
     grad: Array,
     choice: Array,
@@ -98,7 +100,7 @@ def window_scatter(
 
     The adjoint of :func:`window_gather`.
     """
-    wins = windows(size, kernel_size, **static)
+    wins = windows(size, kernel_size, **static).trimmed
     term = accumulate(grad)
     covered, inside = wins.uncover(term, 2)
     for number, (_, keys) in enumerate(wins.places()):
@@ -111,12 +113,12 @@ def _(grad: Any, out: Any, outer: Any, choice: Any, *, size: Any, **static: Any)
     return lambda: window_gather(grad, choice, **static), None
 
 
-@primitive
+@primitive(removable=True)
 def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
     """The element at the place ``choice`` of each window of ``x`` [N, C, *size]."""
-    wins = windows(x.shape[2:], kernel_size, **static)
+    wins = windows(x.shape[2:], kernel_size, **static).trimmed
     covered = wins.cover(x, 2, 0)
     out = np.zeros_like(x, shape=choice.shape)
     for number, (_, keys) in enumerate(wins.places()):
@@ -129,7 +131,7 @@ def _(grad: Any, out: Any, x: Any, choice: Any, **static: Any) -> Any:
     return lambda: window_scatter(grad, choice, size=x.shape[2:], **static), None
 
 
-@primitive
+@primitive(removable=True)
 def avg_pool(
     x: Array,
     *,
@@ -146,7 +148,7 @@ def avg_pool(
     reach beyond it never is.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    total = _total(accumulate(x), wins)
+    total = _total(accumulate(x), wins.trimmed)
     count = namespace(x).asarray(_counts(wins, count_include_pad), total.dtype)
     np.divide(total, count, out=total)
     return total.astype(x.dtype, copy=False)
@@ -158,6 +160,7 @@ def _(
 ) -> Any:
     wins = windows(x.shape[2:], static.pop("kernel_size"), **static)
     count = _counts(wins, count_include_pad).astype(grad.dtype)
+    wins = wins.trimmed
     return lambda: window_spread(
         div(grad, count),
         size=wins.size,
@@ -168,7 +171,7 @@ def _(
     )
 
 
-@primitive
+@primitive(removable=True)
 def window_sum(
     x: Array,
     *,
@@ -180,7 +183,7 @@ def window_sum(
 ) -> Array:
     """The sum of each window over the spatial axes of ``x`` [N, C, *size]."""
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    return _total(accumulate(x), wins).astype(x.dtype, copy=False)
+    return _total(accumulate(x), wins.trimmed).astype(x.dtype, copy=False)
 
 
 @window_sum.vjp
@@ -188,7 +191,7 @@ def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: window_spread(grad, size=x.shape[2:], **static)
 
 
-@primitive
+@primitive(removable=True)
 def window_spread(
     grad: Array, *, size: tuple[int, ...], kernel_size: Extents, **static: Any
 ) -> Array:
@@ -196,7 +199,7 @@ def window_spread(
 
     The adjoint of :func:`window_sum`.
     """
-    wins = windows(size, kernel_size, **static)
+    wins = windows(size, kernel_size, **static).trimmed
     term = accumulate(grad)
     covered, inside = wins.uncover(term, 2)
     for _, keys in wins.places():
@@ -232,7 +235,7 @@ def lp_pool(
     return root(total, p)
 
 
-@primitive
+@primitive(removable=True)
 def adaptive_avg_pool(x: Array, *, output_size: Extents) -> Array:
     """The means of ``output_size`` windows that cover each spatial axis evenly.
 
@@ -251,7 +254,7 @@ def _(grad: Any, out: Any, x: Any, *, output_size: Extents) -> Any:
     return lambda: adaptive_avg_spread(grad, size=x.shape[2:])
 
 
-@primitive
+@primitive(removable=True)
 def adaptive_avg_spread(grad: Array, *, size: tuple[int, ...]) -> Array:
     """The adjoint of :func:`adaptive_avg_pool` over the extents ``size``."""
     out = accumulate(grad)
