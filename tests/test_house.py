@@ -22,6 +22,10 @@ MAY_IMPORT = {
     "burn_templates": set[str](),
     "burn": set[str](),
 }
+# What ``burn.plan`` may not know of: devices bind plans, not the other way round.
+ENGINE = re.compile(
+    r"^burn\.backend\.(cpu|cuda)\b|onednn|^burn\.backend\.(Cpu|Cuda|Engine|engine)$"
+)
 NOT_IN_RUNTIME = {"onnx", "google", "jinja2", "black", "click"}
 TOP_FOLDERS = (
     *("importer", "ir", "templates", "runtime"),
@@ -127,6 +131,40 @@ def test_packages_import_only_what_they_may(package: str) -> None:
         for name, line in wrong_imports(package, parse(path))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def engine_imports(tree: ast.Module) -> list[tuple[str, int]]:
+    """Return the imports of what only the CPU knows of, and their lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [(f"{node.module}.{a.name}", node.lineno) for a in node.names]
+    return [(name, line) for name, line in found if ENGINE.search(name)]
+
+
+def test_plans_know_of_no_device() -> None:
+    wrong = [
+        f"{place(path, line)}: plans may not import {name}"
+        for path in sorted((PACKAGES["burn"] / "plan").rglob("*.py"))
+        for name, line in engine_imports(parse(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("from burn.backend.cpu import Cpu", 1),
+        ("from burn.backend.cpu.bind.arena import Arena", 1),
+        ("def f():\n    import burn.backend.cpu.onednn.binding.engine", 1),
+        ("from burn.backend import Autodiff, Cuda, engine", 2),
+        ("from burn.backend.arrays import host\nimport numpy", 0),
+    ],
+)
+def test_imports_of_engines_are_found(source: str, wrong: int) -> None:
+    assert len(engine_imports(ast.parse(source))) == wrong
 
 
 @pytest.mark.parametrize(

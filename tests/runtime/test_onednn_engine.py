@@ -15,7 +15,7 @@ import pytest
 import burn
 from burn import ops
 from burn.backend import engine as engine_of
-from burn.backend.onednn import engine, library
+from burn.backend.cpu.onednn.binding import engine, library
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 
 RUNTIME = Path(__file__).parents[2] / "runtime"
@@ -66,7 +66,7 @@ def test_another_library_is_refused() -> None:
 def test_import_loads_nothing() -> None:
     code = """
 import sys, burn
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 assert engine.STATE.answer is None
 small = burn.tensor([[1.0, 2.0]])
 small @ small.mT
@@ -267,7 +267,7 @@ def test_primitives_leave_no_memory() -> None:
 
 @needs_onednn
 def test_the_oldest_primitives_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    from burn.backend.onednn import cache
+    from burn.backend.cpu.onednn.binding import cache
 
     monkeypatch.setattr(cache, "LIMIT", 3)
     session = engine.current()

@@ -13,8 +13,8 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
-from burn.backend.onednn.memory import Handle
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.binding.memory import Handle
 from burn.plan.compiled import PLANS
 from tests.runtime.onednn import needs_onednn, normal
 from tests.runtime.programs import programs_of

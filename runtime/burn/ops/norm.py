@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
 from burn.ops.layer_norm import (
@@ -195,7 +196,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.normalised)
 def group_norm(
     x: Array,
     weight: Array | None = None,
@@ -242,9 +243,19 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """The axes of a norm over groups, ``x``'s shape with them, and what is beside."""
+    """The axes of a norm over groups, ``x``'s shape with them, and what is beside.
+
+    Raises:
+        ValueError: weight or bias are not one number a channel.
+    """
     batch, channels, *space = x.shape
     within = channels // groups
+    for part in (weight, bias):
+        if part is not None and tuple(part.shape) != (channels,):
+            raise ValueError(
+                f"expected a weight and a bias for each of {channels} channels, "
+                f"got {list(part.shape)}"
+            )
     line = (groups, within, *(1 for _ in space))
     scale, shift = (
         None if part is None else part.reshape(line) for part in (weight, bias)
@@ -280,12 +291,15 @@ def lrn(
     channels before and ``size // 2`` after; those that do not exist are 0.
     """
     still = (1,) * (len(x.shape) - 2)
-    total = window_sum(
-        unsqueeze(mul(x, x), 1),
-        kernel_size=(size, *still),
-        padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
-    )
-    return div(x, pow(squeeze(total, 1) * (alpha / size) + bias, beta))
+    total = mul(x, x)
+    if 0 not in x.shape:  # no window fits an axis without elements
+        total = window_sum(
+            unsqueeze(total, 1),
+            kernel_size=(size, *still),
+            padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
+        )
+        total = squeeze(total, 1)
+    return div(x, pow(total * (alpha / size) + bias, beta))
 
 
 def _around(x: Any) -> tuple[int, ...]:
