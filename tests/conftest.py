@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import skips
+
 ROOT = Path(__file__).parent.parent
 
 settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
@@ -53,3 +55,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many random graphs tests/fuzz compares with onnxruntime",
     )
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print how many tests were skipped for which reason."""
+    counts, unexplained = skips.counted(terminalreporter.stats.get("skipped", []))
+    for kind, count in counts.most_common():
+        terminalreporter.write_line(f"{count:6} skipped: {kind}")
+    for line in unexplained:
+        terminalreporter.write_line(f"unexplained skip: {line}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in which a skip has no row in ``tests/skips.py``."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter is not None else []
+    if session.exitstatus == 0 and skips.counted(skipped)[1]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

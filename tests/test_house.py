@@ -33,7 +33,7 @@ TOP_FOLDERS = (
 )
 FILE_LINES = 400
 FUNCTION_LINES = 45
-README_LINES = 40
+README_LINES = 80
 # An absolute path below a folder that only one machine has, and the hosts of package
 # registries: neither means anything to a reader elsewhere.
 MACHINE_PATH = re.compile(

@@ -24,20 +24,8 @@ from burn_ir.types import Type
 if TYPE_CHECKING:
     from burn_ir.upgrade import Draft
 
-__all__ = [
-    "Branch",
-    "Derivative",
-    "Flow",
-    "Layer",
-    "Op",
-    "Repeat",
-    "Rows",
-    "Slices",
-    "Type",
-    "Value",
-    "operator",
-    "operators",
-]
+__all__ = ["Branch", "Derivative", "Flow", "Layer", "Op", "Repeat", "Rows"]
+__all__ += ["Slices", "Type", "Value", "operator", "operators"]
 
 #: Fields that are no attributes.
 COUNTS = frozenset({"results", "operands"})
@@ -187,10 +175,9 @@ class Op(ABC):
         class Softmax(Op, onnx="Softmax", versions=(1, 11, 13)):
             axis: int | tuple[int, ...] = -1
 
-    Fields called ``results`` and ``operands`` are no attributes: they are set to the
-    number of outputs that the node asks for, and to the number of inputs that it has
-    (those that bodies capture come after them). ``deterministic`` is false for
-    operators that draw at random.
+    Fields called ``results`` and ``operands`` are not attributes: they are the number
+    of outputs that the node asks for, and of inputs without those that bodies capture.
+    ``deterministic`` is false for operators that draw at random.
     """
 
     onnx: ClassVar[str]
