@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from burn.dtypes import DType, float32
 from burn_import.source.names import attribute, identifier, snake
@@ -24,7 +25,6 @@ from burn_import.structure.parts import Path, with_bodies
 from burn_import.structure.stems import common_stem
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
-from burn_ir.op import Layer
 from burn_ir.types import Type
 
 #: What arrays are called that nobody named, before their number.
@@ -105,7 +105,7 @@ class _Placing:
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
-        self.constructors: dict[tuple[str, ...], Layer] = {}
+        self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
@@ -132,8 +132,8 @@ class _Placing:
                 if stored and is_module(graph, layer, floats):
                     # Another layer of the same weights is a function of them.
                     arrays = tuple(names.values()) or (f"#{id(node)}",)
-                    first = self.constructors.setdefault(arrays, layer)
-                    if first.has_constructor_of(layer):
+                    call = (layer.name, layer.args, dict(layer.options))
+                    if self.constructors.setdefault(arrays, call) == call:
                         self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
