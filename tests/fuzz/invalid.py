@@ -106,6 +106,14 @@ def _has_several_scales(node: NodeProto, operands: Operands) -> bool:
     return any(x.ndim > 1 or x.size != 1 for x in given)
 
 
+def _has_other_output_dtype(node: NodeProto, operands: Operands) -> bool:
+    asked = _attribute(node, "output_dtype", 0)
+    zero_point = _operand(operands, 2)
+    if not asked or zero_point is None:
+        return False
+    return bool(helper.np_dtype_to_tensor_dtype(zero_point.dtype) != asked)
+
+
 def _has_no_windows(node: NodeProto, operands: Operands) -> bool:
     kernel = _attribute(node, "kernel_shape", [])
     automatic = _attribute(node, "auto_pad", b"NOTSET")
@@ -135,7 +143,7 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         _has_axes_outside,
         "`axes`: `Accepted range is [-r, r-1] where r = rank(data)`",
     ),
-    (("CumSum",), _sums_axis_outside, "`axis`: `Must be in the range [-r, r-1]`"),
+    (("CumSum",), _sums_axis_outside, "`Must be in the range [-rank(x), rank(x)-1]`"),
     (
         ("GatherND",),
         _has_other_batches,
@@ -162,8 +170,8 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
     (
         ("STFT",),
         _has_odd_frames,
-        "`The window must have rank 1`; `if the input or window tensors are complex, "
-        "then onesided output is not possible`",
+        "`An optional 1-D tensor representing the window function`; `if the input or "
+        "window tensors are complex, then onesided output is not possible`",
     ),
     (
         ("LinearRegressor",),
@@ -179,12 +187,18 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
     (
         ("PRelu",),
         _has_larger_slope,
-        "`slope`: `should be unidirectional broadcastable to input tensor X`",
+        "`slope`: `its shape must be unidirectional broadcastable to X`",
     ),
     (
         ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"),
         _has_several_scales,
         "`scale`: `It must be a scalar`; onnxruntime reads the first",
+    ),
+    (
+        ("QuantizeLinear",),
+        _has_other_output_dtype,
+        "`If both output_dtype and y_zero_point are specified, output_dtype must be "
+        "T2`",
     ),
     (
         ("AveragePool", "LpPool", "MaxPool"),

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from burn.dtypes import DType, float32, is_float
 from burn_import.source.names import identifier, snake
@@ -102,7 +103,7 @@ class _Placing:
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
-        self.constructors: dict[tuple[str, ...], Layer] = {}
+        self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
         #: As ``weights``, of the layers that no module holds in their dtype.
         self.other_dtypes: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
@@ -144,8 +145,8 @@ class _Placing:
             return
         # Another layer of the same weights is a function of them.
         arrays = tuple(names.values()) or (f"#{id(node)}",)
-        first = self.constructors.setdefault(arrays, layer)
-        if first.has_constructor_of(layer):
+        call = (layer.name, layer.args, dict(layer.options))
+        if self.constructors.setdefault(arrays, call) == call:
             self.weights[id(node)] = names
 
     def _has_dotted_parameter(self) -> bool:

@@ -161,7 +161,9 @@ class _Conversion:
             return op
         for one in fields(op):  # type: ignore[arg-type]
             value = getattr(op, one.name)
-            if one.name in NUMBERED and ELEMENT_TYPES.get(value) in KINDS:
+            kind = ELEMENT_TYPES.get(value) if one.name in NUMBERED else None
+            # NumPy takes None for float64: no number is no dtype.
+            if kind is not None and kind in KINDS:
                 new[one.name] = NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[one.name] = rounded(value, self.target)

@@ -32,15 +32,7 @@ def nll_loss(
     Raises:
         ValueError: there is no such reduction, or there are more or fewer weights.
     """
-    if reduction not in ("none", "sum", "mean"):
-        raise ValueError(
-            f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
-        )
-    if weight is not None and tuple(weight.shape) != (log_probs.shape[1],):
-        raise ValueError(
-            f"expected a weight for each of {log_probs.shape[1]} classes, "
-            f"got {list(weight.shape)}"
-        )
+    _check_options(log_probs, weight, reduction)
     kept: Any = None
     if ignore_index is not None:
         kept = not_equal(target, ignore_index)
@@ -62,6 +54,18 @@ def nll_loss(
     if reduction == "sum":
         return total
     return loss.mean() if applied is None else total / sum_(applied)
+
+
+def _check_options(log_probs: Any, weight: Any, reduction: str) -> None:
+    if reduction not in ("none", "sum", "mean"):
+        raise ValueError(
+            f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
+        )
+    if weight is not None and tuple(weight.shape) != (log_probs.shape[1],):
+        raise ValueError(
+            f"expected a weight for each of {log_probs.shape[1]} classes, "
+            f"got {list(weight.shape)}"
+        )
 
 
 @composite

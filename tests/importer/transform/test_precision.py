@@ -37,6 +37,22 @@ def halves(tmp_path: Path, nodes: list[Any], *weights: Any, kind: int = 1) -> An
     return load(path, Options(dtype="float16")), text
 
 
+def test_integers_are_quantized_to_the_dtype_of_the_zero_point(tmp_path: Path) -> None:
+    """QuantizeLinear without an output_dtype has none in float64 either."""
+    arrays = [stored("scale", np.float32(0.5)), stored("zero", np.int8(3))]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    path = saved(
+        tmp_path / "net.onnx", model(graph(nodes, {"x": [2, 3]}, ("y",), arrays))
+    )
+    loaded: Any = load(path, Options(dtype="float64"))
+    x = np.array([[0.6, -1.2, 3.0], [0.0, 2.4, -0.4]])
+    expected = np.rint(x / 0.5) * 0.5
+    np.testing.assert_array_equal(loaded(burn.tensor(x)).numpy(), expected)
+
+
 def test_what_has_to_be_exact_stays_so(tmp_path: Path) -> None:
     """0.1 in float16 gives eleven numbers below 1, not ten."""
     bounds = [stored(n, np.float32(v)) for n, v in (("a", 0), ("b", 1), ("c", 0.1))]
