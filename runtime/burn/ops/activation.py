@@ -78,9 +78,19 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
 
 @primitive(traceable=True)
 def prelu(x: Array, slope: Array) -> Array:
-    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast."""
+    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
+
+    Raises:
+        ValueError: it has more axes or elements.
+    """
     x, slope = pair(x, slope)
-    return np.where(x < 0, x * slope, x)
+    out = np.where(x < 0, x * slope, x)
+    if out.shape != x.shape:
+        raise ValueError(
+            f"expected a slope that broadcasts to {list(x.shape)}, "
+            f"got {list(slope.shape)}"
+        )
+    return out
 
 
 @prelu.vjp
@@ -259,8 +269,8 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     0.044715 * x ** 3)))``.
     """
     if approximate == "tanh":
-        return x * (np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5
-    return x * (_erf(x * sqrt(0.5)) + 1) * 0.5
+        return x * ((np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5)
+    return x * ((_erf(x * sqrt(0.5)) + 1) * 0.5)
 
 
 def _erf(x: Array) -> Array:

@@ -68,7 +68,7 @@ def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
     _, total, largest = _exponentials(accumulate(x), axis)
     # Infinity minus itself is NaN, but the sum is infinite.
-    out = np.where(np.isposinf(largest), largest, np.log(total) + largest)
+    out = np.where(largest == np.inf, largest, np.log(total) + largest)
     if not keepdims:
         out = np.squeeze(out, axes_of(axis, x.ndim))
     return out.astype(x.dtype, copy=False)
@@ -90,6 +90,6 @@ def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
     else:
         largest = np.sum(x, axis=axes, keepdims=True)
     # A row of minus infinity has no finite element to subtract: its sum is 0.
-    largest = np.where(np.isneginf(largest), x.dtype.type(0), largest)
+    largest = np.where(largest == -np.inf, x.dtype.type(0), largest)
     out = np.exp(x - largest)
     return out, np.sum(out, axis=axes, keepdims=True), largest
