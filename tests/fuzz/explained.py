@@ -87,9 +87,7 @@ def _joins_empty(node: NodeProto, operands: Operands) -> bool:
     if any(x.ndim == 0 for x in operands):
         return True  # scalars have no axis to join
     axis = next(a.i for a in node.attribute if a.name == "axis")
-    rests = {
-        tuple(np.delete(x.shape, axis % max(1, x.ndim)).tolist()) for x in operands
-    }
+    rests = {tuple(np.delete(x.shape, axis % x.ndim).tolist()) for x in operands}
     return len(rests) > 1
 
 
@@ -115,7 +113,8 @@ def _has_odd_scale(node: NodeProto, operands: Operands) -> bool:
     if not (np.isfinite([x_scale, y_scale]).all() and min(x_scale, y_scale) > 0):
         return True
     steps = float(np.float32(1) / np.float32(y_scale))
-    zero = 0 if len(operands) < 5 else int(np.ravel(operands[4])[0])
+    given = len(operands) > 4 and operands[4] is not None
+    zero = int(operands[4].ravel()[0]) if given else 0
     wraps = operands[0].dtype == np.int8 and steps + zero > 127
     return steps != np.floor(steps) or wraps
 
