@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto
 
+from tests.fuzz.invalid import INVALID, REDUCTIONS
+
 #: The contents of the operands of a node; None for one that is omitted.
 Operands = Sequence[Any]
 
@@ -77,23 +79,37 @@ def _drops_axes(node: NodeProto, operands: Operands) -> bool:
     return keeps == [0] and len(operands) > 1
 
 
+def _has_spare_frequencies(node: NodeProto, operands: Operands) -> bool:
+    flags = {a.name: a.i for a in node.attribute}
+    length = operands[1] if len(operands) > 1 else None
+    if length is None or not (flags.get("inverse") and flags.get("onesided")):
+        return False
+    # The axis is 1 or the last but one if no attribute and no operand names it.
+    named = operands[2] if len(operands) > 2 else None
+    axes = [1, -2] if named is None else [int(np.ravel(named)[0])]
+    axes = [flags["axis"]] if "axis" in flags else axes
+    most = int(np.ravel(length)[0]) // 2 + 1
+    return any(operands[0].shape[axis] > most for axis in axes)
+
+
 def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
     return len(operands) > 2 and operands[2] is not None
 
 
 def _joins_empty(node: NodeProto, operands: Operands) -> bool:
+    if any(x.ndim == 0 for x in operands):
+        return True  # scalars have no axis to join
     axis = next(a.i for a in node.attribute if a.name == "axis")
     rests = {tuple(np.delete(x.shape, axis % x.ndim).tolist()) for x in operands}
     return len(rests) > 1
 
 
-REDUCTIONS = tuple(
-    f"Reduce{name}"
-    for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min")
-    + ("Prod", "Sum", "SumSquare")
-)
-
 RULES = (
+    *(
+        Rule(operator, matches, reason)
+        for operators, matches, reason in INVALID
+        for operator in operators
+    ),
     # Open, not explained: the average is rounded in another order than by onnxruntime,
     # and one step apart where it is half way between two integers.
     *(
@@ -132,6 +148,12 @@ RULES = (
         "Col2Im",
         _dilates_volumes,
         "block elements are dilated along every axis, of volumes too",
+    ),
+    Rule(
+        "DFT",
+        _has_spare_frequencies,
+        "`only values for k in [0, 1, 2, ..., floor(n_fft/2) + 1] are used`; "
+        "onnxruntime adds what is behind",
     ),
     Rule(
         "QuantizeLinear",

@@ -78,9 +78,19 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
 
 @primitive(traceable=True)
 def prelu(x: Array, slope: Array) -> Array:
-    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast."""
+    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
+
+    Raises:
+        ValueError: it has more axes or elements.
+    """
     x, slope = pair(x, slope)
-    return np.where(x < 0, x * slope, x)
+    out = np.where(x < 0, x * slope, x)
+    if out.shape != x.shape:
+        raise ValueError(
+            f"expected a slope that broadcasts to {list(x.shape)}, "
+            f"got {list(slope.shape)}"
+        )
+    return out
 
 
 @prelu.vjp

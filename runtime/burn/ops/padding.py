@@ -65,7 +65,7 @@ def _(
 
 
 @composite(outputs=1)
-def center_crop_pad(x: Any, shape: Any, axes: Axes = None) -> Any:
+def center_crop_pad(x: Array, shape: Any, axes: Axes = None) -> Any:
     """``x`` cropped, or padded with zeros, to ``shape`` along ``axes``, at its centre.
 
     Of an odd number of elements the middle one more is cropped, or padded, behind.

@@ -75,11 +75,20 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
 
 
 def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
-    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``."""
+    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``.
+
+    Raises:
+        ValueError: there are more or fewer than ``x`` has extents or blocks.
+    """
     values = namespace(x).asarray(values).astype(dtype)
     if values.size == 1:
         return values.reshape(())
     axis = axis % x.ndim if x.ndim > 1 else 0
+    if not _fits(values.shape, x.shape, axis, block_size):
+        raise ValueError(
+            f"expected one scale or zero point, or those of axis {axis} of "
+            f"{list(x.shape)}, got {list(values.shape)}"
+        )
     if values.ndim == 1 and not block_size:
         return values.reshape(-1, *(1,) * (x.ndim - axis - 1))
     extent = x.shape[axis]
@@ -88,6 +97,26 @@ def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> A
         return values
     each = namespace(x).repeat(values, size, axis)
     return each[(slice(None),) * axis + (slice(extent),)]
+
+
+def _fits(
+    values: tuple[int, ...], shape: tuple[int, ...], axis: int, block_size: int
+) -> bool:
+    """Whether scales of shape ``values`` apply to ``shape`` along ``axis``."""
+    if len(values) == 1 and not block_size:
+        return bool(shape) and values[0] == shape[axis]
+    if len(values) != len(shape):
+        return False
+    for place, (count, extent) in enumerate(zip(values, shape, strict=True)):
+        if place != axis:
+            fits = count in (1, extent)
+        elif block_size:
+            fits = count == -(-extent // block_size)
+        else:
+            fits = count == 1 or count <= extent
+        if not fits:
+            return False
+    return True
 
 
 @primitive(removable=True)

@@ -184,6 +184,6 @@ size.no_gradient("the result are integers")
 
 
 @composite(outputs=1)
-def detach(x: Any) -> Any:
+def detach(x: Array) -> Any:
     """``x`` as a constant: no gradient passes through the result."""
     return x.detach()

@@ -170,6 +170,8 @@ tap_argmax.no_gradient("the result are integers")
 
 def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
     """As :func:`gather_sum` with the largest term for their sum; 0 if there is none."""
+    if x.shape[2] == 0:
+        return gather_sum(x, index)
     choice = tap_argmax(x, index, weight)
     chosen = gather_elements(index, choice, 1)
     found = gather_elements(x, where(chosen < 0, 0, chosen), 2)
