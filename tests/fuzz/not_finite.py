@@ -132,14 +132,14 @@ def _rules(operators: str, matches: Matches, reason: str) -> list[Rule]:
 
 
 NOT_FINITE: tuple[Rule, ...] = (
-    *_rules("ArgMax ArgMin Hardmax ReduceMax ReduceMin TopK Unique", nan(0), ORDER),
+    *_rules("ArgMax ArgMin Hardmax ReduceMax ReduceMin Unique", nan(0), ORDER),
     *_rules("MaxPool GlobalMaxPool MaxRoiPool", nan(0), LARGEST),
     *_rules(
         "MaxPool",
         infinite(0),
         "the largest of minus infinities; onnxruntime begins with the lowest number",
     ),
-    *_rules("MaxRoiPool RoiAlign", either(1), PLACE),
+    *_rules("MaxRoiPool", either(1), PLACE),
     *_rules("RoiAlign Resize Upsample GridSample DeformConv", either(0), WEIGHT),
     *_rules("GridSample", either(1), PLACE),
     *_rules("DeformConv", nan(2), PLACE),
@@ -147,7 +147,6 @@ NOT_FINITE: tuple[Rule, ...] = (
     *_rules(
         "ScatterElements ScatterND", both(has("reduction", "max", "min"), nan()), ORDER
     ),
-    *_rules("Range", nan(), "`ceil((limit - start) / delta)` of NaN is no number"),
     *_rules(
         "Clip",
         _is_unbounded,
@@ -193,14 +192,9 @@ NOT_FINITE: tuple[Rule, ...] = (
         "`square_sum` is of the channels around; onnxruntime adds the next to a "
         "running sum and subtracts the last, so that infinities stay",
     ),
-    *_rules(
-        "Attention MultiHeadAttention GroupQueryAttention QAttention", infinite(), MASK
-    ),
-    *_rules(
-        "Attention MultiHeadAttention GroupQueryAttention QAttention",
-        both(nan(), _hides),
-        MASK,
-    ),
+    *_rules("Attention MultiHeadAttention GroupQueryAttention", infinite(), MASK),
+    *_rules("Attention GroupQueryAttention", both(nan(), _hides), MASK),
+    *_rules("QAttention", infinite(8), MASK),
     *_rules("DFT STFT", either(), TRANSFORM),
     *_rules(
         "Einsum",
