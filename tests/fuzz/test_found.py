@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx.parser
 import pytest
 
 from tests.fuzz.checks import report_of
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.report import model_of
 from tests.fuzz.shrink import measured
 
 FLOATS = np.random.default_rng(5).standard_normal(48).astype(np.float32)
@@ -19,12 +19,15 @@ def floats(*shape: int) -> Any:
     return FLOATS[: int(np.prod(shape))].reshape(shape)
 
 
-def case_of(text: str, feeds: Mapping[str, Any]) -> FuzzCase:
-    """The case of a model as text, with the same inputs for every run."""
-    model = onnx.parser.parse_model(text)
-    found = measured(FuzzCase(0, model, [dict(feeds)] * 3, {}))
-    assert found is not None, "onnxruntime does not run it"
-    return found
+def case_of(text: str, *feeds: Mapping[str, Any], profile: str = "mixed") -> FuzzCase:
+    """The case of a model as text, with inputs for three runs or the same for all.
+
+    Gradients by weights are compared as well in the profile "networks".
+    """
+    runs = [dict(one) for one in (*feeds, *feeds[:1] * 2)][:3]
+    case = measured(FuzzCase(0, model_of(text), runs, {}, profile=profile))
+    assert case is not None, "onnxruntime does not run it"
+    return case
 
 
 def header(opset: int) -> str:
