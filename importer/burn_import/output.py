@@ -42,6 +42,8 @@ _PACKAGES = {"burn", "cupy", "llvmlite", "ml_dtypes", "numpy", "pil"}
 _PACKAGES |= {"burn_import", "burn_ir", "burn_templates"}
 #: Of the first line, as of all others.
 _LINE = 88
+#: Characters of a file name that the first line keeps beside the details.
+_SHORTEST_NAME = 12
 
 
 class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
@@ -99,12 +101,23 @@ def write_module(
 def header(origin: str, source_sha256: str, text: str) -> str:
     """The three lines above ``text``. ASCII, whatever the model is called."""
     start = f"# Imported by burn-import {VERSION} from "
-    shown = re.sub(r"[^ -~]|coding[:=]", "?", origin)[: _LINE - len(start) - 1]
+    shown = _fit(re.sub(r"[^ -~]|coding[:=]", "?", origin), _LINE - len(start) - 1)
     return (
         f"{start}{shown}.\n"
         f"# source sha256 {source_sha256}\n"
         f"# body   sha256 {hashlib.sha256(text.encode('ascii')).hexdigest()}\n"
     )
+
+
+def _fit(origin: str, width: int) -> str:
+    """``origin``, at most ``width`` long, with ``...`` for the end of the file name."""
+    if len(origin) <= width:
+        return origin
+    name, bracket, details = origin.rpartition(" (")
+    kept = width - len(bracket + details) - len("...")
+    if kept < _SHORTEST_NAME:
+        return origin[: width - len("...")] + "..."
+    return name[:kept] + "..." + bracket + details
 
 
 def check_module_path(module: Path) -> None:

@@ -155,7 +155,7 @@ def _with_contents(
     ]
     try:
         computed = op.lower(*arrays)
-    except FAULTS:
+    except (*FAULTS, ImportError):  # ImportError: an extra is not installed
         return results  # not decidable: it stays an operation of the model
     values = computed if isinstance(computed, tuple) else (computed,)
     # Control flow is one value, however many results it has.

@@ -222,6 +222,10 @@ class Op(ABC):
     def __post_init__(self) -> None:  # noqa: B027 - most have nothing to look at
         """Called with the attributes set, to look at them."""
 
+    def extra(self) -> str:
+        """Return what to install to run this node (``burn-import[text]``), or empty."""
+        return ""
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 

@@ -274,3 +274,18 @@ def test_the_record_s_name_is_text_in_the_source() -> None:
     source = compile_graph(build(raw_model(PLAIN)), Options(), "a_b.safetensors")
     check_body(source.text.encode())
     assert source.text.count("a_b.safetensors") == 2
+
+
+@pytest.mark.parametrize("length", (3, 30, 60, 200))
+def test_the_first_line_keeps_the_versions_behind_a_long_file_name(length: int) -> None:
+    details = "(opset 20, pytorch 2.13.0)"
+    line = header(f"{'n' * length} {details}", "0" * 64, "").splitlines()[0]
+    assert len(line) <= 88
+    assert line.endswith(f" {details}.")
+    assert header("n" * length, "0" * 64, "").splitlines()[0].isascii()
+
+
+def test_the_first_line_is_cut_where_the_versions_are_long() -> None:
+    line = header(f"net.onnx (opset 20, {'p' * 90})", "0" * 64, "").splitlines()[0]
+    assert len(line) == 88
+    assert line.endswith("p....")

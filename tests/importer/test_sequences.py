@@ -118,6 +118,32 @@ def test_sequence_that_a_loop_reads(tmp_path: Path, length: int) -> None:
     check(tmp_path, TAKES, *feeds)
 
 
+ROUNDS_OF_ONE_ELEMENT = """
+agraph (seq(float[n, 3]) xs, float[n, 3] x, int64[1] trips, int64[1] place)
+  => (float[n, 3] y, float[n, 3] z, seq(float[n, 3]) more, seq(float[n, 3]) rest)
+<bool going = {1}>
+{
+  y = Loop (trips, going, x) <body = body
+    (int64[1] i, bool cond, float[n, 3] h) => (bool cond_out, float[n, 3] h2) {
+      cond_out = Identity (cond)
+      item = SequenceAt (xs, i)
+      h2 = Sub (item, h)
+    }>
+  z = SequenceAt (xs, place)
+  more = SequenceInsert (xs, x, place)
+  rest = SequenceErase (xs, place)
+}
+"""
+
+
+def test_positions_that_are_vectors_of_one_element(tmp_path: Path) -> None:
+    """PyTorch's exporter counts rounds with int64[1] where it counts trips so."""
+    xs = [normal(2, 3, seed=s) for s in range(3)]
+    one = {"trips": np.array([2]), "place": np.array([1])}
+    feeds = {"xs": xs, "x": normal(2, 3), **one}
+    check(tmp_path, ROUNDS_OF_ONE_ELEMENT, feeds)
+
+
 MAPPED = """
 agraph (seq(float[n, 3]) xs, seq(float[m]) ys, float[3] z, float[1] w)
   => (seq(float[n, 3]) a, seq(float[p]) b, seq(int64[2]) c)

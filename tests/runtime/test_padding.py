@@ -133,3 +133,10 @@ def test_stacks_are_of_one_shape() -> None:
     xs = [burn.from_numpy(np.ones(shape)) for shape in ((2, 3), (2, 4))]
     with pytest.raises(ValueError, match="expected one shape"):
         ops.stack(xs, 1)
+
+
+def test_axes_that_are_squeezed_have_one_element() -> None:
+    x = burn.from_numpy(np.ones((2, 1, 5), np.float32))
+    assert ops.squeeze(x, 1).shape == (2, 5)
+    with pytest.raises(ValueError, match=r"extent 1 on axis 2 of float32\[2, 1, 5\]"):
+        ops.squeeze(x, (1, -1))

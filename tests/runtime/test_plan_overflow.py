@@ -91,6 +91,20 @@ def test_deep_networks_that_overflow(generated: bool) -> None:
     compare(network, "12 layers", generated=generated)
 
 
+@pytest.mark.parametrize("column", [0, 5, -1])
+@pytest.mark.parametrize("end", [ops.softmax, ops.log_softmax])
+def test_one_element_of_a_row_that_is_not_finite(end: Any, column: int) -> None:
+    def run(x: Any) -> Any:
+        return end(ops.exp(x) - ops.exp(x * 1.5))
+
+    plan, images = burn.compile(run), normal(64, 256)
+    for _ in range(3):
+        plan(burn.from_numpy(images))
+    images[3, column] = 100.0
+    found = plan(burn.from_numpy(images)).numpy()
+    np.testing.assert_array_equal(np.isnan(found).sum(1), 256 * (np.arange(64) == 3))
+
+
 def test_gradients_that_overflow() -> None:
     def slopes(x: Any) -> Any:
         x = x.to(burn.Autodiff(burn.Cpu())).require_grad()

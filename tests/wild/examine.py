@@ -90,6 +90,8 @@ class Examination:
     expected: list[Array]
     references: list[Array]
     model: Any
+    #: Whether onnxruntime says that the file is wrong.
+    is_invalid = False
 
     def __init__(self, task: Task, folder: Path, announce: Callable[[str], None]):
         entry = task.entry
@@ -123,6 +125,7 @@ class Examination:
         """Note a failure, and return whether no other stage can follow."""
         text = describe_error(root_cause(error) if stage == "export" else error)
         if stage == "reference":
+            self.is_invalid = is_refused(error)
             self.row.reference, self.row.cause = "torch", f"runtime failed: {text}"
             self.references = self.expected
         elif stage == "gradients":
@@ -138,7 +141,9 @@ class Examination:
         if isinstance(error, WrongResultError | MismatchError):
             return "wrong"
         if stage == "import" and isinstance(error, ModelError):
-            return "refused"
+            return "invalid file" if self.is_invalid else "refused"
+        if stage == "eager" and isinstance(error, ValueError) and self.is_invalid:
+            return "invalid file"
         if stage == "build" and isinstance(error, ImportError):
             return "library missing"
         return FATAL[stage]
@@ -319,6 +324,13 @@ class Examination:
             if reason == "detached":
                 return f"detached: {result.worst}, PyTorch's is not the derivative"
         return f"wrong: {result.worst}"
+
+
+def is_refused(error: BaseException) -> bool:
+    """Return whether onnxruntime's error is the file's fault, not a missing kernel."""
+    names = ("Fail", "InvalidArgument", "InvalidGraph")
+    kind = type(error)
+    return kind.__module__.startswith("onnxruntime") and kind.__name__ in names
 
 
 def root_cause(error: BaseException) -> BaseException:

@@ -16,6 +16,7 @@ OUTCOMES = (
     "internal error",
     "refused",
     "timeout",
+    "invalid file",
     "exporter failed",
     "model failed",
     "library missing",

@@ -18,6 +18,7 @@ CELLS = {
     "internal error": "**error**",
     "refused": "refused",
     "timeout": "**timeout**",
+    "invalid file": "invalid",
     "exporter failed": "no file",
     "model failed": "not run",
     "library missing": "no library",
@@ -40,6 +41,7 @@ compiled calls with onnxruntime or PyTorch at two sizes, and gradients with PyTo
 |  | or the file does not say where gradients stop |
 | refused | the import stops with a message; see [Misses](#misses) |
 | **wrong**, **error**, **timeout** | a defect of burn-import |
+| invalid | the exporter wrote a file that onnxruntime refuses, as burn-import does |
 | no file | the exporter of PyTorch fails |
 | not run | PyTorch or the library fails, or the model draws random numbers |
 | no library | the model needs a package that is not installed |
@@ -174,6 +176,11 @@ def _misses(rows: Sequence[Row]) -> str:
     for row in sorted(rows, key=lambda row: row.key):
         if row.outcome in IMPORTED and row.outcome != "right":
             lines.append(_cells([row.key, row.outcome, clean_cause(row.cause)]))
+    lines += ["", "Files that onnxruntime refuses as well:", ""]
+    lines += _header(["file", "cause"])
+    for row in sorted(rows, key=lambda row: row.key):
+        if row.outcome == "invalid file":
+            lines.append(_cells([row.key, clean_cause(row.cause)]))
     lines += ["", "Gradients that differ:", "", *_header(["file", "error", "cause"])]
     for row in sorted(rows, key=lambda row: row.key):
         if row.outcome == "right" and row.gradient not in ("", "none", "right"):

@@ -156,14 +156,17 @@ def test_the_page_has_every_outcome() -> None:
         row("bent", "right", gradient="folded: w", gradient_error=0.5),
         row("odd", "refused", cause="UnsupportedModel: no | such operator"),
         row("lost", "exporter failed", format_="onnx-dynamo"),
+        row("broken", "invalid file", format_="onnx-dynamo", cause="no axis"),
     ]
     page = coverage_page(rows)
     assert "Versions: torch 2.0." in page
-    assert "| lib | 5 | - | - | 3 of 4 (75.0 %) | - | 1 of 2 (50.0 %) |" in page
+    assert "| lib | 6 | - | - | 3 of 4 (75.0 %) | - | 1 of 2 (50.0 %) |" in page
     assert "| nets | steep |  |  | right, g |  |" in page
     assert "| nets | bent |  |  | right, f |  |" in page
     assert "| nets | lost | no file |  |  |  |" in page
     assert r"| lib/odd:pt2 | refused | UnsupportedModel: no \| such operator |" in page
+    assert "| nets | broken | invalid |  |  |  |" in page
+    assert "| lib/broken:onnx-dynamo | no axis |" in page
     assert "| lib/steep:pt2 | 0.5 | wrong: w |" in page
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 torch: Any = pytest.importorskip("torch")
@@ -84,3 +86,25 @@ def test_without_float64_small_differences_can_be_rounding() -> None:
     for change, reason in ((1e-3, "rounding"), (0.1, "")):
         found = {"weight": expected["weight"] * np.float32(1 + change)}
         assert explain_difference(case, expected, found, {}) == reason
+
+
+def test_what_onnxruntime_refuses_is_no_miss(tmp_path: Path) -> None:
+    from burn_ir import InvalidModel
+    from tests.wild.entry import Entry, Task
+    from tests.wild.examine import Examination
+    from tests.wild.exporters import run_onnxruntime
+
+    text = '<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y)'
+    bad = onnx.parser.parse_model(text + "{ y = Reshape <allowzero = 2> (x) }")
+    onnx.save(bad, tmp_path / "bad.onnx")
+    with pytest.raises(Exception) as refusal:  # noqa: B017, PT011  by another package
+        run_onnxruntime(tmp_path / "bad.onnx", {"x": np.ones(2, np.float32)})
+    entry = Entry("lib", "nets", "bad", lambda: Case(torch.nn.ReLU(), ()))
+    outcomes = []
+    for error in (NotImplementedError("no kernel"), refusal.value):
+        examination = Examination(Task(entry, "onnx-dynamo"), tmp_path, print)
+        examination.expected = []
+        assert not examination._is_final("reference", error)
+        assert examination._is_final("import", InvalidModel("no such axis"))
+        outcomes.append(examination.row.outcome)
+    assert outcomes == ["refused", "invalid file"]

@@ -18,7 +18,7 @@ from burn_ir.containers import (
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.support import element_type, ints_of
+from burn_ir.ops.support import dims_of, element_type, ints_of
 from burn_ir.static import is_optional
 
 #: What an empty sequence holds when nobody says it.
@@ -190,6 +190,6 @@ def _check_position(position: Type) -> None:
 
 
 def _number(position: Value) -> Value:
-    """The position as a number where it is known."""
-    known = ints_of(position)
+    """The position as a number where it is known, or is that of a round."""
+    known = dims_of(position)
     return position if known is None else known[0]

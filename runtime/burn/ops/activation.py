@@ -1,7 +1,8 @@
 """Activations, element by element.
 
-The kernels are stable: nothing overflows on the way, and infinite arguments give the
-limit. Half types are computed in float32.
+Each gives what its formula gives in IEEE arithmetic, at infinities and NaN as well:
+``silu`` of minus infinity is minus infinity times 0, NaN. For finite arguments nothing
+overflows on the way. Half types are computed in float32.
 """
 
 from collections.abc import Callable
@@ -41,11 +42,6 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-def _bounded(x: Array) -> Array:
-    """``x`` with the least finite number for minus infinity, so that 0 * x is 0."""
-    return np.maximum(x, np.finfo(x.dtype).min)
-
-
 @primitive
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
@@ -82,9 +78,9 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
 
 @primitive
 def prelu(x: Array, slope: Array) -> Array:
-    """``x`` where positive, ``slope * x`` elsewhere; ``slope`` is broadcast."""
+    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast."""
     x, slope = pair(x, slope)
-    return np.where(x > 0, x, x * slope)
+    return np.where(x < 0, x * slope, x)
 
 
 @prelu.vjp
@@ -192,7 +188,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @_wide
 def softsign(x: Array) -> Array:
     """``x / (1 + abs(x))``."""
-    return np.where(np.isinf(x), np.sign(x), x / (np.abs(x) + 1))
+    return x / (np.abs(x) + 1)
 
 
 @softsign.vjp
@@ -217,7 +213,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
 @_wide
 def hard_swish(x: Array) -> Array:
     """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
-    return _bounded(x) * np.clip(x / 6 + 0.5, 0, 1)
+    return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
 @hard_swish.vjp
@@ -230,7 +226,6 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @_wide
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``."""
-    x = _bounded(x)
     out = np.exp(-x)
     out += 1
     return x / out
@@ -246,7 +241,6 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 @_wide
 def mish(x: Array) -> Array:
     """``x * tanh(softplus(x))``."""
-    x = _bounded(x)
     return x * np.tanh(np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0))
 
 
@@ -264,7 +258,6 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     With ``approximate="tanh"`` that is ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x +
     0.044715 * x ** 3)))``.
     """
-    x = _bounded(x)
     if approximate == "tanh":
         return x * (np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5
     return x * (_erf(x * sqrt(0.5)) + 1) * 0.5

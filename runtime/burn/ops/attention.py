@@ -244,7 +244,7 @@ def masked_softmax(x: Array) -> Array:
         return x.copy()
     work = accumulate(x)
     largest = np.max(work, axis=-1, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, work.dtype.type(0))
+    largest = np.where(np.isneginf(largest), work.dtype.type(0), largest)
     out = np.exp(work - largest)
     total = np.sum(out, axis=-1, keepdims=True)
     out /= np.where(total == 0, work.dtype.type(1), total)

@@ -44,9 +44,10 @@ def nll_loss(
     loss = -squeeze(gather_elements(log_probs, classes, 1), 1)
     applied = None if weight is None else take(weight, target)
     if kept is not None:
-        mask = cast(kept, dtype=log_probs.dtype)
-        applied = mask if applied is None else applied * mask
-        # A product with 0 would let infinities of ignored classes through.
+        if applied is None:
+            applied = cast(kept, dtype=log_probs.dtype)
+        else:  # a product with 0 would let infinities of other classes through
+            applied = where(kept, applied, 0.0)
         loss = where(kept, loss, 0.0)
     if applied is not None:
         loss = loss * applied

@@ -34,6 +34,7 @@ def max_pool(
     With ``ceil_mode`` a last window may reach beyond the padding, but not start there.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
+    wins = wins.trimmed
     return _largest(_covered(x, wins), wins)
 
 
@@ -58,6 +59,7 @@ def max_pool_with_indices(
     equal elements the first is taken.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
+    wins = wins.trimmed
     covered = _covered(x, wins)
     out = _largest(covered, wins)
     return out, _flat(_first_hit(covered, out, wins), wins)
@@ -78,7 +80,7 @@ def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
     """The first place in each window of ``x`` that holds ``out``, row by row."""
-    wins = windows(x.shape[2:], kernel_size, **static)
+    wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
 
 
@@ -98,7 +100,7 @@ def window_scatter(
 
     The adjoint of :func:`window_gather`.
     """
-    wins = windows(size, kernel_size, **static)
+    wins = windows(size, kernel_size, **static).trimmed
     term = accumulate(grad)
     covered, inside = wins.uncover(term, 2)
     for number, (_, keys) in enumerate(wins.places()):
@@ -116,7 +118,7 @@ def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
     """The element at the place ``choice`` of each window of ``x`` [N, C, *size]."""
-    wins = windows(x.shape[2:], kernel_size, **static)
+    wins = windows(x.shape[2:], kernel_size, **static).trimmed
     covered = wins.cover(x, 2, 0)
     out = np.zeros_like(x, shape=choice.shape)
     for number, (_, keys) in enumerate(wins.places()):
@@ -146,7 +148,7 @@ def avg_pool(
     reach beyond it never is.
     """
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    total = _total(accumulate(x), wins)
+    total = _total(accumulate(x), wins.trimmed)
     count = namespace(x).asarray(_counts(wins, count_include_pad), total.dtype)
     np.divide(total, count, out=total)
     return total.astype(x.dtype, copy=False)
@@ -158,6 +160,7 @@ def _(
 ) -> Any:
     wins = windows(x.shape[2:], static.pop("kernel_size"), **static)
     count = _counts(wins, count_include_pad).astype(grad.dtype)
+    wins = wins.trimmed
     return lambda: window_spread(
         div(grad, count),
         size=wins.size,
@@ -180,7 +183,7 @@ def window_sum(
 ) -> Array:
     """The sum of each window over the spatial axes of ``x`` [N, C, *size]."""
     wins = windows(x.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    return _total(accumulate(x), wins).astype(x.dtype, copy=False)
+    return _total(accumulate(x), wins.trimmed).astype(x.dtype, copy=False)
 
 
 @window_sum.vjp
@@ -196,7 +199,7 @@ def window_spread(
 
     The adjoint of :func:`window_sum`.
     """
-    wins = windows(size, kernel_size, **static)
+    wins = windows(size, kernel_size, **static).trimmed
     term = accumulate(grad)
     covered, inside = wins.uncover(term, 2)
     for _, keys in wins.places():

@@ -81,10 +81,19 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
 
 @primitive
 def squeeze(x: Array, axis: Axes = None) -> Array:
-    """``x`` without the axes of extent 1 named by ``axis`` (all of them if None)."""
+    """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
+
+    Raises:
+        ValueError: an axis that is named has another extent.
+    """
     if axis is None:
         return np.squeeze(x)
-    return np.squeeze(x, axes_of(axis, x.ndim))
+    axes = axes_of(axis, x.ndim)
+    for number in axes:
+        if x.shape[number] != 1:
+            type_name = f"{x.dtype}{list(x.shape)}"
+            raise ValueError(f"expected extent 1 on axis {number} of {type_name}")
+    return np.squeeze(x, axes)
 
 
 @squeeze.vjp

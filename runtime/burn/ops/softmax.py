@@ -13,7 +13,10 @@ from burn.primitive import primitive
 
 @primitive
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
-    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple."""
+    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
+
+    The largest element is subtracted first, so a row with infinity is NaN.
+    """
     out, total, _ = _exponentials(accumulate(x), axis)
     out /= total
     return out.astype(x.dtype, copy=False)
@@ -64,7 +67,8 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
 def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
     _, total, largest = _exponentials(accumulate(x), axis)
-    out = np.log(total) + largest
+    # Infinity minus itself is NaN, but the sum is infinite.
+    out = np.where(np.isposinf(largest), largest, np.log(total) + largest)
     if not keepdims:
         out = np.squeeze(out, axes_of(axis, x.ndim))
     return out.astype(x.dtype, copy=False)
@@ -86,6 +90,6 @@ def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
     else:
         largest = np.sum(x, axis=axes, keepdims=True)
     # A row of minus infinity has no finite element to subtract: its sum is 0.
-    largest = np.where(np.isfinite(largest), largest, x.dtype.type(0))
+    largest = np.where(np.isneginf(largest), x.dtype.type(0), largest)
     out = np.exp(x - largest)
     return out, np.sum(out, axis=axes, keepdims=True), largest

@@ -207,5 +207,6 @@ def refuse_nan(constant: Any) -> None:
 
 def expect_numbers(array: Array) -> None:
     """Leave the plan if there is a NaN in ``array``."""
-    if isnan(np.add.reduce(array, axis=None)):
+    found = total(array)
+    if isnan(np.add.reduce(array, axis=None) if found is None else found):
         raise NotFiniteError

@@ -14,7 +14,9 @@ _MODULES = (
     "padding",
 )
 _FAMILIES = frozenset(f"burn.ops.{name}" for name in (*_MODULES, "shape", "softmax"))
-_OTHERS = frozenset({"getitem", "linear", "masked_softmax", "matmul", "resize", "take"})
+_OTHERS = frozenset(
+    {"embedding", "getitem", "linear", "masked_softmax", "matmul", "resize", "take"}
+)
 
 
 def is_traceable(primitive: Primitive[..., Any]) -> bool:

@@ -87,7 +87,7 @@ def _prepared(
         return None
 
     def make(primitives: Primitives) -> "_Largest | None":
-        wins = windows(shape[2:], kernel_size, **static)
+        wins = windows(shape[2:], kernel_size, **static).trimmed
         return _largest(primitives, shape, like, wins)
 
     key = ("places", shape, kernel_size, tuple(static.items()), form(like))
