@@ -43,6 +43,15 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { y = NonMaxSuppression (boxes001, x, most) }""",
         {"x": floats(1, 1, 3)},
     ),
+    "a Transpose of an item of unknown rank turns all axes": (
+        18,
+        """g (seq(float[]) x) => (seq(float[]) y) {
+          y = SequenceMap (x) <body = b (float[] i) => (float[] t) {
+            t = Transpose (i)
+          }>
+        }""",
+        {"x": [floats(2, 3), floats(4, 3)]},
+    ),
 }
 
 

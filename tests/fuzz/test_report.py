@@ -38,7 +38,9 @@ def test_the_text_is_the_model(name: str, bound: float) -> None:
     wanted = model(name, bound)
     assert parsed.graph.node == wanted.graph.node
     stored = numpy_helper.to_array(parsed.graph.initializer[0])
-    assert stored.tobytes() == numpy_helper.to_array(wanted.graph.initializer[0]).tobytes()
+    assert (
+        stored.tobytes() == numpy_helper.to_array(wanted.graph.initializer[0]).tobytes()
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,7 @@ def test_the_text_is_the_model(name: str, bound: float) -> None:
     [
         np.array([[1.5, np.nan], [-np.inf, 0.1]], np.float32),
         np.zeros((0, 3), np.int64),
-        np.array(["a", "\'\""], object),
+        np.array(["a", "'\""], object),
         np.array(True),
         [np.ones(2, np.float16)],
     ],

@@ -161,7 +161,9 @@ class _Conversion:
             return op
         for one in fields(op):  # type: ignore[arg-type]
             value = getattr(op, one.name)
-            if one.name in NUMBERED and ELEMENT_TYPES.get(value) in KINDS:
+            # 0 is no dtype; ``None in KINDS`` holds, as None is float64 for NumPy.
+            numbered = one.name in NUMBERED and value in ELEMENT_TYPES
+            if numbered and ELEMENT_TYPES[value] in KINDS:
                 new[one.name] = NUMBERS[self.target]
             elif isinstance(value, np.ndarray) and value.dtype in KINDS:
                 new[one.name] = rounded(value, self.target)
