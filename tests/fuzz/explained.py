@@ -87,6 +87,11 @@ def _joins_empty(node: NodeProto, operands: Operands) -> bool:
     return len(rests) > 1
 
 
+def _has_other_batches(node: NodeProto, operands: Operands) -> bool:
+    count = next((a.i for a in node.attribute if a.name == "batch_dims"), 0)
+    return bool(operands[0].shape[:count] != operands[1].shape[:count])
+
+
 REDUCTIONS = tuple(
     f"Reduce{name}"
     for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min")
@@ -111,6 +116,12 @@ RULES = (
         _joins_empty,
         "`All input tensors must have the same shape, except for the dimension size of "
         "the axis to concatenate on`; onnxruntime skips those without elements",
+    ),
+    Rule(
+        "GatherND",
+        _has_other_batches,
+        "`batch_dims` leading axes of both operands are equal; onnxruntime does not "
+        "compare them and reads what is behind the last batch",
     ),
     Rule(
         "MaxUnpool",

@@ -198,7 +198,7 @@ def add_quantized(builder: Builder) -> None:
     wide = kind in (TensorProto.UINT8, TensorProto.UINT16)
     number = 8 if wide or kind == TensorProto.UINT4 else 0
     tensor = helper.make_tensor(zero, kind, scales.shape, [number] * scales.size)
-    attrs = {"axis": 1} if by_axis else {}
+    attrs: dict[str, Any] = {"axis": 1} if by_axis else {}
     nodes = [
         helper.make_node("Constant", [], [zero], value=tensor),
         helper.make_node(
@@ -251,7 +251,7 @@ def add_stored_bits(builder: Builder) -> None:
     tensor = helper.make_tensor(names[0], kind, numbers.shape, numbers.ravel().tolist())
     blocks = rng.random() < 0.5
     scales = builder.rng.random((size // 2, 3) if blocks else (3,)).astype("f4") + 0.1
-    attrs = {"axis": 0, "block_size": 2} if blocks else {"axis": 1}
+    attrs: dict[str, Any] = {"axis": 0, "block_size": 2} if blocks else {"axis": 1}
     scale = builder.add_constant(scales).name
     nodes = [
         helper.make_node("Constant", [], names[:1], value=tensor),

@@ -49,7 +49,9 @@ def _call(builder: Builder, function: FunctionProto) -> None:
         raise Rejected("no operand")
     alike = builder.choose(lambda v: _is_float(v) and v.shapes == first.shapes)
     names = [first.name, (alike or first).name][: len(function.input)]
-    attrs = {name: round(rng.uniform(0.1, 2), 2) for name in function.attribute}
+    attrs: dict[str, Any] = {
+        name: round(rng.uniform(0.1, 2), 2) for name in function.attribute
+    }
     for default in function.attribute_proto:
         if rng.random() < 0.5:
             attrs[default.name] = round(rng.uniform(0.1, 2), 2)
