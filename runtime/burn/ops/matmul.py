@@ -119,15 +119,20 @@ def _einsum_share(
 ) -> Any:
     """The sum of ``grad`` with all other operands, over the axes of one operand.
 
-    An axis that only this operand has is spread by a vector of ones, an axis named
-    twice in it is put back on the diagonal by an identity matrix.
+    An axis that only this operand has, or that all others have with extent 1, is
+    spread by a vector of ones; an axis named twice in it is put back on the diagonal by
+    an identity matrix.
     """
     terms, operands = [result], [grad]
     for other, labels in enumerate(inputs):
         if other != position:
             terms.append(labels)
             operands.append(xs[other])
-    known, used = set("".join(terms)), set("".join([*inputs, result]))
+    extents: dict[str, int] = {}
+    for labels, operand in zip(terms, operands, strict=True):
+        for label, extent in zip(labels, operand.shape, strict=True):
+            extents[label] = extents.get(label, 1) * extent
+    used = set("".join([*inputs, result]))
     fresh = iter([c for c in string.ascii_letters if c not in used])
     target = ""
     for label, extent in zip(inputs[position], xs[position].shape, strict=True):
@@ -136,7 +141,7 @@ def _einsum_share(
             terms.append(label + twin)
             operands.append(np.eye(extent, dtype=grad.dtype))
             label = twin
-        elif label not in known:
+        elif label not in extents or extents[label] == 1 != extent:
             terms.append(label)
             operands.append(np.ones(extent, grad.dtype))
         target += label
