@@ -77,6 +77,11 @@ class Layer:
             for p in self.data
         )
 
+    def has_constructor_of(self, other: Layer) -> bool:
+        """Whether both are made by the same call of the same class."""
+        calls = [(one.name, one.args, dict(one.options)) for one in (self, other)]
+        return calls[0] == calls[1]
+
 
 @dataclass(frozen=True)
 class Branch:

@@ -9,9 +9,9 @@ from typing import Any
 
 from burn_ir import ModelError
 from tests.fuzz.compare import difference
-from tests.fuzz.contents import Contents
-from tests.fuzz.explained import is_not_finite, not_finite_explanation
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.nodes import are_differences_explained
+from tests.fuzz.not_finite import is_not_finite
 from tests.fuzz.oracle import Discarded, Oracle, check, reference_outputs
 from tests.fuzz.passes import check_passes
 from tests.fuzz.precision import check_dtype
@@ -140,6 +140,7 @@ def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Fin
                 yield from _eager(module, runs, name)
                 if name == "default":
                     yield from _compiled(module, runs, thorough)
+                    yield from _compiled_not_finite(module, runs)
         for check_name, text in check_passes(case):
             yield Finding("different", check_name, text)
         for check_name, text in _further(case):
@@ -162,34 +163,26 @@ def _further(case: FuzzCase) -> Iterator[tuple[str, str]]:
 def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding | None]:
     """``run`` with our own results where onnxruntime is no judge of them.
 
-    None in place of it if there are no results to compare.
+    None in place of it if there are no results to compare. Other ways to run the graph
+    are compared with these results, so that what is explained hides nothing there.
     """
     if run.label == NOT_FINITE:
         run = replace(run, noise=[10 * n for n in run.noise])
     try:
         got = called(module, run.feeds)
     except CRASHES as error:
-        if run.label == NOT_FINITE and _is_explained(case, run):
+        if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
             return None, None
         return run, Finding("crashed", "eager no passes", described(error), run.label)
     text = difference(got, run.expected, run.noise)
     if text is None:
         return run, None
-    if run.label == NOT_FINITE and _is_explained(case, run):
+    if run.label == NOT_FINITE and are_differences_explained(case, run.feeds):
         return replace(run, expected=got), None
     other = reference_outputs(case.model, run.feeds)
     if other is not None and difference(got, other, run.noise) is None:
         return replace(run, expected=got), Finding("disputed", "", text, run.label)
     return run, None
-
-
-def _is_explained(case: FuzzCase, run: Run) -> bool:
-    """Whether onnxruntime is no judge of a node whose operands are not finite."""
-    contents = Contents.of(case, [run.feeds])
-    return contents is not None and any(
-        not_finite_explanation(node, [contents.runs[0].get(n) for n in node.input])
-        for node in case.model.graph.node
-    )
 
 
 def described(error: BaseException) -> str:
@@ -260,3 +253,16 @@ def _compiled(module: Any, runs: list[Run], thorough: bool) -> Iterator[Finding]
             yield from found
             if any(f.kind == "crashed" for f in found):
                 break
+
+
+def _compiled_not_finite(module: Any, runs: list[Run]) -> Iterator[Finding]:
+    """Plans beside the eager module: recorded with NaN, and given it in later calls."""
+    special = [run for run in runs if run.label == NOT_FINITE]
+    order = [*special, runs[0], *special, *special] if special else []
+    results = compiled_calls(module, [run.feeds for run in order])
+    for run in order:
+        try:
+            eager = replace(run, expected=called(module, run.feeds))
+        except CRASHES:
+            return
+        yield from _compared("compiled with NaN", eager, partial(_next, results))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import burn
 from burn.ops.regex import compiled
@@ -18,7 +18,7 @@ NOTE = "To run RegexFullMatch: pip install 'burn-import[text]'."
 
 def regex_model(pattern: str) -> onnx.ModelProto:
     """Return a model that matches its input and a constant with ``pattern``."""
-    word = helper.make_tensor("word", TensorProto.STRING, [1], [b"abba"])
+    word = numpy_helper.from_array(np.array(["abba"], object), "word")
     nodes = [
         helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern),
         helper.make_node("RegexFullMatch", ["word"], ["z"], pattern=pattern),

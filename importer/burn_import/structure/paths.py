@@ -19,14 +19,14 @@ from burn_import.structure.homes import (
     is_dotted,
     original,
 )
-from burn_import.structure.numbering import without_false_lists
+from burn_import.structure.numbering import joined, without_false_lists
 from burn_import.structure.parts import Path, with_bodies
+from burn_import.structure.stems import common_stem
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 from burn_ir.types import Type
 
-#: How names of weights end that are not dotted.
-_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: What arrays are called that nobody named, before their number.
 _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
@@ -105,6 +105,7 @@ class _Placing:
         self.lists: set[Path] = set()
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
+        self.constructors: dict[tuple[str, ...], Layer] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
@@ -129,7 +130,11 @@ class _Placing:
                 dtype = layer.options.get("dtype", float32)
                 stored = all(self._is_weight(name, dtype) for name in floats.values())
                 if stored and is_module(graph, layer, floats):
-                    self.weights[id(node)] = names
+                    # Another layer of the same weights is a function of them.
+                    arrays = tuple(names.values()) or (f"#{id(node)}",)
+                    first = self.constructors.setdefault(arrays, layer)
+                    if first.has_constructor_of(layer):
+                        self.weights[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
@@ -262,7 +267,7 @@ class _Placing:
             if self.crowd[node.scope] == 1 and scope:
                 return scope
             return (*self._with_room(scope), snake(node.op.onnx, "layer"))
-        stem = _stem(list(self._origins(node).values()))
+        stem = common_stem(list(self._origins(node).values()))
         if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
             *around, name = stem.split("/")
             if name.lower() not in _ANY_ARRAY:
@@ -283,14 +288,15 @@ class _Placing:
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no modules inside
-                path = (*path[: n - 1], "_".join(path[n - 1 :]))
+                path = joined(path, n - 1)
                 break
         number, unique = 1, path
         while not self._is_free(unique, weights):
             number += 1
             # Where a layer stands in the way, that part of the path gives way.
             at = self._owned(path) or len(path)
-            unique = (*path[: at - 1], f"{path[at - 1]}_{number}", *path[at:])
+            *around, name = joined(path[:at], at - 1)
+            unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
         self.lists |= {
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
@@ -336,12 +342,8 @@ class _Placing:
         return self._with_room(common(sources) if sources else ())
 
     def _with_room(self, scope: Path) -> Path:
-        """The innermost scope around that can run nodes: no list, and in no layer."""
-        inside = range(1, len(scope) + 1)
-        layer = next((n for n in inside if scope[:n] in self.owners), None)
-        if layer is not None:
-            scope = scope[: layer - 1]
-        while scope in self.lists:
+        """The innermost scope around that can run nodes: no layer and no list."""
+        while self._owned((*scope, "")) or scope in self.lists:
             scope = scope[:-1]
         return scope
 
@@ -361,18 +363,6 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
-
-
-def _stem(names: Sequence[str]) -> str:
-    """What the names of a layer's weights share, without the word for a weight."""
-    stem = os.path.commonprefix(list(names))
-    if len(names) == 1:
-        stem, found = _WEIGHT.subn("", stem)
-        if not found:
-            return ""
-    elif any(name[len(stem) :][:1].isdigit() for name in names):
-        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
-    return re.sub(r"[^0-9A-Za-z]+$", "", stem)
 
 
 def clean(segments: Sequence[str]) -> Path:

@@ -175,6 +175,7 @@ from burn.ops.ordering import (
     argsort as argsort,
     cumprod as cumprod,
     cumsum as cumsum,
+    hardmax as hardmax,
     sort as sort,
     topk as topk,
 )

@@ -11,7 +11,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True)
 def embedding(
     weight: Array,
     indices: Array,

@@ -30,11 +30,16 @@ def nll_loss(
     ``"mean"``: the sum over the sum of the weights that were applied.
 
     Raises:
-        ValueError: there is no such reduction.
+        ValueError: there is no such reduction, or there are more or fewer weights.
     """
     if reduction not in ("none", "sum", "mean"):
         raise ValueError(
             f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
+        )
+    if weight is not None and tuple(weight.shape) != (log_probs.shape[1],):
+        raise ValueError(
+            f"expected a weight for each of {log_probs.shape[1]} classes, "
+            f"got {list(weight.shape)}"
         )
     kept: Any = None
     if ignore_index is not None:

@@ -1,6 +1,7 @@
 """Trial executions: a few nodes are run on the contents of their operands."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ def _run(session: Any, operands: Sequence[Value], run: int) -> list[Any]:
     feeds = {v.name: v.runs[run] for v in operands if v.origin != "constant"}
     if any(o.type.startswith("optional") for o in session.get_outputs()):
         raise Rejected("an optional value")
-    return [as_arrays(y) for y in session.run(None, feeds)]
+    return [as_arrays(y) for y in session.run(None, deepcopy(feeds))]
 
 
 def as_arrays(value: Any) -> Any:

@@ -38,6 +38,20 @@ def expect_octets(*operands: Type | None) -> None:
         expect_dtype(operand, (there[0].dtype,), "one dtype")
 
 
+def expect_single(*operands: Type | None) -> None:
+    """Return if all scales and zero points that are there may be one number.
+
+    Raises:
+        InvalidOperand: one has more axes or elements.
+    """
+    for operand in operands:
+        if operand is None or operand.shape is None or not operand.shape:
+            continue
+        count = operand.shape[0]
+        if operand.rank > 1 or (isinstance(count, int) and count != 1):
+            raise InvalidOperand(f"expected one number, got {operand.name}")
+
+
 def real(x: Value, scale: Value, zero_point: Value) -> Value:
     """The numbers that quantised ones stand for."""
     return ops.dequantize(x, scale, *given(shift(zero_point)))
@@ -94,6 +108,7 @@ class Binary:
         zero_point: Type | None = None,
     ) -> Type:
         expect_octets(x, x_zero_point, y, y_zero_point, zero_point)
+        expect_single(x_scale, x_zero_point, y_scale, y_zero_point, scale, zero_point)
         return Type(x.dtype, broadcast(x, y))
 
 
@@ -128,6 +143,7 @@ class Unary:
         zero_point: Type | None = None,
     ) -> Type:
         expect_octets(x, x_zero_point, zero_point)
+        expect_single(x_scale, x_zero_point, scale, zero_point)
         return x.with_shape(self.shape(x))
 
     def shape(self, x: Type) -> tuple[Dim, ...] | None:
@@ -280,6 +296,7 @@ class QLinearWhere(Op, onnx="QLinearWhere", domain=DOMAIN, versions=(1,)):
     ) -> Type:
         expect_dtype(condition, (dtypes.bool_,), "a condition")
         expect_octets(x, x_zero_point, y, y_zero_point, zero_point)
+        expect_single(x_scale, x_zero_point, y_scale, y_zero_point, scale, zero_point)
         return Type(x.dtype, broadcast(condition, x, y))
 
     def lower(self, condition: Value, *operands: Value) -> Value:
@@ -298,6 +315,7 @@ class QLinearConcat(Op, onnx="QLinearConcat", domain=DOMAIN, versions=(1,)):
                 f"{len(operands)} operands"
             )
         expect_octets(zero_point, *operands[::3], *operands[2::3])
+        expect_single(scale, zero_point, *operands[1::3], *operands[2::3])
         return Concat(axis=self.axis).infer(*operands[::3])
 
     def lower(self, scale: Value, zero_point: Value, *operands: Value) -> Value:
