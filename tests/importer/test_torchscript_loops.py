@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.importer.script_files import net
+from burn_import import load
+from tests.importer.script_files import (
+    LINEAR,
+    Script,
+    example,
+    module,
+    net,
+    weight as drawn_weight,
+)
 from tests.importer.test_torchscript_control import compare, drawn
 from tests.modules import Array
 
@@ -187,3 +195,40 @@ return y
 
     path = net(code).saved(tmp_path)
     compare(path, reference, drawn(24, 2, 3), drawn(25, 7, 3))
+
+
+def test_a_loop_whose_first_round_is_followed_calls_a_layer(tmp_path: Path) -> None:
+    """The first condition is known, so that the name of the layer is set before it."""
+    code = {
+        "__torch__.py": """class Net(Module):
+  __parameters__ = []
+  __buffers__ = []
+  first : __torch__.torch.nn.modules.linear.Linear
+  def forward(self: __torch__.Net,
+    x: Tensor) -> Tensor:
+    n = torch.zeros(annotate(List[int], []))
+    x0 = x
+    n0 = n
+    _0 = bool(torch.lt(n, 3.))
+    while _0:
+      first = self.first
+      shift = torch.mul(x0, 0.5)
+      x1 = torch.add(torch.tanh((first).forward(x0, )), shift)
+      n1 = torch.add(n0, 1)
+      _0, x0, n0 = bool(torch.lt(n1, 3.)), x1, n1
+    return x0
+""",
+        "__torch__/torch/nn/modules/linear.py": LINEAR,
+    }
+    (weight, stored), (bias, other) = drawn_weight("0", 3, 3), drawn_weight("1", 3)
+    layer = module("torch.nn.modules.linear.Linear", weight=stored, bias=other)
+    script = Script(module("Net", first=layer), code, [example("Float", 2, 3)])
+
+    def reference(x: Array) -> Array:
+        for _ in range(3):
+            x = np.tanh(x @ weight.T + bias) + x * np.float32(0.5)
+        return x
+
+    path = script.saved(tmp_path)
+    compare(path, reference, drawn(15, 2, 3), drawn(16, 5, 3))
+    assert set(load(path).state_dict()) == {"first.weight", "first.bias"}

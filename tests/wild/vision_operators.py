@@ -7,6 +7,7 @@ operators with the same schemas, so that models can be built, run and exported.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,8 +36,12 @@ def ensure_operators() -> bool:
     if not _kept:
         _define_operators()
     import torchvision.extension
+    import torchvision.ops.roi_align
 
     torchvision.extension._has_ops = has_operators
+    roi_align_module = sys.modules["torchvision.ops.roi_align"]
+    if hasattr(roi_align_module, "_has_ops"):  # a name of its own since 0.27
+        roi_align_module._has_ops = has_operators  # type: ignore[attr-defined]
     return False
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from burn_import.exported.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.torchscript.expressions import Frame, Raised, Rest
+from burn_import.torchscript.scopes import left_by
 from burn_import.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
@@ -369,22 +370,3 @@ def given(writer: Writer, thing: Thing, place: Place, inside: bool = True) -> Va
     made = builder.op("Identity", value) if inside else value
     writer.finish(begin)
     return writer.typed(made)
-
-
-def left_by(node: ast.AST, frame: Frame) -> list[str]:
-    """The names that a statement gives values to, and somebody may read after it."""
-    body = frame.function.node if frame.function is not None else node
-    inside = {id(part) for part in ast.walk(node)}
-    read = {
-        part.id
-        for part in ast.walk(body)
-        if isinstance(part, ast.Name)
-        and isinstance(part.ctx, ast.Load)
-        and id(part) not in inside
-    }
-    stored = dict.fromkeys(
-        part.id
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
-    )
-    return [name for name in stored if name in read or name in frame.names]

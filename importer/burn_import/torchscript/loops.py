@@ -13,12 +13,12 @@ from burn_import.torchscript.control import (
     as_thing,
     given,
     is_plain,
-    left_by,
     refuse,
     side_of,
 )
 from burn_import.torchscript.expressions import Frame
-from burn_import.torchscript.values import Held, Rows, Thing
+from burn_import.torchscript.scopes import left_by, local_names
+from burn_import.torchscript.values import Held, Module, Rows, Thing
 from burn_import.torchscript.writer import Writer
 from burn_ir import UnsupportedModel
 from burn_ir.containers import widen
@@ -77,6 +77,13 @@ def appended(container: Container, after: Container) -> tuple[list[Thing], Thing
     return container, after[-1]
 
 
+def _is_same(a: Thing, b: Thing) -> bool:
+    """Whether what is carried by no value is one thing before and after a round."""
+    if isinstance(a, Module) and isinstance(b, Module):
+        return a.instance is b.instance
+    return a is b or (type(a) is type(b) and isinstance(a, str) and a == b)
+
+
 class _Loop:
     """A loop: what it carries from round to round, and its body."""
 
@@ -98,7 +105,8 @@ class _Loop:
         self.target = ""
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             self.target = node.target.id
-        stored = (name for name in left_by(node, frame) if name != self.target)
+        skipped = {self.target, *local_names(node, frame)}
+        stored = (name for name in left_by(node, frame) if name not in skipped)
         known = [name for name in stored if name in frame.names]
         #: What is carried: tensors and numbers, each by the name that it is part of.
         self.parts = {name: plain_parts(frame.names[name]) for name in known}
@@ -216,7 +224,7 @@ class _Loop:
         if side.changed:
             raise UnsupportedModel("a change in place within a loop")
         for name in self.rest:
-            if side.names[name] is not self.frame.names[name]:
+            if not _is_same(side.names[name], self.frame.names[name]):
                 raise UnsupportedModel(f"a loop that changes {name!r}, no tensor")
         grown = [appended(*pair) for pair in side.contents]
         self.grown = [items for items, _ in grown]

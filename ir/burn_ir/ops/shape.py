@@ -267,7 +267,8 @@ class Expand(Op, onnx="Expand", versions=(8, 13)):
     def infer(self, x: Type, shape: Type) -> Type:
         dims = known_dims(shape)
         if dims is not None:
-            return x.with_shape(broadcast(x, Type(x.dtype, dims)))
+            # Of two symbols the target's: what is expanded may be of extent 1.
+            return x.with_shape(broadcast(Type(x.dtype, dims), x))
         rank = max(x.rank, length(shape))
         return x.with_shape(unnamed_dims(rank))
 
@@ -275,7 +276,7 @@ class Expand(Op, onnx="Expand", versions=(8, 13)):
         dims, extents = dims_of(shape), shape_of(x)
         if dims is None or extents is None:
             return x.expand(shape)
-        joint = broadcast(Type(x.dtype, extents), Type(x.dtype, dims))
+        joint = broadcast(Type(x.dtype, dims), Type(x.dtype, extents))
         assert joint is not None
         return x.expand(shape if any(map(is_unnamed, joint)) else joint)
 

@@ -239,5 +239,13 @@ CASES: tuple[Case, ...] = (
         v=f32(5, 3, 4),
         g=f32(5, 1, 1),
     ),
+    case(
+        "_weight_norm.default",
+        lambda v, g: v * (g / np.sqrt((v * v).sum())),
+        label="whole",
+        v=f32(5, 3, 4),
+        g=f32(),
+        dim=-1,
+    ),
     case("_weight_norm_interface.default", weighted, v=f32(5, 3, 4), g=f32(5, 1, 1)),
 )

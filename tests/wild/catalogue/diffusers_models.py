@@ -92,6 +92,12 @@ def _flux(size: int) -> dict[str, Any]:
     }
 
 
+def _aura_flow(size: int) -> dict[str, Any]:
+    """Return tensors with a timestep in [0, 1], which the model multiplies by 1000."""
+    inputs = tensors(**TEXT)(size)
+    return inputs | {"timestep": inputs["timestep"] / 1000}
+
+
 def _controlled(size: int) -> dict[str, Any]:
     make = images(4, 16, "sample", "timestep", "encoder_hidden_states")
     return make(size) | {"controlnet_cond": torch.rand(1 + size, 3, 32, 32)}
@@ -233,7 +239,7 @@ TRANSFORMERS: list[Spec] = [
         {"sample_size": 8, "num_mmdit_layers": 1, "num_single_dit_layers": 1}
         | HEADS
         | {"joint_attention_dim": 16, "caption_projection_dim": 16},
-        tensors(**TEXT),
+        _aura_flow,
     ),
     (
         "SanaTransformer2DModel",

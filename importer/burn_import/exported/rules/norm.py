@@ -146,7 +146,10 @@ def weight_norm(out: Builder, v: Value, g: Value, dim: int = 0) -> Value:
 def weight_norm_interface(
     out: Builder, v: Value, g: Value, dim: int = 0
 ) -> tuple[Value, Value]:
-    """Directions ``v`` of length ``g`` along an axis, and how long they were."""
-    axes = [axis for axis in range(v.rank) if axis != v.axis(dim)]
+    """Directions ``v`` of length ``g`` along an axis, and how long they were.
+
+    The axis -1 is none: all of ``v`` is one direction.
+    """
+    axes = [axis for axis in range(v.rank) if axis != dim]
     size = vector_norm(out, replace(v, dtype=out.dtype), 2.0, axes, True)
     return out.op("Mul", v, out.op("Div", g, size)), size
