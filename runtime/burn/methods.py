@@ -186,8 +186,8 @@ class Methods:
 
     @method
     def permute(self, *axes: int) -> Tensor:
-        """The tensor with its axes in the order given."""
-        return ops.permute(self, _varargs(axes))
+        """The tensor with its axes in the order given, or all turned if none is."""
+        return ops.permute(self, _varargs(axes)) if axes else ops.permute(self)
 
     @method
     def transpose(self, first: int, second: int) -> Tensor:

@@ -21,6 +21,7 @@ from tests.fuzz.oracle import (
     reference_outputs,
 )
 from tests.fuzz.passes import check_passes
+from tests.fuzz.precision import check_dtype
 from tests.fuzz.slopes import check_pass_slopes
 from tests.fuzz.subject import IMPORTS, called, compiled_calls, imported
 from tests.fuzz.training import check_training
@@ -152,13 +153,21 @@ def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Fin
                     yield from _compiled_not_finite(module, runs)
         for check_name, text in check_passes(case):
             yield Finding("different", check_name, text)
-        if case.profile == "networks" or case.seed % 4 == 3:
-            for check_name, text in (*check_pass_slopes(case), *check_training(case)):
-                yield Finding("different", check_name, text)
+        for check_name, text in _further(case):
+            yield Finding("different", check_name, text)
     except ModelError as error:
         yield Finding("refused", "import", str(error)[:400])
     except CRASHES as error:
         yield Finding("crashed", "import", described(error))
+
+
+def _further(case: FuzzCase) -> Iterator[tuple[str, str]]:
+    """Checks that take long: of all networks, and of some seeds of other profiles."""
+    if case.profile == "networks" or case.seed % 4 == 3:
+        yield from check_pass_slopes(case)
+        yield from check_training(case)
+    if case.seed % (2 if case.profile == "networks" else 4) == 1:
+        yield from check_dtype(case)
 
 
 def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding | None]:

@@ -97,6 +97,8 @@ def _title(names: list[str] | None) -> str:
 
 
 def _double(x: Any) -> Any:
+    if isinstance(x, list):
+        return [_double(item) for item in x]
     return x.astype(np.float64) if getattr(x, "dtype", None) == np.float32 else x
 
 

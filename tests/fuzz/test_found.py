@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx.parser
 import pytest
 
 from tests.fuzz.checks import report_of
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.report import model_of
 from tests.fuzz.shrink import measured
 
 FLOATS = np.random.default_rng(5).standard_normal(48).astype(np.float32)
@@ -19,12 +19,15 @@ def floats(*shape: int) -> Any:
     return FLOATS[: int(np.prod(shape))].reshape(shape)
 
 
-def case_of(text: str, feeds: Mapping[str, Any]) -> FuzzCase:
-    """The case of a model as text, with the same inputs for every run."""
-    model = onnx.parser.parse_model(text)
-    found = measured(FuzzCase(0, model, [dict(feeds)] * 3, {}))
-    assert found is not None, "onnxruntime does not run it"
-    return found
+def case_of(text: str, *feeds: Mapping[str, Any], profile: str = "mixed") -> FuzzCase:
+    """The case of a model as text, with inputs for three runs or the same for all.
+
+    Gradients by weights are compared as well in the profile "networks".
+    """
+    runs = [dict(one) for one in (*feeds, *feeds[:1] * 2)][:3]
+    case = measured(FuzzCase(0, model_of(text), runs, {}, profile=profile))
+    assert case is not None, "onnxruntime does not run it"
+    return case
 
 
 def header(opset: int) -> str:
@@ -39,6 +42,15 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         <float[1,3,4] boxes001 = {0,0,1,1,0,0,1,0.9,2,2,3,3}, int64 most = {3}>
         { y = NonMaxSuppression (boxes001, x, most) }""",
         {"x": floats(1, 1, 3)},
+    ),
+    "a Transpose of an item of unknown rank turns all axes": (
+        18,
+        """g (seq(float[]) x) => (seq(float[]) y) {
+          y = SequenceMap (x) <body = b (float[] i) => (float[] t) {
+            t = Transpose (i)
+          }>
+        }""",
+        {"x": [floats(2, 3), floats(4, 3)]},
     ),
     "layers of the same weights with other options are functions of them": (
         17,

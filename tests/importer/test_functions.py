@@ -50,3 +50,17 @@ def test_a_value_of_the_same_name_stays(tmp_path: Path, name: str) -> None:
     text = f"{text.format(name)} y = Sub (u, {name})\n}}\n{SOFT}"
     source = check(tmp_path, text, *({name: feed["x"]} for feed in FEEDS))
     assert "class Sharpen(nn.Module):" in source
+
+
+def test_a_call_from_outside_of_its_scope(tmp_path: Path) -> None:
+    """A module in a list has the function, and the model calls it there."""
+    weights = ", ".join(str(i / 16) for i in range(16))
+    lines = f"""
+        w = Constant <value = float[4, 4] {{{weights}}}> ()
+        ["/block.0/Sharpen_1"] u = local.Sharpen (x)
+        ["/block.0/Tanh"] v = Tanh (u)
+        ["/block.1/MatMul"] b = MatMul (v, w)
+        ["/block.0/Sharpen_2"] y = local.Sharpen (b)
+    """
+    source = imported(tmp_path, lines)
+    assert "def sharpen" not in source or "self.block" not in source

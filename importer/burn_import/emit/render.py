@@ -190,7 +190,8 @@ class Renderer:
     def method(self, call: Apply, receiver: Expression) -> Expression:
         """``x.name(...)``."""
         args = self.arguments(call, skip=1)
-        if call.primitive.name in SPREAD and _is_sequence(call.args[1]):
+        spread = call.primitive.name in SPREAD and len(call.args) > 1
+        if spread and _is_sequence(call.args[1]):
             inner = args[0].text[1:-1].rstrip(",")
             args[0] = Expression(inner, 0, args[0].symbols)
         return self.finish(

@@ -249,20 +249,17 @@ class _Placing:
                 del self.weights[id(node)]
 
     def _paths_with_modules(self) -> set[Path]:
-        """Return the paths of all modules that have an author's parameter deeper."""
+        """Return the paths of all modules with a parameter deeper.
+
+        Below an array itself there is none: ``conv.weight.scale`` is another array.
+        """
         inner = (one for node in self.graph.nodes for one in with_bodies(node))
         names = {n for node in inner for n in node.inputs if n in self.graph.constants}
-        keys = {
-            original(self.graph, name)
-            for name in names
-            if name is not None and is_authored(self.graph, name)
-        }
-        homes = {
-            clean(key.removeprefix(self.prefix).split(".")[:-1])
-            for key in keys
-            if is_dotted(key)
-        }
-        return {home[:length] for home in homes for length in range(1, len(home))}
+        origins = {original(self.graph, n or "") for n in names}
+        known = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
+        keys = {clean(name.split(".")) for name in known}
+        parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
+        return {path for path, below in parts if below not in keys}
 
     def _named_path(self, node: Node) -> Path | None:
         """The path in the dotted names of a layer's weights.

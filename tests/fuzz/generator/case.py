@@ -12,6 +12,15 @@ from onnx import helper, numpy_helper
 from tests.fuzz.generator.builder import Builder, Shared, free_names
 from tests.fuzz.generator.catalog import FROZEN, add_catalog_node
 from tests.fuzz.generator.control import DEEPEST, add_if, add_loop, add_scan
+from tests.fuzz.generator.kinds import (
+    add_casts,
+    add_list_nodes,
+    add_optional,
+    add_quantized,
+    add_stored_bits,
+    add_texts,
+)
+from tests.fuzz.generator.local import DOMAIN, add_function_calls
 from tests.fuzz.generator.motifs import add_motif
 from tests.fuzz.generator.names import rename
 from tests.fuzz.generator.network import grow_network
@@ -23,6 +32,20 @@ OPSETS = range(7, 25)
 MOST_REJECTIONS = 150
 
 Grow = Callable[[Builder], None]
+
+
+def restored(grow: Grow) -> Grow:
+    """``grow``, which leaves nothing behind where it is rejected."""
+
+    def guarded(builder: Builder) -> None:
+        snapshot = builder.snapshot()
+        try:
+            grow(builder)
+        except Rejected:
+            builder.restore(snapshot)
+            raise
+
+    return guarded
 
 
 def _with_body(add: Callable[[Builder, Callable[[Builder, int], None]], None]) -> Grow:
@@ -49,6 +72,17 @@ GROWTH: list[tuple[Grow, float]] = [
 ]
 #: The same without cases of passes.
 PLAIN_GROWTH = [(grow, share) for grow, share in GROWTH if grow is not add_motif]
+#: Values that are no plain tensors, and functions, between other nodes.
+TYPES_GROWTH: list[tuple[Grow, float]] = [
+    *((grow, share / 3) for grow, share in PLAIN_GROWTH),
+    (add_function_calls, 0.3),
+    (restored(add_optional), 0.1),
+    (restored(add_list_nodes), 0.2),
+    (restored(add_texts), 0.2),
+    (restored(add_quantized), 0.15),
+    (restored(add_casts), 0.1),
+    (restored(add_stored_bits), 0.15),
+]
 
 
 @dataclass
@@ -108,10 +142,11 @@ def _operators_alone(seed: int, profile: str, most_nodes: int) -> FuzzCase:
     builder.shared.next_step()
     _add_first_inputs(builder)
     most = rng.randint(5, most_nodes // 2)
+    growth = TYPES_GROWTH if profile == "types" else PLAIN_GROWTH
     for _ in range(3 * most):
         if len(builder.nodes) < most:
             builder.shared.next_step()
-            grow_by_one(builder, PLAIN_GROWTH)
+            grow_by_one(builder, growth)
     builder.shared.next_step()
     return _finished(builder, rng, _outputs(builder))
 
@@ -137,6 +172,7 @@ PROFILES: dict[str, Callable[[int, str, int], FuzzCase]] = {
     "mixed": _mixed,
     "operators": _operators_alone,
     "networks": _network,
+    "types": _operators_alone,
 }
 
 
@@ -271,7 +307,14 @@ def _model(builder: Builder, outputs: list[Value]) -> onnx.ModelProto:
     )
     imports = [helper.make_opsetid(d, v) for d, v in builder.opsets.items()]
     ir_version = 3 if old else rng.choice([8, 9, 10, 11])
-    return helper.make_model(graph, opset_imports=imports, ir_version=ir_version)
+    functions = builder.shared.functions
+    if builder.shared.profile == "types":
+        ir_version = max(ir_version, 10)
+    if functions:
+        imports.append(helper.make_opsetid(DOMAIN, 1))
+    return helper.make_model(
+        graph, opset_imports=imports, ir_version=ir_version, functions=functions
+    )
 
 
 def _feeds(builder: Builder, run: int) -> dict[str, Any]:

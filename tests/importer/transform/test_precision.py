@@ -127,3 +127,22 @@ def test_a_node_that_cannot_is_named(tmp_path: Path) -> None:
     path = saved(tmp_path / "net.onnx", proto)
     answer = run(path, "-o", tmp_path / "o.py", "--dtype", "float16")
     assert answer.exit_code == 5 and "node 'back' (BitCast" in answer.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_quantization_keeps_its_integers(tmp_path: Path, dtype: str) -> None:
+    """That asks for no dtype by an attribute, but by its zero point."""
+    operands = [
+        stored("scale", np.array(0.5, np.float32)),
+        stored("zero", np.array(3, np.int8)),
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    proto = model(graph(nodes, {"x": [2, 3]}, ("y",), operands), opset=21)
+    net: Any = load(saved(tmp_path / "net.onnx", proto), Options(dtype=dtype))
+    x = np.array([[0.5, 1.0, -1.5], [0.0, 2.0, 63.0]], dtype)
+    y = net(burn.tensor(x)).numpy()
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y, np.minimum(x, 62.0))

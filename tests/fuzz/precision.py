@@ -1,0 +1,150 @@
+"""Modules in another dtype (``--dtype``), within bounds that the graph itself gives.
+
+What rounding to a dtype may change is measured: every value of the graph is moved by
+random errors of the size of one rounding, some times over. Values that are not floating
+and change by that say nothing, and neither do outputs that change much.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import burn
+from burn import Tensor, dtypes
+from burn.backend.cpu import HOST
+from burn_import.options import Options
+from burn_ir import Graph, ModelError
+from burn_ir.evaluate import run_node
+from tests.conformance.run import built
+from tests.fuzz.generator import FuzzCase
+from tests.fuzz.subject import called, imported
+from tests.laws.devices import leaves_of
+from tests.laws.models import mapped
+
+#: The relative error of one rounding, and the largest number before an overflow.
+ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
+LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
+#: Two steps of the dtypes of files: a smaller error would be rounded away at once.
+OWN = {dtypes.float16: 2.0**-9, dtypes.bfloat16: 2.0**-6}
+#: How often errors are drawn, and how much larger than these those of a module may be.
+DRAWS, SAFETY = 4, 6.0
+#: An output that changes by more than this part of its scale is not compared.
+VAGUE = 0.3
+
+
+def check_dtype(case: FuzzCase) -> Iterator[tuple[str, str]]:
+    """What is different in another dtype: name of the check, difference."""
+    half = case.profile == "networks"
+    dtype = list(ROUNDING)[case.seed % 3] if half else "float64"
+    with tempfile.TemporaryDirectory() as folder:
+        graph = built(case.model, Path(folder))
+    if not all(node.op.deterministic for node in graph.nodes):
+        return
+    try:
+        with imported(case.model, Options(class_name="Net", dtype=dtype)) as module:
+            for feeds in case.feeds[:2]:
+                text = _different(graph, module, feeds, dtype)
+                if text is not None:
+                    yield f"dtype {dtype}", text
+    except ModelError:
+        return  # a node that cannot compute in the dtype is named
+
+
+def _different(
+    graph: Graph, module: Any, feeds: Mapping[str, Any], dtype: str
+) -> str | None:
+    values = list(feeds.values())
+    exact, largest = perturbed(graph, values, 0.0, np.random.default_rng(0))
+    if not largest < LARGEST[dtype]:
+        return None
+    step = ROUNDING[dtype]
+    moved = [
+        perturbed(graph, values, step, np.random.default_rng(n))[0]
+        for n in range(DRAWS)
+    ]
+    target = getattr(dtypes, dtype)
+    cast = {name: mapped(lambda x: _cast(x, target), x) for name, x in feeds.items()}
+    got = [x for value in called(module, cast) for x in _arrays(value)]
+    for number, (y, z, *others) in enumerate(zip(got, exact, *moved, strict=True)):
+        text = _outside(y, z, others, step)
+        if text is not None:
+            return f"output {number}: {text}"
+    return None
+
+
+def _cast(x: Any, target: Any) -> Any:
+    array = np.asarray(x)
+    return array.astype(target) if array.dtype in (np.float32, np.float16) else x
+
+
+def _arrays(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return [array for item in value for array in _arrays(item)]
+    return [value]
+
+
+def _outside(got: Any, exact: Any, others: Sequence[Any], step: float) -> str | None:
+    if got.shape != exact.shape:
+        stable = all(other.shape == exact.shape for other in others)
+        return f"expected {exact.shape}, got {got.shape}" if stable else None
+    if not dtypes.is_float(exact.dtype):
+        stable = all(np.array_equal(other, exact) for other in others)
+        same = np.array_equal(got, exact)
+        return None if same or not stable else f"expected {exact!r}, got {got!r}"[:300]
+    wide, y = exact.astype(np.float64), got.astype(np.float64)
+    if not np.isfinite(wide).all() or not wide.size:
+        return None
+    scale = float(abs(wide).max())
+    if any(other.shape != exact.shape for other in others):
+        return None
+    spread = max(float(abs(other.astype(np.float64) - wide).max()) for other in others)
+    bound = SAFETY * (spread + step * scale) + 1e-6
+    if not bound < VAGUE * max(scale, 1e-3):
+        return None
+    wrong = ~(abs(y - wide) <= bound)
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return (
+        f"{int(wrong.sum())} of {wide.size} elements are outside of {bound:.3g}, first "
+        f"at {at}: expected {wide[at]}, got {y[at]}"
+    )
+
+
+def perturbed(
+    graph: Graph, inputs: Sequence[Any], step: float, rng: np.random.Generator
+) -> tuple[list[Any], float]:
+    """The outputs with errors of ``step`` on each value; the largest number in it."""
+    largest = [0.0]
+
+    def moved(value: Any) -> Any:
+        if not isinstance(value, Tensor) or not dtypes.is_float(value.dtype):
+            return value
+        array = value.numpy()
+        finite = abs(array[np.isfinite(array)].astype(np.float64))
+        largest[0] = max(largest[0], float(finite.max(initial=0.0)))
+        if not step:
+            return value
+        size = max(step, OWN.get(value.dtype, 0.0))
+        errors = 1 + size * rng.uniform(-1, 1, array.shape)
+        return Tensor(np.asarray((array * errors).astype(array.dtype)), HOST)
+
+    stored = {name: Tensor(array, HOST) for name, array in graph.constants.items()}
+    values: dict[str | None, Any] = {None: None}
+    values |= {name: mapped(moved, value) for name, value in stored.items()}
+    values |= {name: values[source] for name, source in graph.defaults.items()}
+    for name, given in zip(graph.inputs, inputs, strict=False):
+        tensor = mapped(lambda x: burn.tensor(np.asarray(x)), given)
+        values[name] = mapped(moved, tensor)
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            results = run_node(node, [values[name] for name in node.inputs])
+            for name, result in zip(node.outputs, results, strict=False):
+                values[name] = mapped(moved, result) if name else None
+    outputs = [values[name] for name in graph.outputs]
+    return [leaf.numpy() for leaf in leaves_of(outputs)], largest[0]

@@ -1,0 +1,78 @@
+"""Checks of gradients by weights see a pass, a module or a plan that is wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from burn_ir import Graph
+from tests.fuzz import precision, slopes, training
+from tests.fuzz.generator import FuzzCase, generate
+from tests.fuzz.precision import check_dtype
+from tests.fuzz.subject import called
+
+SEED = 0
+
+
+@pytest.fixture(scope="module")
+def case() -> FuzzCase:
+    return generate(SEED, "networks")
+
+
+def test_a_network_is_right(case: FuzzCase) -> None:
+    graph = slopes.double_graph(case)
+    moves = slopes.directions(case, graph)
+    assert len(moves) > 3
+    assert slopes.slope_of(graph, slopes.double_inputs(case, graph), moves) is not None
+    assert list(slopes.check_pass_slopes(case)) == []
+
+
+def test_a_pass_that_scales_a_weight(
+    case: FuzzCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scaled(graph: Graph, names: Sequence[str] | None = None) -> Graph:
+        weight = next(iter(slopes.directions(case, graph)))
+        array = graph.constants[weight]
+        other = graph.constants.add("scaled", array * 1.01, weight)
+        nodes = [
+            node.with_op(
+                node.op, tuple(other if n == weight else n for n in node.inputs)
+            )
+            for node in graph.nodes
+        ]
+        return replace(graph, nodes=tuple(nodes))
+
+    monkeypatch.setattr(slopes, "simplify", scaled)
+    assert [name for name, _ in slopes.check_pass_slopes(case)]
+
+
+def test_a_module_with_wrong_gradients(
+    case: FuzzCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = training._gradients
+
+    def wrong(*args: Any) -> Any:
+        grads = right(*args)
+        largest = max(range(len(grads)), key=lambda i: float(abs(grads[i]).max()))
+        grads[largest] = grads[largest] * np.float32(1.01)
+        return grads
+
+    monkeypatch.setattr(training, "_gradients", wrong)
+    names = [name for name, _ in training.check_training(case)]
+    assert "compiled gradients" in names
+
+
+def test_another_dtype_is_compared(
+    case: FuzzCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module that computes something else is outside of the bounds."""
+    case = replace(case, seed=2)  # in float64
+    assert list(check_dtype(case)) == []
+
+    def of_others(module: Any, feeds: Mapping[str, Any]) -> list[Any]:
+        return called(module, {name: 2 * x for name, x in feeds.items()})
+
+    monkeypatch.setattr(precision, "called", of_others)
+    assert [name for name, _ in check_dtype(case)]
