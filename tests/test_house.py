@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ REGISTRY_HOST = re.compile(
 )
 
 
-def tracked(*patterns: str) -> list[Path]:
+@cache
+def tracked(*patterns: str) -> tuple[Path, ...]:
     """Return the files git tracks, or would after ``git add .``, that match."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *patterns],
@@ -49,18 +51,19 @@ def tracked(*patterns: str) -> list[Path]:
         capture_output=True,
     )
     names = listing.stdout.decode().split("\0")
-    return [path for name in names if name and (path := ROOT / name).is_file()]
+    return tuple(path for name in names if name and (path := ROOT / name).is_file())
 
 
-def python_files() -> list[Path]:
+def python_files() -> tuple[Path, ...]:
     """Return every Python file of the repository."""
     files = tracked("*.py")
     assert files, "git lists no Python file"
     return files
 
 
+@cache
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of one file."""
+    """Return the syntax tree of one file, parsed once."""
     return ast.parse(path.read_text("utf-8"), str(path))
 
 

@@ -25,6 +25,8 @@ FAULTS: tuple[type[Exception], ...] = (
     ValueError,
     Undecided,
 )
+#: As well as those: an extra that an operator needs is not installed.
+OR_MISSING: tuple[type[Exception], ...] = (*FAULTS, ImportError)
 
 
 def told(error: Exception) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
-from burn_ir.blame import FAULTS, blamed
+from burn_ir.blame import OR_MISSING, blamed
 from burn_ir.containers import widen
 from burn_ir.dim import counting_unnamed
 from burn_ir.errors import InvalidOperand, Undecided
@@ -155,7 +155,7 @@ def _with_contents(
     ]
     try:
         computed = op.lower(*arrays)
-    except FAULTS:
+    except OR_MISSING:
         return results  # not decidable: it stays an operation of the model
     values = computed if isinstance(computed, tuple) else (computed,)
     # Control flow is one value, however many results it has.

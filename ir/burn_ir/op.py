@@ -77,6 +77,11 @@ class Layer:
             for p in self.data
         )
 
+    def has_constructor_of(self, other: Layer) -> bool:
+        """Whether both are made by the same call of the same class."""
+        calls = [(one.name, one.args, dict(one.options)) for one in (self, other)]
+        return calls[0] == calls[1]
+
 
 @dataclass(frozen=True)
 class Branch:
@@ -221,6 +226,10 @@ class Op(ABC):
 
     def __post_init__(self) -> None:  # noqa: B027 - most have nothing to look at
         """Called with the attributes set, to look at them."""
+
+    def extra(self) -> str:
+        """Return what to install to run this node (``burn-import[text]``), or empty."""
+        return ""
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")

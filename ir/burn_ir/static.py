@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from burn import Tensor
+from burn import Tensor, ops
 from burn.backend.cpu import Cpu
 from burn.dtypes import DType, is_float, is_integer
 from burn_ir.containers import OptionalType, SequenceType
@@ -79,7 +79,7 @@ class _Shapes(Cpu):
     level = 2
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
-        decide = _DECISIONS.get(primitive.name)
+        decide = _DECISIONS.get(primitive)
         raw = [self.unwrap(arg) for arg in args] if decide is not None else []
         # Arrays of numbers are computed as they are when the model runs.
         if decide is not None and any(np.asarray(x).dtype == object for x in raw):
@@ -114,15 +114,15 @@ def _where(condition: Array, x: Any, y: Any) -> Array:
     return np.asarray(np.where(condition, x, y))
 
 
-_DECISIONS: dict[str, Callable[..., Any]] = {
-    "equal": _elementwise(same),
-    "not_equal": _elementwise(lambda a, b: not same(a, b)),
-    "less": _elementwise(lambda a, b: not at_least(a, b)),
-    "greater": _elementwise(lambda a, b: not at_least(b, a)),
-    "less_equal": _elementwise(lambda a, b: at_least(b, a)),
-    "greater_equal": _elementwise(at_least),
-    "cast": _cast,
-    "where": _where,
+_DECISIONS: dict[Any, Callable[..., Any]] = {
+    ops.equal: _elementwise(same),
+    ops.not_equal: _elementwise(lambda a, b: not same(a, b)),
+    ops.less: _elementwise(lambda a, b: not at_least(a, b)),
+    ops.greater: _elementwise(lambda a, b: not at_least(b, a)),
+    ops.less_equal: _elementwise(lambda a, b: at_least(b, a)),
+    ops.greater_equal: _elementwise(at_least),
+    ops.cast: _cast,
+    ops.where: _where,
 }
 
 

@@ -32,16 +32,35 @@ class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
 
     ``outputs`` is the number of results; ``host`` marks results that are known without
-    the data (a shape), which therefore never leave the host. Declared with
+    the data (a shape), which therefore never leave the host. The other facts are for
+    plans, which may rely on them and on nothing that a name suggests. Declared with
     :func:`primitive`.
     """
 
-    def __init__(self, kernel: Callable[P, Any], outputs: int, host: bool) -> None:
+    def __init__(
+        self,
+        kernel: Callable[P, Any],
+        outputs: int,
+        host: bool,
+        *,
+        traceable: bool = False,
+        removable: bool = False,
+        infallible: bool = False,
+    ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
         self.outputs = outputs
         self.host = host
         self.plain = outputs == 1 and not host
+        #: Whether the generic kernel is nothing but calls of array functions that are
+        #: the same for all numbers, so that a plan may capture and replay them.
+        self.traceable = traceable
+        #: Whether the shapes of results follow from those of the operands, so that a
+        #: plan may leave out a call that nobody reads.
+        self.removable = removable
+        #: Whether there is a result for all floats of the recorded shapes: a call that
+        #: cannot fail may run after the results of a plan are there.
+        self.infallible = infallible
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.partial = False
@@ -148,23 +167,30 @@ def _highest(value: Any) -> Backend | None:
 def primitive(kernel: Callable[P, Any], /) -> Primitive[P, Tensor]: ...
 @overload
 def primitive(
-    *, outputs: Literal[1] = 1, host: bool = False
+    *, outputs: Literal[1] = 1, host: bool = False, **facts: bool
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
 @overload
 def primitive(
-    *, outputs: Literal[0, 2, 3, 4], host: bool = False
+    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: bool
 ) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
 def primitive(
-    kernel: Callable[..., Any] | None = None, /, *, outputs: int = 1, host: bool = False
+    kernel: Callable[..., Any] | None = None,
+    /,
+    *,
+    outputs: int = 1,
+    host: bool = False,
+    **facts: bool,
 ) -> Any:
     """Declare the decorated array kernel as a primitive of the same name.
 
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
+    ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable`` and
+    ``infallible``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:
-        return _register(Primitive(function, outputs, host))
+        return _register(Primitive(function, outputs, host, **facts))
 
     return declare if kernel is None else declare(kernel)
 

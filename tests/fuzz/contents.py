@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,9 @@ class Contents:
         try:
             session = session_of(shown)
             for given in feeds:
-                values = [as_arrays(y) for y in session.run(None, dict(given))]
+                values = [
+                    as_arrays(y) for y in session.run(None, deepcopy(dict(given)))
+                ]
                 made = dict(zip(names, values, strict=True))
                 runs.append({**stored, **given, **made})
         except (*REFUSALS, Rejected):

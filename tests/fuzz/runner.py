@@ -10,11 +10,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz.checks import CRASHES, Finding, Report, report_of
-from tests.fuzz.generator import generate
+from tests.fuzz.generator import PROFILES, generate
 
 #: Seeds that one worker process runs before another one takes over.
 BATCH = 40
@@ -22,28 +23,30 @@ BATCH = 40
 MOST_SECONDS = 120
 
 
-def run_seed(seed: int, started: Callable[[], None] | None = None) -> Report:
+def run_seed(
+    seed: int, profile: str = "mixed", started: Callable[[], None] | None = None
+) -> Report:
     """What comes of the graph of a seed.
 
     ``started`` is called when onnxruntime is done with it.
     """
     signal.alarm(MOST_SECONDS)
     try:
-        return report_of(generate(seed), started=started)
+        return report_of(generate(seed, profile), started=started)
     finally:
         signal.alarm(0)
 
 
-def work(first: int, last: int) -> None:
+def work(first: int, last: int, profile: str) -> None:
     """Print a line of JSON for each seed; what a worker process does."""
     signal.signal(signal.SIGALRM, _stop)
     for seed in range(first, last):
         try:
-            report = run_seed(seed, started=lambda: print("{}", flush=True))
+            report = run_seed(seed, profile, lambda: print("{}", flush=True))
         except CRASHES as error:
             text = f"{type(error).__name__}: {error}"
             report = Report(seed, "crashed", [Finding("crashed", "fuzzer", text)])
-        print(json.dumps(as_json(report)), flush=True)
+        print(json.dumps({**as_json(report), "profile": profile}), flush=True)
 
 
 def _stop(*_: Any) -> None:
@@ -61,19 +64,22 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def run_seeds(first: int, last: int, jobs: int, log: Path) -> list[dict[str, Any]]:
+def run_seeds(
+    first: int, last: int, jobs: int, log: Path, profile: str = "mixed"
+) -> list[dict[str, Any]]:
     """The reports of all seeds; those that ``log`` holds are not run again."""
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
-    reports = {r["seed"]: r for r in map(json.loads, lines)}
+    logged = [{"profile": "mixed", **report} for report in map(json.loads, lines)]
+    reports = {r["seed"]: r for r in logged if r["profile"] == profile}
     missing = [seed for seed in range(first, last) if seed not in reports]
     batches = _batches(missing)
-    running: list[tuple[subprocess.Popen[str], range, Path]] = []
+    running: list[Worker] = []
     with log.open("a", encoding="utf-8") as file:
         while batches or running:
             while batches and len(running) < jobs:
-                running.append(_started(batches.pop(0), log))
+                running.append(_started(batches.pop(0), profile, log))
             time.sleep(0.2)
-            for worker in [w for w in running if w[0].poll() is not None]:
+            for worker in [w for w in running if w.process.poll() is not None]:
                 running.remove(worker)
                 for report in _finished(worker, batches):
                     reports[report["seed"]] = report
@@ -94,29 +100,39 @@ def _batches(seeds: list[int]) -> list[range]:
     return batches
 
 
-def _started(seeds: range, log: Path) -> tuple[subprocess.Popen[str], range, Path]:
-    output = log.with_suffix(f".{seeds.start}.part")
-    command = [sys.executable, "-m", "tests.fuzz", "--work"]
+@dataclass
+class Worker:
+    """A process that runs some seeds, and the file that it writes to."""
+
+    process: subprocess.Popen[str]
+    seeds: range
+    profile: str
+    output: Path
+
+
+def _started(seeds: range, profile: str, log: Path) -> Worker:
+    output = log.with_suffix(f".{profile}.{seeds.start}.part")
+    command = [sys.executable, "-m", "tests.fuzz", "--profile", profile, "--work"]
     command += [str(seeds.start), str(seeds.stop)]
     with output.open("w", encoding="utf-8") as file:
         process = subprocess.Popen(command, stdout=file, text=True)
-    return process, seeds, output
+    return Worker(process, seeds, profile, output)
 
 
-def _finished(worker: Any, batches: list[range]) -> list[dict[str, Any]]:
+def _finished(worker: Worker, batches: list[range]) -> list[dict[str, Any]]:
     """The reports of a worker; what it left undone goes back to the batches."""
-    process, seeds, output = worker
-    lines = output.read_text("utf-8").splitlines()
-    output.unlink()
+    seeds = worker.seeds
+    lines = worker.output.read_text("utf-8").splitlines()
+    worker.output.unlink()
     reports = [json.loads(line) for line in lines if line.startswith('{"seed"')]
     done = seeds.start + len(reports)
     if done < seeds.stop:
-        text = f"the process ended with {process.returncode}"
+        text = f"the process ended with {worker.process.returncode}"
         if lines and lines[-1] == "{}":
             report = Report(done, "crashed", [Finding("crashed", "process", text)])
         else:
             report = Report(done, "discarded", detail=f"onnxruntime: {text}")
-        reports.append(as_json(report))
+        reports.append({**as_json(report), "profile": worker.profile})
         if done + 1 < seeds.stop:
             batches.insert(0, range(done + 1, seeds.stop))
     return reports
@@ -125,7 +141,7 @@ def _finished(worker: Any, batches: list[range]) -> list[dict[str, Any]]:
 def _tell(report: dict[str, Any]) -> None:
     if report["kind"] in ("right", "discarded"):
         return
-    print(f"{report['seed']}: {report['kind']}")
+    print(f"{report['profile']} {report['seed']}: {report['kind']}")
     for kind, check, detail, inputs in report["findings"][:3]:
         print(f"    {kind}: {check}, {inputs}: {detail[:300]}")
     sys.stdout.flush()
@@ -153,12 +169,19 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("A", "B"))
+    parser.add_argument(
+        "--profile", choices=[*PROFILES, "all"], default="mixed", help="of graphs"
+    )
     parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--log", type=Path, default=Path("fuzz.jsonl"))
     options = parser.parse_args()
     if options.work:
-        work(*options.work)
+        first, last = options.work
+        work(first, last, options.profile)
         return
     first, last = options.seeds
-    print(table(run_seeds(first, last, options.jobs, options.log)))
+    reports = []
+    for profile in PROFILES if options.profile == "all" else [options.profile]:
+        reports += run_seeds(first, last, options.jobs, options.log, profile)
+    print(table(reports))

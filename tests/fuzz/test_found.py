@@ -40,6 +40,104 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
         { y = NonMaxSuppression (boxes001, x, most) }""",
         {"x": floats(1, 1, 3)},
     ),
+    "layers of the same weights with other options are functions of them": (
+        17,
+        """g (float[n,3,2,2] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
+        <float[3] s = {1,2,3}, float[3] t = {0,1,2}>
+        { y = BatchNormalization (x, s, t, t, s)
+          z = BatchNormalization <epsilon: float = 0.5> (x, s, t, t, s) }""",
+        {"x": floats(2, 3, 2, 2)},
+    ),
+    "layers of the same weights have the rank of their operand": (
+        17,
+        """g (float[n,3,2,2] x) => (float[a,b,c,d] y, float[e,f,h] z)
+        <float[3] s = {1,2,3}, float[3] t = {0,1,2}, int64[3] to = {0,3,-1}>
+        { y = InstanceNormalization (x, s, t)
+          flat = Reshape (x, to)
+          z = InstanceNormalization (flat, s, t) }""",
+        {"x": floats(2, 3, 2, 2)},
+    ),
+    "a layer in the way of a place in a list": (
+        17,
+        """g (float[n,3,2,2] x) => (float[a,b,c,d] y)
+        <float[3] s = {1,2,3}, float[3] t = {0,1,2}, float[3] u = {3,1,2}>
+        { ["/block.0/block.0/BatchNormalization_0"]
+          v = BatchNormalization (x, s, t, t, s)
+          ["/block.0/BatchNormalization_1"]
+          w = BatchNormalization (v, s, u, t, u)
+          ["/block.0/block.1/BatchNormalization_2"]
+          y = BatchNormalization (w, u, t, t, s) }""",
+        {"x": floats(2, 3, 2, 2)},
+    ),
+    "a scope inside of a layer": (
+        17,
+        """g (float[n,3,2,2] x) => (float[a,b,c,d] y, int64[e,f] z)
+        <float[3] s = {1,2,3}, float[3] t = {0,1,2}, float[3,1,1] s2 = {1,2,3},
+         float[1,3,4] boxes = {0,0,1,1,0,0,1,0.9,2,2,3,3}, int64 most = {3},
+         int64[3] to = {1,1,-1}>
+        { ["/block.0/self/GlobalMaxPool_0"] p = GlobalMaxPool (x)
+          ["/block.0/self/Reshape_1"] r = Reshape (p, to)
+          ["/block.0/self/NonMaxSuppression_2"] z = NonMaxSuppression (boxes, r, most)
+          ["/block.0/BatchNormalization_3"] v = BatchNormalization (x, s, t, t, s)
+          ["/block.0/block.0/PRelu_4"] y = PRelu (v, s2) }""",
+        {"x": floats(1, 3, 2, 2)},
+    ),
+    "scales that are one number beside zero points of columns": (
+        13,
+        """g (uint8[n,3] x) => (uint8[a,b] y)
+        <uint8[3,2] w = {1,2,3,4,5,6}, float s = {0.1}, uint8[2] zero = {3,4},
+         uint8 z = {1}>
+        { y = QLinearMatMul (x, s, z, w, s, zero, s, z) }""",
+        {"x": np.arange(6, dtype=np.uint8).reshape(2, 3)},
+    ),
+    "signals without an axis of real parts": (
+        17,
+        """g (float[n,16] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
+        <int64 step = {4}, int64 length = {8}, float[8] w = {1,2,3,4,5,6,7,8}>
+        { y = STFT (x, step, , length)
+          z = STFT <onesided: int = 0> (x, step, w) }""",
+        {"x": floats(2, 16)},
+    ),
+    "sequences of a constant": (
+        13,
+        """g (float[n,3] x) => (int64[k] y) <int64 last = {-1}>
+        { shape = Shape (x)
+          sequence = SplitToSequence (shape)
+          y = SequenceAt (sequence, last) }""",
+        {"x": floats(2, 3)},
+    ),
+    "no elements: Hardmax": (
+        13,
+        "g (float[3,n] x) => (float[a,b] y) { y = Hardmax (x) }",
+        {"x": floats(3, 0)},
+    ),
+    "no elements: LRN": (
+        13,
+        "g (float[1,2,3,n] x) => (float[a,b,c,d] y) { y = LRN <size: int = 3> (x) }",
+        {"x": floats(1, 2, 3, 0)},
+    ),
+    "no elements: MaxRoiPool": (
+        13,
+        """g (float[1,2,3,n] x) => (float[a,b,c,d] y) <float[1,5] rois = {0,0,0,1,1}>
+        { y = MaxRoiPool <pooled_shape: ints = [1,2]> (x, rois) }""",
+        {"x": floats(1, 2, 3, 0)},
+    ),
+    "no elements: Resize": (
+        19,
+        """g (float[1,2,3,n] x) => (float[a,b,c,d] y, float[e,f,h,i] z)
+        <int64[4] to = {1,2,6,0}>
+        { y = Resize (x, , , to)
+          z = Resize <keep_aspect_ratio_policy: string = "not_larger"> (x, , , to) }""",
+        {"x": floats(1, 2, 3, 0)},
+    ),
+    "no elements: TfIdfVectorizer": (
+        9,
+        """g (int64[3,n] x) => (float[a,b] y)
+        { y = TfIdfVectorizer <max_gram_length: int = 1, min_gram_length: int = 1,
+          max_skip_count: int = 0, mode: string = "TF", ngram_counts: ints = [0],
+          ngram_indexes: ints = [0,1], pool_int64s: ints = [2,3]> (x) }""",
+        {"x": np.zeros((3, 0), np.int64)},
+    ),
 }
 
 

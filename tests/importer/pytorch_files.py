@@ -4,9 +4,7 @@ A value to pickle is data of Python and the four kinds of nodes below; what the 
 says is written instruction by instruction, so that it can say anything.
 """
 
-import io
 import struct
-import tarfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -338,28 +336,6 @@ def legacy_file(root: Any, protocol: int = 2) -> bytes:
     return b"".join(parts)
 
 
-def tar_file(root: Any, protocol: int = 2) -> bytes:
-    """Return a tar whose pickle names storages as later files do."""
-    writer = Writer(protocol)
-    pickled = writer.dumps(root)
-    storages = writer.dumps(len(writer.stored))
-    for key, stored in writer.stored.items():
-        storages += writer.dumps((key, "cpu", Name("torch", stored.kind)))
-        storages += struct.pack("<q", stored.count) + stored.data
-    return tarred({"sys_info": b"", "pickle": pickled, "storages": storages})
-
-
-def tarred(members: Mapping[str, bytes]) -> bytes:
-    """Return the tar of the members."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size, info.mtime = len(data), 0.5
-            archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
-
-
 def bare_file(root: Any, protocol: int = 2) -> bytes:
     """Return a pickle alone, whose storages are files in bytes within it."""
     return Embedding(protocol).dumps(root)
@@ -385,6 +361,5 @@ CONTAINERS: dict[str, Callable[..., bytes]] = {
     "following": following_file,
     "torchscript": script_file,
     "legacy": legacy_file,
-    "tar": tar_file,
     "pickle": bare_file,
 }

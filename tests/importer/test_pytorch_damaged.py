@@ -236,11 +236,8 @@ def test_files_cut_off_at_every_byte(container: str, place: Path) -> None:
     whole = values(opened(place, content))
     assert len(whole) == 2
     for end in range(0, len(content), 1 if len(content) < 2000 else 7):
-        try:
-            found = opened(place, content[:end])
-        except ModelError:
-            continue
-        assert container == "tar" and values(found) == whole  # nothing but padding
+        with pytest.raises(ModelError):
+            opened(place, content[:end])
 
 
 def values(found: Checkpoint) -> dict[str, bytes]:

@@ -25,13 +25,10 @@ from tests.importer.pytorch_files import (
     Name,
     New,
     Stored,
-    Writer,
     bare_file,
     entries_of,
     legacy_file,
     storage,
-    tar_file,
-    tarred,
     tensor,
     view,
     zip_file,
@@ -175,52 +172,6 @@ def test_views_of_legacy_storages(tmp_path: Path) -> None:
         bad = Stored("11", "FloatStorage", b"", count, root=whole, offset=offset)
         with pytest.raises(InvalidModel, match="a view within 30 elements"):
             opened(tmp_path, legacy_file([view(bad, (1,))]))
-
-
-def test_tars_of_the_first_releases(tmp_path: Path) -> None:
-    writer = Writer(2)
-    kind = Name("torch", "FloatStorage")
-    storages = writer.dumps(1) + writer.dumps((94, "cpu", kind))
-    storages += np.int64(30).tobytes() + W.tobytes()
-    storages += writer.dumps([(95, 94, 15, 15)])
-    tensors = writer.dumps(2)
-    for key, root, shape, steps in ((7, 94, (5, 6), (1, 5)), (8, 95, (3, 5), (5, 1))):
-        tensors += writer.dumps((key, root, Name("torch", "FloatTensor")))
-        tensors += np.array([2, 0], "<i4").tobytes()
-        tensors += np.array([*shape, *steps, 0], "<i8").tobytes()
-
-    class Tar(Writer):
-        def pid(self, stored: Stored) -> Any:
-            return stored.key
-
-    named = {"a": Stored("7", "", b"", 0), "b": Stored("8", "", b"", 0)}
-    pickled = Tar(2).dumps(named)
-    content = tarred({"storages": storages, "tensors": tensors, "pickle": pickled})
-    found = opened(tmp_path, content)
-    same(found["a"].array(), W.reshape(6, 5).T.copy())
-    same(found["b"].array(), W[1])
-
-
-def test_tars_whose_pickles_leave_an_instruction_out(tmp_path: Path) -> None:
-    pid = ("storage", Name("torch", "FloatStorage"), "0", "cpu", W.size)
-    with_it = tar_file({"w": tensor("0", W)})
-    code, without = Writer(2).code(pid) + b"Q", Writer(2).code(pid) + b"1"[:0] + b"N0"
-    assert code in with_it
-    found = opened(tmp_path, _repacked(with_it, code, without))
-    same(found["w"].array(), W)
-
-
-def _repacked(content: bytes, old: bytes, new: bytes) -> bytes:
-    import io
-    import tarfile
-
-    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        members = {}
-        for info in archive:
-            data = archive.extractfile(info)
-            assert data is not None
-            members[info.name] = data.read().replace(old, new)
-    return tarred(members)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "complex64", "bfloat16", "bool"])

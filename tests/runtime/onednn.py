@@ -10,10 +10,10 @@ import burn
 from burn import ops
 from burn.backend.onednn import engine
 
-#: Without the extra ``cpu`` there is nothing to compare.
+#: Without the library there is nothing to compare.
 needs_onednn = pytest.mark.skipif(
     engine.engine().name != "onednn",
-    reason=f"no oneDNN: {engine.engine().notes}; pip install 'burn-import[cpu]'",
+    reason=f"no oneDNN: {engine.engine().notes}; pip install onednn-cpu-gomp",
 )
 
 

@@ -120,6 +120,16 @@ def _take(draw: Draw, op: Any) -> Call:
     return Call(lambda x, i: op(x, i, axis), [x, index])
 
 
+@case("embedding")
+def _embedding(draw: Draw, op: Any) -> Call:
+    rows = draw(st.integers(1, 4))
+    table = Operand((rows, draw(st.integers(1, 3))), draw(st.sampled_from(FLOATS)))
+    shape = draw(st.sampled_from([(), (2,), (2, 3), (0,)]))
+    index = Operand(shape, draw(st.sampled_from(["int32", "int64"])), below=rows)
+    padding = draw(st.sampled_from([None, 0]))
+    return Call(lambda x, i: op(x, i, padding_idx=padding), [table, index])
+
+
 @case("pad", "pad_grad")
 def _pad(draw: Draw, op: Any) -> Call:
     shape = draw(ranked(1))

@@ -58,7 +58,8 @@ def test_gradients(case: Any) -> None:
     check_gradient(lambda x: fn(x, **static), normal(3, 4, 5) * 2)
 
 
-LIMITS: list[Any] = [
+#: What the formulas give at minus infinity and at infinity: 0 * -inf is NaN.
+AT_INFINITIES: list[Any] = [
     (ops.relu, 0, math.inf),
     (ops.leaky_relu, -math.inf, math.inf),
     (ops.elu, -1, math.inf),
@@ -67,33 +68,35 @@ LIMITS: list[Any] = [
     (ops.sigmoid, 0, 1),
     (ops.tanh, -1, 1),
     (ops.softplus, 0, math.inf),
-    (ops.softsign, -1, 1),
+    (ops.softsign, math.nan, math.nan),
     (ops.hard_sigmoid, 0, 1),
-    (ops.hard_swish, 0, math.inf),
-    (ops.silu, 0, math.inf),
-    (ops.mish, 0, math.inf),
-    (ops.gelu, 0, math.inf),
-    (lambda x: ops.gelu(x, approximate="tanh"), 0, math.inf),
+    (ops.hard_swish, math.nan, math.inf),
+    (ops.silu, math.nan, math.inf),
+    (ops.mish, math.nan, math.inf),
+    (ops.gelu, math.nan, math.inf),
+    (lambda x: ops.gelu(x, approximate="tanh"), math.nan, math.inf),
     (ops.shrink, -math.inf, math.inf),
     (ops.thresholded_relu, 0, math.inf),
 ]
 
 
-@pytest.mark.parametrize("case", LIMITS)
+@pytest.mark.parametrize("size", [6, 1 << 16])
+@pytest.mark.parametrize("case", AT_INFINITIES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_limits(case: Any, dtype: Any) -> None:
+def test_not_finite_elements_and_the_largest(case: Any, dtype: Any, size: int) -> None:
     fn, low, high = case
     largest = np.finfo(dtype).max
-    x = np.array([[[-np.inf, -largest, 0, largest, np.inf, np.nan]]], dtype)
+    x = np.zeros((1, 1, size), dtype)
+    x[..., :6] = -np.inf, -largest, 0, largest, np.inf, np.nan
     found = fn(burn.from_numpy(x)).numpy()[0, 0]
     assert found.dtype == dtype
     np.testing.assert_allclose(found[[0, 4]], [low, high], rtol=1e-3)
-    assert not np.isnan(found[:5]).any()
+    assert not np.isnan(found[1:4]).any()
     if fn is not ops.thresholded_relu and fn is not ops.shrink:
         assert np.isnan(found[5])
 
 
-@pytest.mark.parametrize("case", LIMITS)
+@pytest.mark.parametrize("case", AT_INFINITIES)
 def test_half_types_are_rounded_once(case: Any) -> None:
     x = (normal(4, 3, 5) * 2).astype(burn.bfloat16)
     found = case[0](burn.from_numpy(x))
@@ -102,7 +105,7 @@ def test_half_types_are_rounded_once(case: Any) -> None:
     np.testing.assert_array_equal(found.numpy(), expected.astype(burn.bfloat16))
 
 
-@pytest.mark.parametrize("case", LIMITS)
+@pytest.mark.parametrize("case", AT_INFINITIES)
 def test_rank_zero(case: Any) -> None:
     found = case[0](burn.tensor(0.75)).numpy()
     many = case[0](burn.tensor([0.75])).numpy()
@@ -117,6 +120,15 @@ def test_prelu(shape: Any, opset: int) -> None:
     expected = run_node("PRelu", x, slope, opset=opset)[0]
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)
     check_gradient(ops.prelu, x, slope)
+
+
+def test_prelu_of_not_finite_slopes() -> None:
+    x = np.array([0, -0.0, 1, -1, np.nan, np.inf], np.float32)
+    for slope in (np.inf, np.nan):
+        slopes = np.full(6, slope, np.float32)
+        expected = run_node("PRelu", x, slopes, opset=16)[0]
+        found = ops.prelu(burn.from_numpy(x), burn.from_numpy(slopes))
+        np.testing.assert_array_equal(found.numpy(), expected)
 
 
 @pytest.mark.parametrize("bounds", [(-0.5, 0.75), (None, 0.25), (-0.5, None)])
@@ -162,16 +174,32 @@ def test_softmax_over_several_axes(axis: Any) -> None:
 
 
 def test_softmax_at_extremes() -> None:
-    low = -np.inf
-    x = burn.from_numpy(
-        np.array([[[1e30, 1e30, low], [low, low, low], [3e38, -3e38, 0]]], np.float32)
-    )
+    low, high, nan = -np.inf, np.inf, np.nan
+    rows = [[1e30, 1e30, low], [3e38, -3e38, 0]]
+    rows += [[low, low, low], [high, 1, low], [high, high, 1], [nan, 1, high]]
+    x = burn.from_numpy(np.array([rows], np.float32))
     soft = ops.softmax(x).numpy()[0]
-    np.testing.assert_array_equal(soft[[0, 2]], [[0.5, 0.5, 0], [1, 0, 0]])
-    assert np.isnan(soft[1]).all()
+    np.testing.assert_array_equal(soft[:2], [[0.5, 0.5, 0], [1, 0, 0]])
+    assert np.isnan(soft[2:]).all()
+    assert np.isnan(ops.log_softmax(x).numpy()[0, 2:]).all()
     total = ops.logsumexp(x, -1).numpy()[0]
-    np.testing.assert_allclose(total, [1e30, low, 3e38], rtol=1e-6)
+    np.testing.assert_allclose(total, [1e30, 3e38, low, high, high, nan], rtol=1e-6)
+    np.testing.assert_array_equal(ops.logsumexp(x[:, 3:5]).numpy(), high)
     assert ops.logsumexp(x).shape == ()
+
+
+@pytest.mark.parametrize("columns", [3, 700])
+@pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
+def test_a_row_with_infinity_is_that_of_onnxruntime(name: str, columns: int) -> None:
+    x = normal(40, columns)
+    x[0, 1], x[3, 0], x[5, 2], x[7] = np.inf, -np.inf, np.nan, -np.inf
+    expected = run_node(name, x, opset=13)[0]
+    op = {"Softmax": ops.softmax, "LogSoftmax": ops.log_softmax}[name]
+    found = op(burn.from_numpy(x)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_empty_softmax() -> None:
     assert ops.softmax(burn.from_numpy(np.ones((2, 0, 3), np.float32))).shape[1] == 0
 
 

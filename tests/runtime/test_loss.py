@@ -49,6 +49,19 @@ def test_what_is_ignored_counts_for_nothing() -> None:
     assert np.isnan(ops.nll_loss(x, burn.tensor([7, 7]), ignore_index=7).item())
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_of_classes_that_do_not_occur_are_not_read(bad: float) -> None:
+    x = burn.tensor([[[-1.0], [-2.0], [-5.0]], [[-4.0], [-3.0], [-6.0]]])
+    target = burn.tensor([[1], [2]])
+    weight = burn.tensor([bad, 2.0, 3.0])
+    for ignored in (2, 7):
+        found = ops.nll_loss(x, target, weight, ignore_index=ignored).item()
+        kept = [2.0] if ignored == 2 else [2.0, 6.0]
+        weights = [2.0, 3.0][: len(kept)]
+        expected = np.dot(kept, weights) / sum(weights)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_reductions_have_names() -> None:
     with pytest.raises(ValueError, match="'average'"):
         ops.nll_loss(burn.tensor(SCORES), burn.tensor(TARGET), reduction="average")

@@ -79,6 +79,11 @@ EQUATIONS = [
     ("ijk,l->i", [(2, 3, 4), (5,)]),
     ("b...d -> ...b", [(2, 3, 4, 5)]),
     ("i,j->ij", [(2,), (3,)]),
+    # An extent of 1 is broadcast, in operands and in their gradients.
+    ("abc,ab->a", [(2, 4, 5), (2, 1)]),
+    ("ij,jk->ik", [(1, 4), (1, 3)]),
+    ("ij,jk,k->i", [(2, 1), (4, 3), (1,)]),
+    ("iij,j->j", [(3, 3, 2), (1,)]),
 ]
 
 

@@ -12,6 +12,7 @@ from burn import Autodiff, Cpu, nn, ops
 from burn.backend.onednn import engine
 from burn.plan.calls import call_kernel
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
+from tests.runtime.programs import calls_of
 
 pytestmark = needs_onednn
 
@@ -50,11 +51,6 @@ def layer(name: str, **options: Any) -> Callable[..., Any]:
         return ops.concat([ops.reshape(part, (-1,)) for part in found])
 
     return run
-
-
-def calls_of(compiled: Any) -> list[Any]:
-    (plan,) = compiled._plans.values()
-    return [getattr(c, "func", c) for _, c in plan.quick._node.sequence._calls]
 
 
 def tensors(given: list[Any]) -> list[Any]:

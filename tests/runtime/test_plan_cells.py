@@ -12,6 +12,7 @@ from burn import Autodiff, Cpu, nn, ops
 from burn.backend.onednn import engine
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, needs_onednn, normal
+from tests.runtime.programs import program_of
 
 pytestmark = needs_onednn
 
@@ -40,8 +41,7 @@ def tensors(*shapes: tuple[int, ...], seed: int) -> list[Any]:
 
 def names(compiled: Any) -> Counter[str]:
     """How often each primitive is in the only plan of ``compiled``."""
-    (plan,) = compiled._plans.values()
-    steps = plan.quick._root.steps
+    steps = program_of(compiled)._root.steps
     return Counter(step.primitive.name for step in steps if isinstance(step, Step))
 
 

@@ -13,13 +13,12 @@ from burn.ops.fused import chained
 from burn.plan.compiled import Compiled
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
+from tests.runtime.programs import program_of
 
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the only plan."""
-    (plan,) = compiled._plans.values()
-    assert plan.quick is not None
-    steps = plan.quick._root.steps
+    steps = program_of(compiled)._root.steps
     return [step.primitive.name for step in steps if isinstance(step, Step)]
 
 

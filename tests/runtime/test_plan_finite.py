@@ -7,7 +7,7 @@ import pytest
 
 import burn
 from burn.backend.onednn.total import total
-from burn.plan.replay import is_finite
+from burn.plan.finite import is_finite
 from tests.runtime.onednn import needs_onednn, normal
 
 

@@ -12,6 +12,7 @@ from burn.backend.onednn import engine
 from burn.plan.compiled import Compiled
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, laid_out, normal
+from tests.runtime.programs import optimized
 
 WEIGHTS = [burn.Parameter(burn.from_numpy(normal(6, 6, 3, 3, seed=i))) for i in (1, 2)]
 BIAS = burn.Parameter(burn.from_numpy(normal(6, seed=3)))
@@ -80,10 +81,7 @@ CASES |= {
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the quick plan, of all its segments."""
-    from burn.plan.passes import fused
-
-    (plan,) = compiled._plans.values()
-    segments, names = [fused(plan.root)], []
+    segments, names = [optimized(compiled, ())], list[str]()
     for segment in segments:
         names += [s.primitive.name for s in segment.steps if isinstance(s, Step)]
         segments += segment.children.values()

@@ -18,6 +18,7 @@ from burn.plan.kernels.calls import read
 from burn.plan.kernels.groups import Frees, Group
 from burn.plan.kernels.source import BLOCK, written
 from tests.runtime.onednn import assert_close, normal
+from tests.runtime.programs import programs_of
 from tests.runtime.test_plan_training import (
     assert_same_boxes,
     stepping,
@@ -28,9 +29,9 @@ from tests.runtime.test_plan_training import (
 
 def calls(compiled: "Compiled[Any, Any]") -> int:
     """How many calls the last plan makes."""
-    *_, plan = compiled._plans.values()
-    assert plan.quick is not None and plan.quick._node is not None
-    return len(plan.quick._node.sequence)
+    node = programs_of(compiled)[-1]._node
+    assert node is not None
+    return len(node.sequence)
 
 
 def check(function: Any, *arrays: Any, exact: bool = False, count: int = 0) -> None:

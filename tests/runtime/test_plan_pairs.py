@@ -10,6 +10,7 @@ from burn import Autodiff, Cpu, nn, ops
 from burn.backend.onednn import engine
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, laid_out, normal
+from tests.runtime.programs import program_of
 
 
 class Net(nn.Module):
@@ -32,8 +33,7 @@ def gradients(net: Any) -> Any:
 
 
 def names(compiled: Any) -> list[str]:
-    (plan,) = compiled._plans.values()
-    steps = plan.quick._root.steps
+    steps = program_of(compiled)._root.steps
     return [step.primitive.name for step in steps if isinstance(step, Step)]
 
 

@@ -12,6 +12,7 @@ from burn.ops.norm import batch_norm
 from burn.plan.compiled import Compiled
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, normal
+from tests.runtime.programs import program_of
 
 
 class Weights(NamedTuple):
@@ -325,8 +326,7 @@ def leaves(found: Any) -> list[Any]:
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the quick plan, of all its segments."""
-    (plan,) = compiled._plans.values()
-    program = plan.quick
+    program = program_of(compiled)
     assert program is not None
     segments, names = [program._root], []
     for segment in segments:

@@ -6,9 +6,9 @@ import pytest
 
 import burn
 from burn import ops
-from burn.plan.passes import fused
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, normal
+from tests.runtime.programs import optimized
 
 
 def box(*shape: int, seed: int) -> burn.Parameter:
@@ -57,7 +57,6 @@ def test_convolutions_of_one_position_are_layers(name: str) -> None:
             WHOLE.set(WHOLE.value * 1.5)
             BIAS.set(BIAS.value + 0.5)
         assert_close(compiled(x).numpy(), function(x).numpy())
-    (plan,) = compiled._plans.values()
-    steps = fused(plan.root, [(shape, burn.float32)]).steps
+    steps = optimized(compiled).steps
     found = [step.primitive.name for step in steps if isinstance(step, Step)]
     assert sorted(found) == sorted(names)

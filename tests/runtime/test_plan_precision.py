@@ -11,9 +11,9 @@ from burn import nn, ops
 from burn.backend.onednn import engine
 from burn.dtypes import bfloat16, int8, uint8
 from burn.plan.compiled import Compiled
-from burn.plan.passes import fused
 from burn.plan.tree import Step
 from tests.runtime.onednn import needs_onednn, normal
+from tests.runtime.programs import optimized, program_of
 
 PRECISIONS = ["bf16", "int8"]
 
@@ -44,14 +44,11 @@ def compiled(model: Any, precision: str, *samples: Any) -> Any:
     return burn.compile(model, precision=precision, calibration=given)
 
 
-def steps(function: Compiled[Any, Any], *inputs: Any) -> list[tuple[str, Any]]:
+def steps(function: Compiled[Any, Any]) -> list[tuple[str, Any]]:
     """The primitives that run in every call, and the dtypes of their results."""
-    (plan,) = function._plans.values()
-    forms = [(x.shape, x.dtype) for x in inputs]
-    root = fused(plan.root, forms, plan.lowering)
     return [
         (step.primitive.name, step.dtypes[0])
-        for step in root.steps
+        for step in optimized(function).steps
         if isinstance(step, Step)
     ]
 
@@ -79,7 +76,7 @@ def test_what_is_of_bfloat16() -> None:
     model, x = Net(), images()
     function = burn.compile(model, precision="bf16")
     function(x)
-    found = [step for step in steps(function, x) if step[0] != "cast"]
+    found = [step for step in steps(function) if step[0] != "cast"]
     narrow = ["conv_then", "max_pool", "conv_then", "conv_then"]
     assert found == [
         *((name, bfloat16) for name in narrow),
@@ -95,7 +92,7 @@ def test_what_is_of_integers() -> None:
     function(x)
     found = [
         (name, dtype)
-        for name, dtype in steps(function, x)
+        for name, dtype in steps(function)
         if name not in ("scale_of_weights", "quantize")
     ]
     assert found == [
@@ -194,7 +191,7 @@ def test_scales_of_the_model() -> None:
     x = burn.from_numpy(normal(2, 4, 9, 7))
     made = burn.compile(function, precision="int8")
     made(x)
-    names = [name for name, _ in steps(made, x)]
+    names = [name for name, _ in steps(made)]
     assert names == ["to_integers", "conv_of_integers", "from_integers"]
     found, expected = made(x).numpy(), function(x).numpy()
     difference = np.abs(found - expected)
@@ -237,7 +234,7 @@ def test_a_block_that_is_quantized() -> None:
     model, x = Quantized(), burn.from_numpy(normal(2, 6, 9, 7) * 2)
     made = burn.compile(model, precision="int8")
     made(x)
-    names = [name for name, _ in steps(made, x) if name != "reshape"]
+    names = [name for name, _ in steps(made) if name != "reshape"]
     layers = ["to_integers", "max_pool", "conv_of_integers", "conv_of_integers"]
     assert names == [*layers, "from_integers"]
     found, expected = made(x).numpy(), model(x).numpy()
@@ -261,7 +258,7 @@ def test_products_with_weights_that_are_quantized_by_columns() -> None:
     x = burn.from_numpy(normal(5, 12))
     made = burn.compile(function, precision="int8")
     made(x)
-    assert ("linear_of_integers", np.float32) in steps(made, x)
+    assert ("linear_of_integers", np.float32) in steps(made)
     assert noise(made(x), function(x)) < 1e-4
 
 
@@ -309,8 +306,9 @@ def test_images_are_cast_and_turned_in_one_pass(precision: str) -> None:
     layer, x = nn.Conv2d(3, 8, 3), images()
     made = compiled(layer, precision, x)
     assert 0 < noise(made(x), layer(x)) < 0.05
-    (plan,) = made._plans.values()
-    calls = plan.quick._node.sequence
+    node = program_of(made)._node
+    assert node is not None
+    calls = node.sequence
     assert len(calls) == {"bf16": 3, "int8": 2}[precision]
 
 

@@ -12,6 +12,7 @@ import burn
 from burn import nn, ops
 from burn.backend.onednn import engine
 from tests.runtime.onednn import normal
+from tests.runtime.programs import program_of
 
 WEIGHT = burn.Parameter(burn.from_numpy(normal(6, 6, 3, 3, seed=1)))
 MATRIX = burn.Parameter(burn.from_numpy(normal(8, 8, seed=2)))
@@ -109,8 +110,7 @@ def test_a_program_does_not_know_of_branches_that_are_recorded_later() -> None:
     compiled = burn.compile(function)
     for _ in range(2):
         compiled(burn.tensor([2.0]))
-    (plan,) = compiled._plans.values()
-    program = plan.quick
+    program = program_of(compiled)
     assert program is not None
     compiled(burn.tensor([-2.0]))
     with pytest.raises(UnforeseenError):

@@ -11,6 +11,7 @@ from burn.backend.onednn import engine
 from burn.ops.indexing import add_rows, getitem_grad
 from burn.plan.tree import Step
 from tests.runtime.onednn import assert_close, needs_onednn, normal
+from tests.runtime.programs import program_of
 
 
 def table(rows: int = 400) -> Any:
@@ -20,8 +21,7 @@ def table(rows: int = 400) -> Any:
 
 
 def names(compiled: Any) -> list[str]:
-    (plan,) = compiled._plans.values()
-    steps = plan.quick._root.steps
+    steps = program_of(compiled)._root.steps
     return [step.primitive.name for step in steps if isinstance(step, Step)]
 
 

@@ -12,15 +12,16 @@ import burn
 from burn import ops
 from burn.backend.onednn import engine
 from burn.plan.calls import call_kernel
-from burn.plan.traceable import is_traceable
+from burn.plan.traced import Traced
 from burn.primitive import Composite, primitives
 from tests.runtime.onednn import normal
 from tests.runtime.plan_cases import MAKERS, Operand, names_of_makers
+from tests.runtime.programs import calls_of
 
 NAMES = sorted(
     name
     for name, made in primitives().items()
-    if is_traceable(made) and not isinstance(made, Composite) and not made.host
+    if made.traceable and not isinstance(made, Composite) and not made.host
 )
 #: What an operand of a call is in the function that is compiled.
 ROLES = ("input", "input", "made", "parameter", "constant")
@@ -121,8 +122,7 @@ def test_no_number_of_the_first_call_is_kept(
 @contextmanager
 def sequence_of(compiled: Any) -> Iterator[list[Any]]:
     """The functions that the only plan of ``compiled`` calls."""
-    (plan,) = compiled._plans.values()
-    yield [getattr(c, "func", c) for _, c in plan.quick._node.sequence._calls]
+    yield calls_of(compiled)
 
 
 #: Functions whose kernels are nothing but noted calls.
@@ -181,3 +181,13 @@ def test_what_kernels_read_is_read_anew(name: str) -> None:
             i = burn.from_numpy(np.array([number]))
             assert_same(compiled(x, i), READ[name](x, i))
     assert not compiled.notes
+
+
+def test_every_method_of_arrays_is_captured_or_refused() -> None:
+    """NumPy calls methods of arrays without asking; a new one must not go unnoticed."""
+    methods = {
+        name
+        for name in dir(np.ndarray)
+        if not name.startswith("_") and callable(getattr(np.ndarray, name))
+    }
+    assert methods - vars(Traced).keys() == {"tobytes", "view"}

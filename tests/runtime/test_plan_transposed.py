@@ -13,6 +13,7 @@ from tests.runtime.onednn import (
     needs_onednn,
     normal,
 )
+from tests.runtime.programs import calls_of
 from tests.runtime.test_plan_passes import left
 
 
@@ -119,7 +120,5 @@ def test_gradients_of_attention_are_written_where_they_are_read() -> None:
     x = burn.from_numpy(normal(8, 64, 16))
     for _ in range(2):
         compiled(x)
-    (plan,) = compiled._plans.values()
-    assert plan.quick is not None and plan.quick._node is not None
-    calls = [getattr(c, "func", c) for _, c in plan.quick._node.sequence._calls]
+    calls = calls_of(compiled)
     assert np.copyto not in calls

@@ -3,6 +3,7 @@
 import gzip
 import io
 import pickle
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,15 @@ def zipped(*entries: tuple[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in entries:
             archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def tarred(name: str, content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
 
 
@@ -87,6 +97,7 @@ FILES = {
     "HDF5 file": (b"\x89HDF\r\n\x1a\n\x00\x00", "h5py"),
     "TFLite model": (b"\x1c\x00\x00\x00TFL3\x14\x00", "tf2onnx"),
     "GGUF model": (b"GGUF\x03\x00\x00\x00", "safetensors"),
+    "tar archive": (tarred("pickle", b"\x80\x02}."), "load it there and save"),
     "Burn record (.bpk)": (b"NRUB\x01\x00\x10\x00\x00\x00", "read_record"),
 }
 

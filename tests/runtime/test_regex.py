@@ -1,10 +1,14 @@
-"""Regular expressions against Python's, and in linear time."""
+"""Regular expressions of RE2 compared with Python's, and their time."""
 
 import random
 import re
+import sys
 
+import numpy as np
 import pytest
 
+import burn
+from burn import ops
 from burn.ops.regex import Regex, compiled
 from tests.pace import within
 
@@ -44,7 +48,12 @@ def test_the_longest_match_is_found() -> None:
     assert list(compiled("a|ab|abc").spans("xabcab")) == [(1, 4), (4, 6)]
 
 
-@pytest.mark.parametrize("pattern", [r"(a+)+b", r"(a|a)*b", r"(a|aa)+b", r"(.*)*x"])
+@pytest.mark.parametrize(
+    "pattern",
+    [r"(a+)+b", r"(a|a)*b", r"(a|aa)+b", r"(.*)*x"]
+    + ["(" * 5000 + "a" + ")*" * 5000 + "b", "a?" * 10_000 + "a" * 10_000 + "b"],
+    ids=range(6),
+)
 def test_no_text_takes_long(pattern: str) -> None:
     """Python's own ``re`` takes 2**n steps for these."""
     with within(5):
@@ -54,8 +63,31 @@ def test_no_text_takes_long(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     ["a**", "(a", "a)", "[a", r"\1", "(?=a)", "a{1001}", "((a{100}){100}){100}"]
-    + ["*a", "(" * 500 + ")" * 500, r"\p{Greek}"],
+    + ["*a", r"\p{Elvish}", "\ud800", r"\pL" * 5000, "a" * 100_001],
+    ids=range(13),
 )
 def test_what_is_no_pattern_of_re2_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match="expected a regular expression"):
+    with (
+        within(2),
+        pytest.raises(ValueError, match="expected a regular expression") as caught,
+    ):
         Regex(pattern)
+    assert len(str(caught.value)) < 300 and str(caught.value).isascii()
+
+
+def test_classes_of_unicode() -> None:
+    greek = compiled(r"\p{Greek}+")
+    assert greek.matches("\u03b1\u03b2") and not greek.matches("ab")
+    assert list(greek.spans("\xe9\u03b1\u03b2 \u03b3")) == [(1, 3), (4, 5)]
+
+
+def test_a_match_needs_google_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    compiled.cache_clear()
+    message = r"google-re2.*pip install 'burn-import\[text\]'"
+    words = burn.tensor(np.array(["a", "b"], object))
+    with pytest.raises(ImportError, match=message):
+        ops.regex_full_match(words, pattern="a")
+    with pytest.raises(ImportError, match=message):
+        ops.tokenize(words, separators=(" ",))
+    assert ops.tokenize(words).tolist() == [["a"], ["b"]]

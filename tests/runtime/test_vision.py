@@ -35,6 +35,26 @@ def test_points_far_away_read_what_lies_outside(
         np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("offset", [np.inf, -np.inf, 1e30])
+def test_an_offset_to_infinity_reads_zeros(offset: float) -> None:
+    x, weight = np.ones((1, 2, 4, 4), np.float32), np.ones((1, 2, 1, 1), np.float32)
+    moves = np.zeros((1, 2, 4, 4), np.float32)
+    moves[0, 1, 2, 3] = offset
+    found = ops.deform_conv(*map(burn.from_numpy, (x, weight, moves))).numpy()
+    expected = np.full((1, 1, 4, 4), 2.0, np.float32)
+    expected[0, 0, 2, 3] = 0
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_points_beside_an_image_do_not_read_it(bad: float) -> None:
+    x = np.full((1, 1, 3, 3), bad, np.float32)
+    rois = np.array([[10, 10, 12, 12]], np.float32)
+    boxes = burn.from_numpy(rois), burn.tensor([0])
+    found = ops.roi_align(burn.from_numpy(x), *boxes, output_size=(2, 2)).numpy()
+    np.testing.assert_array_equal(found, np.zeros((1, 1, 2, 2)))
+
+
 def test_what_is_not_a_number_stays_none() -> None:
     grid = np.array([[[[np.nan, 0.1]]]] * 2, np.float32)
     assert np.isnan(ops.grid_sample(X, grid, padding_mode="border").numpy()).all()

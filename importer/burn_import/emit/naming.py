@@ -27,6 +27,7 @@ CONSTANT_ROLES = {
     "mul": "scale",
     "div": "scale",
     "take": "table",
+    "embedding": "table",
     "where": "fill",
 }
 #: What the stored operands of a recurrent layer are called, in order.

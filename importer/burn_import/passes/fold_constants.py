@@ -14,7 +14,7 @@ from burn_import.passes.folding_cost import VALUE_BYTES, Budget, may_copy
 from burn_import.passes.pattern import stands_for
 from burn_import.passes.rewrite import made, rename
 from burn_import.structure.homes import is_authored
-from burn_ir.blame import FAULTS, blamed
+from burn_ir.blame import OR_MISSING, blamed
 from burn_ir.containers import MapType, OptionalType, SequenceType
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
@@ -198,7 +198,7 @@ class _Folding:
         try:
             with np.errstate(all="ignore"):
                 results = _run(node, arrays)
-        except FAULTS:
+        except OR_MISSING:
             return None
         given = [a for a in arrays if a is not None]
         size = sum(held(result, given) for result in results)

@@ -23,12 +23,10 @@ class Context:
     """What calls share in one file: the limits, and what is spent of them.
 
     ``nested`` reads a storage that was saved into bytes; there is none within one.
-    ``described`` finds a storage by its id where a pickle has the id in its place.
     """
 
     limits: Limits = LIMITS
     nested: Loader | None = None
-    described: Callable[[Value], Value] | None = None
     spent: list[int] = field(default_factory=lambda: [0])
 
     def operations_left(self) -> int:

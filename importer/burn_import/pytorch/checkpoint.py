@@ -64,9 +64,9 @@ class RecordTensor:
 class Checkpoint(Mapping[str, LazyTensor]):
     """An ordered mapping of names to tensors, and what else a file says.
 
-    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``tar``, ``pickle``,
-    ``safetensors`` or ``sharded``. ``metadata`` holds what the container says of itself
-    (versions, byte order), ``scalars`` plain values by name (``epoch``,
+    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors``
+    or ``sharded``. ``metadata`` holds what the container says of itself (versions, byte
+    order), ``scalars`` plain values by name (``epoch``,
     ``optimizer.param_groups.0.lr``), ``skipped`` what is neither, with the reason.
     ``constants`` are those of TorchScript, named as its code names them (``c0``).
     ``notes`` are sentences about why no model was made of the tensors.

@@ -21,7 +21,6 @@ from burn_import.pytorch.legacy import nested_storage, read_pickles
 from burn_import.pytorch.limits import LIMITS, Limits
 from burn_import.pytorch.names import find, select
 from burn_import.pytorch.shards import read_shards
-from burn_import.pytorch.tape import is_tar, read_tar
 from burn_ir import InvalidModel, ModelError, UnreadableFile
 
 _PROTOCOL_0 = b"(c]}"
@@ -32,10 +31,10 @@ def read(
 ) -> Checkpoint:
     """The tensors in a file of PyTorch or safetensors, by name and not yet read.
 
-    ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files of every age are read, TorchScript
-    archives, pickled modules, safetensors files, and the index of a model in shards
-    (``*.index.json``). Nothing in a file is executed or imported. Names are those of a
-    ``state_dict``; in a checkpoint they begin with the keys of its dicts
+    Reads ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files that PyTorch 0.1.11 or newer
+    wrote, TorchScript archives, pickled modules, safetensors files, and the index of a
+    sharded model (``*.index.json``). Nothing in a file is executed or imported. Names
+    are those of a ``state_dict``; in a checkpoint they begin with the keys of its dicts
     (``model.layer1.weight``), which ``top_level_key`` takes off.
 
     Raises:
@@ -102,8 +101,6 @@ def _reader(
 ) -> Callable[[memoryview, Context], Content] | None:
     if head[:4] == b"PK\3\4":
         return read_archive
-    if is_tar(head):
-        return read_tar
     if "pickle" in kind or (head[:1] in _PROTOCOL_0 and bytes(data[-1:]) == b"."):
         return read_pickles
     return None

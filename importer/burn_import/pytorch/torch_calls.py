@@ -34,8 +34,6 @@ def tensor_v2(
 ) -> Value:
     """A view on a storage; ``metadata`` says what is still to be done to it."""
     marks = _marks(metadata)
-    if context.described is not None and isinstance(storage, tuple):
-        storage = context.described(storage)
     return tensor_in(context.limits, storage, offset, size, stride, None, **marks)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from burn_import.emit.leftovers import is_leftover
-from burn_import.structure.parts import Path
+from burn_import.structure.parts import Path, with_bodies
 from burn_ir.graph import Graph, Node
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
-#: How names of weights end that are not dotted.
-_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 #: What exporters append to the scope of a module that is called again.
 _AGAIN = re.compile(r"_\d+")
 #: What exporters call stored numbers whose dtype they changed or that they wrote down.
@@ -76,16 +73,12 @@ def original(graph: Graph, constant: str) -> str:
     return constant
 
 
-def common_stem(names: Sequence[str]) -> str:
-    """What the names of a layer's weights share, without the word for a weight."""
-    stem = os.path.commonprefix(list(names))
-    if len(names) == 1:
-        stem, found = _WEIGHT.subn("", stem)
-        if not found:
-            return ""
-    elif any(name[len(stem) :][:1].isdigit() for name in names):
-        stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing
-    return re.sub(r"[^0-9A-Za-z]+$", "", stem)
+def homes_of_arrays(graph: Graph) -> set[Path]:
+    """The modules that stored arrays with dotted names are attributes of."""
+    inner = (one for node in graph.nodes for one in with_bodies(node))
+    read = {name for node in inner for name in node.inputs if name is not None}
+    names = {original(graph, name) for name in read if name in graph.constants}
+    return {tuple(name.split(".")[:-1]) for name in names if is_dotted(name)}
 
 
 class Homes:

@@ -26,6 +26,16 @@ def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
     return {path: named for path, named in changed.items() if named != path}
 
 
+def joined(path: Path, start: int) -> Path:
+    """``path`` whose segments from ``start`` on are one name.
+
+    It begins with a segment that is no number, so that it can name an attribute.
+    """
+    while start and path[start].isdigit():
+        start -= 1
+    return (*path[:start], "_".join(path[start:]))
+
+
 def is_sparse(numbers: Iterable[int]) -> bool:
     """Whether a list with modules at these places would have too many empty ones."""
     places = list(numbers)

@@ -15,15 +15,17 @@ from burn_import.structure.homes import (
     Homes,
     are_same_weights,
     called_again,
-    common_stem,
+    homes_of_arrays,
     is_authored,
     is_dotted,
     original,
 )
-from burn_import.structure.numbering import without_false_lists
+from burn_import.structure.numbering import joined, without_false_lists
 from burn_import.structure.parts import Path, with_bodies
+from burn_import.structure.stems import common_stem
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 from burn_ir.types import Type
 
 #: What arrays are called that nobody named, before their number.
@@ -61,15 +63,7 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     for node in graph.nodes:
         run.place(node)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
-    return _with_names(run.without_wrapper(), _homes_of_arrays(graph))
-
-
-def _homes_of_arrays(graph: Graph) -> set[Path]:
-    """The modules that stored arrays with dotted names are attributes of."""
-    inner = (one for node in graph.nodes for one in with_bodies(node))
-    read = {name for node in inner for name in node.inputs if name is not None}
-    names = {original(graph, name) for name in read if name in graph.constants}
-    return {clean(name.split(".")[:-1]) for name in names if is_dotted(name)}
+    return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
 
 def _with_names(found: Places, homes: set[Path]) -> Places:
@@ -107,6 +101,7 @@ class _Placing:
         self.weights: dict[int, dict[str, str]] = {}
         #: As ``weights``, of the layers that no module holds in their dtype.
         self.other_dtypes: dict[int, dict[str, str]] = {}
+        self.constructors: dict[tuple[str, ...], Layer] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
@@ -132,8 +127,12 @@ class _Placing:
                 stored = {self._stored_dtype(name) for name in floats.values()}
                 one = len(stored) <= 1 and None not in stored
                 if one and is_module(graph, layer, floats):
-                    fits = stored <= {dtype}
-                    (self.weights if fits else self.other_dtypes)[id(node)] = names
+                    # Another layer of the same weights is a function of them.
+                    arrays = tuple(names.values()) or (f"#{id(node)}",)
+                    first = self.constructors.setdefault(arrays, layer)
+                    if first.has_constructor_of(layer):
+                        fits = stored <= {dtype}
+                        (self.weights if fits else self.other_dtypes)[id(node)] = names
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
@@ -299,14 +298,15 @@ class _Placing:
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no modules inside
-                path = (*path[: n - 1], "_".join(path[n - 1 :]))
+                path = joined(path, n - 1)
                 break
         number, unique = 1, path
         while not self._is_free(unique, weights):
             number += 1
             # Where a layer stands in the way, that part of the path gives way.
             at = self._owned(path) or len(path)
-            unique = (*path[: at - 1], f"{path[at - 1]}_{number}", *path[at:])
+            *around, name = joined(path[:at], at - 1)
+            unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
         self.lists |= {
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
@@ -353,7 +353,7 @@ class _Placing:
 
     def _with_room(self, scope: Path) -> Path:
         """The innermost scope around that can run nodes: no layer and no list."""
-        while scope in self.owners or scope in self.lists:
+        while self._owned((*scope, "")) or scope in self.lists:
             scope = scope[:-1]
         return scope
 

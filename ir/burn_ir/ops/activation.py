@@ -32,7 +32,7 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
 class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
     def infer(self, x: Type, slope: Type) -> Type:
         shape = broadcast(x, slope)
-        if shape is not None and len(shape) != x.rank:
+        if shape is not None and _outgrows(x, slope):
             raise InvalidOperand(
                 f"expected a slope that broadcasts to {x.name}, got {slope.name}"
             )
@@ -40,6 +40,14 @@ class PRelu(Op, onnx="PRelu", versions=(1, 6, 7, 9, 16)):
 
     def lower(self, x: Value, slope: Value) -> Value:
         return ops.prelu(x, slope)
+
+
+def _outgrows(x: Type, slope: Type) -> bool:
+    """Whether ``slope`` has more axes than ``x``, or more elements along one."""
+    pairs = zip(x.dims[::-1], slope.dims[::-1], strict=False)
+    return slope.rank > x.rank or any(
+        n == 1 and isinstance(m, int) and m > 1 for n, m in pairs
+    )
 
 
 @PRelu.upgrade(1, 6)
@@ -209,17 +217,8 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 
     def lower(self, x: Value) -> Value:
         if isinstance(self.axis, int):
-            return _hardmax(x, x.shape[self.axis], self.axis, x.dtype)
-        extent = 1
-        for axis in self.axis:
-            extent = extent * x.shape[axis]
-        flat = _hardmax(x.flatten(self.axis[0]), extent, -1, x.dtype)
-        return flat.reshape(*x.shape)
-
-
-def _hardmax(x: Value, extent: Value, axis: int, dtype: dtypes.DType) -> Value:
-    first = ops.argmax(x, axis)
-    return ops.one_hot_mask(first, extent, **changed(axis=(axis, -1))).cast(dtype)
+            return ops.hardmax(x, **changed(axis=(self.axis, -1)))
+        return ops.hardmax(x.flatten(self.axis[0])).reshape(*x.shape)
 
 
 @Softmax.upgrade(1, 11)

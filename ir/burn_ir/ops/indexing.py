@@ -104,6 +104,12 @@ class GatherND(Op, onnx="GatherND", versions=(11, 12, 13)):
                 f"expected indices of at most {data.rank - self.batch_dims} axes, "
                 f"got {indices.name}"
             )
+        for n, m in zip(data.dims, indices.dims[: self.batch_dims], strict=False):
+            if isinstance(n, int) and isinstance(m, int) and n != m:
+                raise InvalidOperand(
+                    f"expected {self.batch_dims} equal extents first, got {data.name} "
+                    f"and {indices.name}"
+                )
         rest = data.dims[self.batch_dims + depth :]
         return data.with_shape((*indices.dims[:-1], *rest))
 

@@ -43,10 +43,11 @@ def expect_dtype(x: Type, allowed: tuple[DType, ...], what: str) -> None:
         raise InvalidOperand(f"expected {what} of {names}, got {x.name}")
 
 
-def check_pair(scale: Type, zero_point: Type | None) -> None:
+def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> None:
     """Return unless scale and zero point have different shapes.
 
-    A vector of one number is as good as the number.
+    A vector of one number is as good as the number. If they apply ``apart`` from each
+    other, one may be a number where the other is a vector, as in onnxruntime.
 
     Raises:
         InvalidOperand: they have.
@@ -54,6 +55,8 @@ def check_pair(scale: Type, zero_point: Type | None) -> None:
     if zero_point is None or scale.shape is None or zero_point.shape is None:
         return
     shapes = [() if t.shape == (1,) else t.shape for t in (scale, zero_point)]
+    if apart and () in shapes:
+        return
     numbers = [tuple(d for d in s or () if isinstance(d, int)) for s in shapes]
     ranks = {t.rank for t in (scale, zero_point)}
     if (
@@ -289,8 +292,8 @@ class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
         scale: Type,
         zero_point: Type,
     ) -> Type:
-        check_pair(x_scale, x_zero_point)
-        check_pair(y_scale, y_zero_point)
+        check_pair(x_scale, x_zero_point, apart=True)
+        check_pair(y_scale, y_zero_point, apart=True)
         expect_dtype(zero_point, OCTETS, "a zero point")
         result = product(x, y, x_zero_point, y_zero_point, OCTETS)
         return result.with_dtype(zero_point.dtype)
@@ -366,7 +369,7 @@ class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
         zero_point: Type,
         bias: Type | None = None,
     ) -> Type:
-        check_pair(weight_scale, weight_zero_point)
+        check_pair(weight_scale, weight_zero_point, apart=True)
         expect_dtype(zero_point, OCTETS[:2], "a zero point")
         if bias is not None:
             expect_dtype(bias, (dtypes.int32,), "a bias")

@@ -184,7 +184,8 @@ def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
         return sizes
     if not all(isinstance(d, int) for d in old + sizes):
         return [unnamed() for _ in old]
-    ratios = [int(n) / int(d) for n, d in zip(sizes, old, strict=True)]
+    # An axis without elements has no proportion to keep.
+    ratios = [int(n) / int(d) for n, d in zip(sizes, old, strict=True) if d] or [1.0]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     return [floor(scale * int(d) + 0.5) for d in old]
 

@@ -228,17 +228,20 @@ class STFT(Op, onnx="STFT", versions=(17,)):
         window: Type | None = None,
         frame_length: Type | None = None,
     ) -> Type:
-        check_complex(signal)
+        if signal.shape is not None and signal.rank == 2:
+            expect_float(signal)
+        else:
+            check_complex(signal)
         expect_scalars(frame_step=frame_step, frame_length=frame_length)
         if signal.shape is None:
             return signal.with_shape(tuple(unnamed() for _ in range(3)) + (2,))
-        if signal.rank != 3:
+        if signal.rank not in (2, 3):
             raise InvalidOperand(f"expected a signal [N, L, 1 or 2], got {signal.name}")
-        if self.onesided and signal.shape[2] == 2:
+        if self.onesided and signal.shape[2:] == (2,):
             raise InvalidOperand(
                 f"expected a real signal [N, L, 1] with onesided=1, got {signal.name}"
             )
-        batch, extent, _ = signal.shape
+        batch, extent = signal.shape[:2]
         size = self._frame(extent, window, frame_length)
         step = extent_of(frame_step)
         if isinstance(step, int) and step < 1:
@@ -267,6 +270,8 @@ class STFT(Op, onnx="STFT", versions=(17,)):
     ) -> Value:
         options = {} if self.onesided else {"onesided": False}
         step = size_of(frame_step)
+        if len(signal.shape) == 2:  # PyTorch's exporter writes real signals so
+            signal = signal.unsqueeze(-1)
         if window is not None:
             return ops.stft(signal, step, window, **options)
         if frame_length is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import dtypes, ops
 from burn.dtypes import bool_, float32, int64, string
-from burn.ops.regex import compiled
+from burn.ops.regex import EXTRA, compiled, is_available
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
@@ -30,11 +30,15 @@ def expect_text(*operands: Type) -> None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Return if ``pattern`` is a regular expression of RE2.
+    """Check that ``pattern`` is a regular expression of RE2, if google-re2 is there.
+
+    Without it the import goes on, and the module notes the extra that it needs.
 
     Raises:
-        InvalidOperand: it is not.
+        InvalidOperand: the pattern is not valid.
     """
+    if not is_available():
+        return
     try:
         compiled(pattern)
     except ValueError as error:
@@ -79,6 +83,9 @@ class RegexFullMatch(Op, onnx="RegexFullMatch", versions=(20,)):
     def infer(self, x: Type) -> Type:
         expect_text(x)
         return Type(bool_, x.shape)
+
+    def extra(self) -> str:
+        return EXTRA
 
     def lower(self, x: Value) -> Value:
         return ops.regex_full_match(x, pattern=self.pattern or "")
@@ -131,6 +138,10 @@ class Tokenizer(Op, onnx="Tokenizer", versions=(1,), domain="com.microsoft"):
         if x.shape is None:
             return x.forget()
         return x.with_shape((*x.shape, unnamed()))
+
+    def extra(self) -> str:
+        has_separators = (self.separators or ("",)) != ("",)
+        return EXTRA if self.tokenexp or has_separators else ""
 
     def lower(self, x: Value) -> Value:
         options: dict[str, Any] = {}

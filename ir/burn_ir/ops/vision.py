@@ -214,6 +214,9 @@ class ImageDecoder(Op, onnx="ImageDecoder", versions=(20,)):
         channels = 1 if self.pixel_format == "Grayscale" else 3
         return Type(dtypes.uint8, (unnamed(), unnamed(), channels))
 
+    def extra(self) -> str:
+        return "burn-import[images]"
+
     def lower(self, encoded_stream: Value) -> Value:
         if self.pixel_format == "RGB":
             return ops.decode_image(encoded_stream)

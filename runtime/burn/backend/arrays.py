@@ -10,6 +10,7 @@ from burn.box import Box
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
+    from burn.plan.executable import Executable, Plan
     from burn.primitive import Primitive
 
 
@@ -71,7 +72,7 @@ class ArrayBackend(Backend):
             _ERRORS.reset(token)
         if type(result) is self.array_type and primitive.plain:
             return Tensor(result, self)
-        home = _host() if primitive.host else self
+        home = host() if primitive.host else self
         if primitive.outputs == 1:
             return Tensor(home.as_data(result), home)
         return tuple(Tensor(home.as_data(item), home) for item in result)
@@ -105,15 +106,39 @@ class ArrayBackend(Backend):
             f"move it with .to({self})"
         )
 
+    def bind(self, plan: "Plan") -> "Executable":
+        """What runs ``plan`` here: its kernels in a row, unless a device has better.
+
+        A backend that overrides this is the only one who knows how it runs plans.
+        """
+        from burn.plan.replay import Replay
+
+        return Replay(plan, self)
+
+    def check_compile_options(self, *, generated: bool) -> None:
+        """Check that what options of ``burn.compile`` need is installed.
+
+        Raises:
+            ImportError: ``generated`` kernels need a compiler that is not there.
+        """
+
     def as_data(self, result: Any) -> Any:
         """``result`` of a kernel as this backend's data."""
         return self.from_numpy(np.asarray(result)) if np.isscalar(result) else result
 
 
-def _host() -> ArrayBackend:
+def host() -> ArrayBackend:
+    """The backend of host constants, which any device takes."""
     from burn.backend.cpu import HOST
 
     return HOST
+
+
+def default_device() -> ArrayBackend:
+    """The device of tensors that nobody has put anywhere."""
+    from burn.backend.cpu import Cpu
+
+    return Cpu()
 
 
 def _as_int(part: Any) -> Any:

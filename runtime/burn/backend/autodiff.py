@@ -1,6 +1,7 @@
 """Automatic differentiation over any backend: a tape of calls, read backwards."""
 
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from burn.primitive import Primitive
 
 _order = count()
+_IN_BACKWARD: ContextVar[bool] = ContextVar("burn.in_backward", default=False)
+
+
+def is_in_backward() -> bool:
+    """Whether the calls of this context compute gradients."""
+    return _IN_BACKWARD.get()
 
 
 class Autodiff(Backend):
@@ -267,7 +274,11 @@ def gradients_of(tensor: Tensor) -> Gradients:
         return Gradients({})
     inner = tensor.backend.inner
     seed = Tensor(inner.from_numpy(np.ones(tensor.shape, tensor.dtype)), inner)
-    return Gradients(_sweep(root, seed))
+    token = _IN_BACKWARD.set(True)
+    try:
+        return Gradients(_sweep(root, seed))
+    finally:
+        _IN_BACKWARD.reset(token)
 
 
 def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:

@@ -1,10 +1,13 @@
 """Host memory: NumPy arrays and kernels."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
+
+if TYPE_CHECKING:
+    from burn.plan.executable import Executable, Plan
 
 
 class Cpu(ArrayBackend):
@@ -23,6 +26,18 @@ class Cpu(ArrayBackend):
 
     def to_numpy(self, data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return data
+
+    def bind(self, plan: "Plan") -> "Executable":
+        """A program on memory that stays, for oneDNN and NumPy."""
+        from burn.plan.cpu import CpuExecutable
+
+        return CpuExecutable(plan)
+
+    def check_compile_options(self, *, generated: bool) -> None:
+        if generated:
+            from burn.plan.kernels.machine import machine
+
+            machine()
 
     def as_data(self, result: Any) -> np.ndarray[Any, Any]:
         """The result as an array: ufuncs turn arrays of rank 0 into scalars."""

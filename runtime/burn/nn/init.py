@@ -64,10 +64,20 @@ def uniform(shape: tuple[int, ...], bound: float, dtype: DType = float32) -> Def
 
 
 def normal(
-    shape: tuple[int, ...], std: float = 1.0, dtype: DType = float32
+    shape: tuple[int, ...],
+    std: float = 1.0,
+    dtype: DType = float32,
+    zero_row: int | None = None,
 ) -> Deferred:
-    """Normal with mean 0 and standard deviation ``std``."""
-    return _drawn(shape, dtype, lambda rng: rng.normal(0.0, std, shape))
+    """Normal with mean 0 and standard deviation ``std``; the row ``zero_row`` is 0."""
+
+    def draw(rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        rows = rng.normal(0.0, std, shape)
+        if zero_row is not None:
+            rows[zero_row] = 0
+        return rows
+
+    return _drawn(shape, dtype, draw)
 
 
 def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:

@@ -93,6 +93,7 @@ from burn.ops.elementwise import (
     trunc as trunc,
     trunc_div as trunc_div,
 )
+from burn.ops.embedding import embedding as embedding
 from burn.ops.encoders import lookup as lookup, one_hot_encode as one_hot_encode
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
@@ -174,6 +175,7 @@ from burn.ops.ordering import (
     argsort as argsort,
     cumprod as cumprod,
     cumsum as cumsum,
+    hardmax as hardmax,
     sort as sort,
     topk as topk,
 )

@@ -1,7 +1,8 @@
 """Activations, element by element.
 
-The kernels are stable: nothing overflows on the way, and infinite arguments give the
-limit. Half types are computed in float32.
+Each gives what its formula gives in IEEE arithmetic, at infinities and NaN as well:
+``silu`` of minus infinity is minus infinity times 0, NaN. For finite arguments nothing
+overflows on the way. Half types are computed in float32.
 """
 
 from collections.abc import Callable
@@ -41,12 +42,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-def _bounded(x: Array) -> Array:
-    """``x`` with the least finite number for minus infinity, so that 0 * x is 0."""
-    return np.maximum(x, np.finfo(x.dtype).min)
-
-
-@primitive
+@primitive(traceable=True)
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -57,7 +53,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return relu_grad(grad, out)
 
 
-@primitive
+@primitive(traceable=True)
 def relu_grad(grad: Array, out: Array) -> Array:
     """The gradient of :func:`relu`: ``grad`` where its result ``out`` is positive."""
     return np.where(out > 0, grad, grad.dtype.type(0))
@@ -68,7 +64,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """``x`` where positive, ``alpha * x`` elsewhere."""
@@ -80,11 +76,21 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive
+@primitive(traceable=True)
 def prelu(x: Array, slope: Array) -> Array:
-    """``x`` where positive, ``slope * x`` elsewhere; ``slope`` is broadcast."""
+    """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
+
+    Raises:
+        ValueError: it has more axes or elements.
+    """
     x, slope = pair(x, slope)
-    return np.where(x > 0, x, x * slope)
+    out = np.where(x < 0, x * slope, x)
+    if out.shape != x.shape:
+        raise ValueError(
+            f"expected a slope that broadcasts to {list(x.shape)}, "
+            f"got {list(slope.shape)}"
+        )
+    return out
 
 
 @prelu.vjp
@@ -95,7 +101,7 @@ def _(grad: Any, out: Any, x: Any, slope: Any) -> Any:
     )
 
 
-@primitive
+@primitive(traceable=True)
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where it exceeds ``alpha``, 0 elsewhere."""
     return np.where(x > alpha, x, x.dtype.type(0))
@@ -106,7 +112,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -118,7 +124,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -137,7 +143,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -149,7 +155,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
@@ -164,7 +170,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
@@ -176,7 +182,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def softplus(x: Array) -> Array:
     """``log(1 + exp(x))``."""
@@ -188,11 +194,11 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sigmoid(x)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def softsign(x: Array) -> Array:
     """``x / (1 + abs(x))``."""
-    return np.where(np.isinf(x), np.sign(x), x / (np.abs(x) + 1))
+    return x / (np.abs(x) + 1)
 
 
 @softsign.vjp
@@ -201,7 +207,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """``alpha * x + beta``, at least 0 and at most 1."""
@@ -213,11 +219,11 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def hard_swish(x: Array) -> Array:
     """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
-    return _bounded(x) * np.clip(x / 6 + 0.5, 0, 1)
+    return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
 @hard_swish.vjp
@@ -226,11 +232,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``."""
-    x = _bounded(x)
     out = np.exp(-x)
     out += 1
     return x / out
@@ -242,11 +247,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + out * (1.0 - gate))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def mish(x: Array) -> Array:
     """``x * tanh(softplus(x))``."""
-    x = _bounded(x)
     return x * np.tanh(np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0))
 
 
@@ -256,7 +260,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """``x`` times the normal distribution function of ``x``.
@@ -264,10 +268,9 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     With ``approximate="tanh"`` that is ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x +
     0.044715 * x ** 3)))``.
     """
-    x = _bounded(x)
     if approximate == "tanh":
-        return x * (np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5
-    return x * (_erf(x * sqrt(0.5)) + 1) * 0.5
+        return x * ((np.tanh((x * x * _CUBE + 1) * x * _SLOPE) + 1) * 0.5)
+    return x * ((_erf(x * sqrt(0.5)) + 1) * 0.5)
 
 
 def _erf(x: Array) -> Array:
@@ -291,7 +294,7 @@ def _(
     return gelu_grad(grad, x, approximate=approximate)
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
@@ -334,7 +337,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive
+@primitive(traceable=True)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """``x``, at least ``low`` and then at most ``high``; None is no bound.
 
@@ -380,7 +383,7 @@ def _(grad: Any, out: Any, x: Any, low: Any = None, high: Any = None) -> Any:
     return of_x, of_low, of_high
 
 
-@primitive
+@primitive(traceable=True)
 @_wide
 def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
     """``x`` moved towards 0 by ``bias`` beyond ``lambd`` on either side, 0 between."""

@@ -237,14 +237,14 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive
+@primitive(traceable=True)
 def masked_softmax(x: Array) -> Array:
     """The softmax over the last axis, where a row of minus infinity becomes 0."""
     if not x.size:
         return x.copy()
     work = accumulate(x)
     largest = np.max(work, axis=-1, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, work.dtype.type(0))
+    largest = np.where(largest == -np.inf, work.dtype.type(0), largest)
     out = np.exp(work - largest)
     total = np.sum(out, axis=-1, keepdims=True)
     out /= np.where(total == 0, work.dtype.type(1), total)

@@ -28,7 +28,7 @@ from burn.primitive import composite, primitive
 _LIMIT = 256 << 20
 
 
-@primitive
+@primitive(removable=True)
 def conv(
     x: Array,
     weight: Array,
@@ -80,7 +80,7 @@ def _(
     )
 
 
-@primitive
+@primitive(removable=True)
 def conv_transpose(
     x: Array,
     weight: Array,
@@ -191,7 +191,7 @@ def conv_transpose_to(
     )
 
 
-@primitive
+@primitive(removable=True)
 def conv_weight_grad(
     x: Array,
     grad: Array,

@@ -12,7 +12,7 @@ from burn.ops.support import Array, like, namespace, numeric, pair
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def add(x: Array, y: Array) -> Array:
     """``x + y``."""
     return np.add(*pair(x, y))
@@ -23,7 +23,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(grad, y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def sub(x: Array, y: Array) -> Array:
     """``x - y``."""
     return np.subtract(*numeric(x, y))
@@ -34,7 +34,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad, y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def mul(x: Array, y: Array) -> Array:
     """``x * y``."""
     return np.multiply(*pair(x, y))
@@ -45,7 +45,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * y, x), lambda: like(grad * x, y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def div(x: Array, y: Array) -> Array:
     """``x / y``; integers are divided in float32."""
     x, y = numeric(x, y)
@@ -59,7 +59,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad / y, x), lambda: like(-grad * out / y, y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def floor_div(x: Array, y: Array) -> Array:
     """The quotient rounded towards minus infinity."""
     return np.floor_divide(*numeric(x, y))
@@ -68,7 +68,7 @@ def floor_div(x: Array, y: Array) -> Array:
 floor_div.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def trunc_div(x: Array, y: Array) -> Array:
     """The quotient of integers rounded towards zero."""
     x, y = numeric(x, y)
@@ -83,7 +83,7 @@ def trunc_div(x: Array, y: Array) -> Array:
 trunc_div.no_gradient("integers have no gradient")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def remainder(x: Array, y: Array) -> Array:
     """``x`` modulo ``y`` with the sign of ``y``, as Python's ``%``."""
     return np.remainder(*numeric(x, y))
@@ -94,7 +94,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * floor(x / y), y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def fmod(x: Array, y: Array) -> Array:
     """``x`` modulo ``y`` with the sign of ``x``, as C's ``fmod``."""
     return np.fmod(*numeric(x, y))
@@ -105,7 +105,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad * trunc(x / y), y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def pow(x: Array, y: Array) -> Array:
     """``x`` to the power ``y``; integers stay integers, rounded towards zero."""
     squares = type(y) in (int, float) and y == 2
@@ -139,7 +139,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return of_x, of_y
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def neg(x: Array) -> Array:
     """``-x``."""
     return np.negative(x)
@@ -150,7 +150,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def abs(x: Array) -> Array:
     """The magnitude."""
     return np.abs(x)
@@ -161,7 +161,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sign(x)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def sign(x: Array) -> Array:
     """-1, 0 or 1."""
     return np.sign(x)
@@ -170,7 +170,7 @@ def sign(x: Array) -> Array:
 sign.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def exp(x: Array) -> Array:
     """The exponential."""
     return np.exp(x)
@@ -181,7 +181,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def log(x: Array) -> Array:
     """The natural logarithm."""
     return np.log(x)
@@ -192,7 +192,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / x
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def sqrt(x: Array) -> Array:
     """The square root."""
     return np.sqrt(x)
@@ -203,7 +203,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * 0.5 / out
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def reciprocal(x: Array) -> Array:
     """``1 / x``."""
     return np.reciprocal(x)
@@ -214,7 +214,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * out * out
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def floor(x: Array) -> Array:
     """The largest whole number not above ``x``."""
     return np.floor(x)
@@ -223,7 +223,7 @@ def floor(x: Array) -> Array:
 floor.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def ceil(x: Array) -> Array:
     """The smallest whole number not below ``x``."""
     return np.ceil(x)
@@ -232,7 +232,7 @@ def ceil(x: Array) -> Array:
 ceil.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def trunc(x: Array) -> Array:
     """``x`` without its fraction."""
     return np.trunc(x)
@@ -241,7 +241,7 @@ def trunc(x: Array) -> Array:
 trunc.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def round(x: Array) -> Array:
     """The nearest whole number; halves go to the even one."""
     return np.rint(x)
@@ -250,7 +250,7 @@ def round(x: Array) -> Array:
 round.no_gradient("piecewise constant")
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def maximum(x: Array, y: Array) -> Array:
     """The larger of two; NaN if either is."""
     return np.maximum(*pair(x, y))
@@ -262,7 +262,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * share, x), lambda: like(grad * (1.0 - share), y)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def minimum(x: Array, y: Array) -> Array:
     """The smaller of two; NaN if either is."""
     return np.minimum(*pair(x, y))
@@ -281,7 +281,7 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
     return first / (first + second)
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
 
@@ -334,7 +334,7 @@ _ERFC = (
 )
 
 
-@primitive
+@primitive(traceable=True, infallible=True)
 def erf(x: Array) -> Array:
     """The error function."""
     work = x.astype(np.float64)

@@ -54,7 +54,7 @@ _KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-@primitive
+@primitive(removable=True)
 def conv_then(
     x: Array,
     weight: Array,
@@ -68,7 +68,7 @@ def conv_then(
     return _then(conv.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive
+@primitive(removable=True)
 def linear_then(
     x: Array,
     weight: Array,
@@ -81,7 +81,7 @@ def linear_then(
     return _then(linear.kernel(x, weight, bias), residual, after)
 
 
-@primitive
+@primitive(removable=True)
 def matmul_then(
     x: Array,
     y: Array,
@@ -97,7 +97,7 @@ def matmul_then(
     return _then(matmul.kernel(x, y), residual, after)
 
 
-@primitive
+@primitive(removable=True)
 def group_norm_then(
     x: Array,
     weight: Array,
@@ -111,7 +111,7 @@ def group_norm_then(
     return _then(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive
+@primitive(removable=True, infallible=True)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     """``x`` after a chain of operations on its elements, in one pass over memory.
 
@@ -126,21 +126,21 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     return out
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
     """:func:`conv_weight_grad`, and the gradient of a convolution's bias."""
     axes = (0, *range(2, grad.ndim))
     return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
     """:func:`max_pool`, and the :func:`window_argmax` of its result."""
     out = max_pool.kernel(x, **static)
     return out, window_argmax.kernel(x, out, **static)
 
 
-@primitive
+@primitive(removable=True, infallible=True)
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
     """``x`` to whose rows ``indices`` [...] the rows [..., *x.shape[1:]] are added."""
     out = x.copy()
@@ -154,7 +154,7 @@ def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
     add_rows(x, index, rows.reshape(index.size, *x.shape[1:]))
 
 
-@primitive
+@primitive(removable=True)
 def scaled_weight(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -163,7 +163,7 @@ def scaled_weight(
     return weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
 
 
-@primitive
+@primitive(removable=True)
 def shifted_bias(
     bias: Array | None,
     mean: Array,
@@ -178,7 +178,7 @@ def shifted_bias(
     return out if shift is None else out + shift
 
 
-@primitive
+@primitive(removable=True)
 def scaled_columns(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -186,7 +186,7 @@ def scaled_columns(
     return weight * _for_columns(_factor(var, scale, epsilon), weight)
 
 
-@primitive
+@primitive(removable=True)
 def shifted_by_columns(
     bias: Array | None,
     weight: Array,

@@ -14,7 +14,7 @@ from burn.primitive import composite, primitive
 Key = Any  # whatever may stand in x[...]
 
 
-@primitive
+@primitive(traceable=True)
 def getitem(x: Array, key: Key) -> Array:
     """``x[key]`` by NumPy's rules: integers, slices, None, ``...``, integer and bool
     tensors, and tuples of them."""
@@ -124,7 +124,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive
+@primitive(traceable=True)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """The entries ``indices`` of ``x`` along ``axis``, which they replace.
 
@@ -232,7 +232,16 @@ def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
 
     The first ``batch_dims`` axes of both run together. The result has the shape
     ``indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:]``.
+
+    Raises:
+        ValueError: the first axes differ.
+        IndexError: an index is out of bounds.
     """
+    if x.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise ValueError(
+            f"expected {batch_dims} equal extents first, got {list(x.shape)} and "
+            f"{list(indices.shape)}"
+        )
     return x[nd_key(indices, batch_dims)]
 
 

@@ -26,7 +26,7 @@ Scaling: TypeAlias = tuple[Array, Array | None]
 Limits: TypeAlias = tuple[Array, Array | None, DType]
 
 
-@primitive
+@primitive(removable=True)
 def conv_of_integers(
     x: Integers,
     weight: Integers,
@@ -46,7 +46,7 @@ def conv_of_integers(
     return _narrow(out, result, dtype)
 
 
-@primitive
+@primitive(removable=True)
 def linear_of_integers(
     x: Integers,
     weight: Integers,
@@ -64,7 +64,7 @@ def linear_of_integers(
     return _narrow(out, result, dtype)
 
 
-@primitive
+@primitive(removable=True)
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
@@ -72,13 +72,13 @@ def to_integers(
     return quantize.kernel(x, scale, zero_point, dtype=dtype)
 
 
-@primitive
+@primitive(removable=True)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
     """:func:`burn.ops.dequantize` by one scale."""
     return dequantize.kernel(x, scale, zero_point)
 
 
-@primitive
+@primitive(removable=True)
 def scale_of_weights(weight: Array) -> Array:
     """The scales [outputs] with which ``weight`` [outputs, ...] fills -127 to 127."""
     largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)

@@ -16,7 +16,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, like, namespace
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True)
 def layer_norm(
     x: Array,
     weight: Array | None = None,
@@ -50,7 +50,7 @@ def _(
     return joint[0], joint[1], lambda: like(grad, bias)
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, traceable=True)
 def layer_norm_grad(
     grad: Array,
     x: Array,
@@ -87,7 +87,7 @@ def _(
     return joint[0], joint[1], joint[2]
 
 
-@primitive
+@primitive(traceable=True)
 def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
@@ -114,7 +114,7 @@ def _(
     return joint[0], joint[1]
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, traceable=True)
 def rms_norm_grad(
     grad: Array,
     x: Array,

@@ -8,73 +8,73 @@ from burn.ops.support import Array, like, namespace, pair
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True)
 def equal(x: Array, y: Array) -> Array:
     """Whether ``x == y``."""
     return np.equal(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def not_equal(x: Array, y: Array) -> Array:
     """Whether ``x != y``."""
     return np.not_equal(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def less(x: Array, y: Array) -> Array:
     """Whether ``x < y``."""
     return np.less(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def less_equal(x: Array, y: Array) -> Array:
     """Whether ``x <= y``."""
     return np.less_equal(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def greater(x: Array, y: Array) -> Array:
     """Whether ``x > y``."""
     return np.greater(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def greater_equal(x: Array, y: Array) -> Array:
     """Whether ``x >= y``."""
     return np.greater_equal(*pair(x, y))
 
 
-@primitive
+@primitive(traceable=True)
 def logical_not(x: Array) -> Array:
     """The opposite of each bool."""
     return np.logical_not(x)
 
 
-@primitive
+@primitive(traceable=True)
 def logical_and(x: Array, y: Array) -> Array:
     """Whether both are true."""
     return np.logical_and(x, y)
 
 
-@primitive
+@primitive(traceable=True)
 def logical_or(x: Array, y: Array) -> Array:
     """Whether either is true."""
     return np.logical_or(x, y)
 
 
-@primitive
+@primitive(traceable=True)
 def logical_xor(x: Array, y: Array) -> Array:
     """Whether exactly one is true."""
     return np.logical_xor(x, y)
 
 
-@primitive
+@primitive(traceable=True)
 def isnan(x: Array) -> Array:
     """Whether an element is not a number."""
     return np.isnan(x)
 
 
-@primitive
+@primitive(traceable=True)
 def isinf(x: Array) -> Array:
     """Whether an element is infinite, of either sign."""
     return np.isinf(x)
@@ -89,7 +89,7 @@ isnan.no_gradient("the result is a bool")
 isinf.no_gradient("the result is a bool")
 
 
-@primitive
+@primitive(traceable=True)
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)

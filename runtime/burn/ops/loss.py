@@ -30,11 +30,16 @@ def nll_loss(
     ``"mean"``: the sum over the sum of the weights that were applied.
 
     Raises:
-        ValueError: there is no such reduction.
+        ValueError: there is no such reduction, or there are more or fewer weights.
     """
     if reduction not in ("none", "sum", "mean"):
         raise ValueError(
             f"expected reduction 'none', 'sum' or 'mean', got {reduction!r}"
+        )
+    if weight is not None and tuple(weight.shape) != (log_probs.shape[1],):
+        raise ValueError(
+            f"expected a weight for each of {log_probs.shape[1]} classes, "
+            f"got {list(weight.shape)}"
         )
     kept: Any = None
     if ignore_index is not None:
@@ -44,9 +49,10 @@ def nll_loss(
     loss = -squeeze(gather_elements(log_probs, classes, 1), 1)
     applied = None if weight is None else take(weight, target)
     if kept is not None:
-        mask = cast(kept, dtype=log_probs.dtype)
-        applied = mask if applied is None else applied * mask
-        # A product with 0 would let infinities of ignored classes through.
+        if applied is None:
+            applied = cast(kept, dtype=log_probs.dtype)
+        else:  # a product with 0 would let infinities of other classes through
+            applied = where(kept, applied, 0.0)
         loss = where(kept, loss, 0.0)
     if applied is not None:
         loss = loss * applied

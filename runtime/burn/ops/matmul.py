@@ -12,7 +12,7 @@ from burn.ops.support import Array, accumulate, like, numeric
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def matmul(x: Array, y: Array) -> Array:
     """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
@@ -63,12 +63,20 @@ def _outer_rows(x: Any, y: Any) -> Any:
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
 
     The result is ``[..., out]`` in the common dtype of ``x`` and ``weight``.
+
+    Raises:
+        ValueError: ``x`` has another number of features.
     """
+    if x.shape[-1] != weight.shape[-1]:
+        raise ValueError(
+            f"expected {weight.shape[-1]} features on the last axis, "
+            f"got {list(x.shape)}"
+        )
     dtype = dtypes.promote(x.dtype, weight.dtype)
     work = np.float32 if dtype in dtypes.HALVES else dtype
     extents = (int(np.prod(x.shape[:-1], dtype=np.int64)), x.shape[-1])
@@ -88,7 +96,7 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     )
 
 
-@primitive
+@primitive(removable=True)
 def einsum(equation: str, xs: list[Array]) -> Array:
     """Einstein's sum of ``xs`` by NumPy's (and ONNX's) notation, ellipses included.
 
@@ -119,15 +127,17 @@ def _einsum_share(
 ) -> Any:
     """The sum of ``grad`` with all other operands, over the axes of one operand.
 
-    An axis that only this operand has is spread by a vector of ones, an axis named
-    twice in it is put back on the diagonal by an identity matrix.
+    An axis that only this operand has, or that is 1 in all others, is spread by a
+    vector of ones. An axis named twice in it is put back on the diagonal by an identity
+    matrix.
     """
     terms, operands = [result], [grad]
     for other, labels in enumerate(inputs):
         if other != position:
             terms.append(labels)
             operands.append(xs[other])
-    known, used = set("".join(terms)), set("".join([*inputs, result]))
+    extents = _label_extents(terms, operands)
+    used = set("".join([*inputs, result]))
     fresh = iter([c for c in string.ascii_letters if c not in used])
     target = ""
     for label, extent in zip(inputs[position], xs[position].shape, strict=True):
@@ -136,11 +146,21 @@ def _einsum_share(
             terms.append(label + twin)
             operands.append(np.eye(extent, dtype=grad.dtype))
             label = twin
-        elif label not in known:
+        elif label not in extents or extents[label] == 1 != extent:
             terms.append(label)
             operands.append(np.ones(extent, grad.dtype))
         target += label
     return einsum(f"{','.join(terms)}->{target}", operands)
+
+
+def _label_extents(terms: list[str], operands: list[Any]) -> dict[str, int]:
+    """The largest extent of each label: an extent of 1 is broadcast to the others."""
+    extents: dict[str, int] = {}
+    for labels, operand in zip(terms, operands, strict=True):
+        for label, extent in zip(labels, operand.shape, strict=True):
+            if extents.get(label, 1) == 1:
+                extents[label] = extent
+    return extents
 
 
 def explicit(equation: str, ranks: list[int]) -> tuple[list[str], str]:

@@ -21,7 +21,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def batch_norm(
     x: Array,
     mean: Array,
@@ -77,7 +77,7 @@ def _(
     )
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, traceable=True, removable=True)
 def batch_norm_train(
     x: Array,
     weight: Array | None = None,
@@ -136,7 +136,7 @@ def _(
     )
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, traceable=True, removable=True)
 def batch_norm_grad(
     grad: Array,
     x: Array,
@@ -195,7 +195,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def group_norm(
     x: Array,
     weight: Array | None = None,
@@ -242,9 +242,19 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """The axes of a norm over groups, ``x``'s shape with them, and what is beside."""
+    """The axes of a norm over groups, ``x``'s shape with them, and what is beside.
+
+    Raises:
+        ValueError: weight or bias are not one number a channel.
+    """
     batch, channels, *space = x.shape
     within = channels // groups
+    for part in (weight, bias):
+        if part is not None and tuple(part.shape) != (channels,):
+            raise ValueError(
+                f"expected a weight and a bias for each of {channels} channels, "
+                f"got {list(part.shape)}"
+            )
     line = (groups, within, *(1 for _ in space))
     scale, shift = (
         None if part is None else part.reshape(line) for part in (weight, bias)
@@ -280,12 +290,15 @@ def lrn(
     channels before and ``size // 2`` after; those that do not exist are 0.
     """
     still = (1,) * (len(x.shape) - 2)
-    total = window_sum(
-        unsqueeze(mul(x, x), 1),
-        kernel_size=(size, *still),
-        padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
-    )
-    return div(x, pow(squeeze(total, 1) * (alpha / size) + bias, beta))
+    total = mul(x, x)
+    if 0 not in x.shape:  # no window fits an axis without elements
+        total = window_sum(
+            unsqueeze(total, 1),
+            kernel_size=(size, *still),
+            padding=(((size - 1) // 2, size // 2), *((0, 0) for _ in still)),
+        )
+        total = squeeze(total, 1)
+    return div(x, pow(total * (alpha / size) + bias, beta))
 
 
 def _around(x: Any) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.creation import zeros_like
-from burn.ops.indexing import gather_elements
+from burn.ops.elementwise import cast
+from burn.ops.indexing import gather_elements, one_hot_mask
 from burn.ops.padding import pad
 from burn.ops.scatter import scatter_elements
 from burn.ops.support import Array, accumulate, integers, namespace
@@ -110,6 +111,18 @@ argmax.no_gradient("the result are integers")
 argmin.no_gradient("the result are integers")
 
 
+@composite(outputs=1)
+def hardmax(x: Array, *, axis: int = -1) -> Any:
+    """1 at the largest element along ``axis``, the first of equal ones, else 0.
+
+    The result has the dtype of ``x``.
+    """
+    if 0 in x.shape:
+        return zeros_like(x)
+    mask = one_hot_mask(argmax(x, axis), x.shape[axis], axis=axis)
+    return cast(mask, dtype=x.dtype)
+
+
 def _position(
     name: str, x: Array, axis: int | None, keepdims: bool, select_last: bool
 ) -> Array:
@@ -123,6 +136,8 @@ def _position(
     rest = np.delete(work.shape, along)
     if not np.prod(rest):  # NumPy refuses an empty axis also where nothing is asked
         found = np.zeros(rest)
+    elif not work.shape[along]:
+        raise ValueError(f"expected elements along axis {along}, got {list(x.shape)}")
     elif select_last:
         extent = work.shape[along]
         found = extent - 1 - find(np.flip(work, along), axis=along)

@@ -14,7 +14,7 @@ from burn.primitive import composite, primitive
 Pads = list[tuple[int, int]]
 
 
-@primitive
+@primitive(traceable=True)
 def pad(
     x: Array, pads: Any, value: Array = 0, axes: Axes = None, *, mode: str = "constant"
 ) -> Array:
@@ -65,7 +65,7 @@ def _(
 
 
 @composite(outputs=1)
-def center_crop_pad(x: Any, shape: Any, axes: Axes = None) -> Any:
+def center_crop_pad(x: Array, shape: Any, axes: Axes = None) -> Any:
     """``x`` cropped, or padded with zeros, to ``shape`` along ``axes``, at its centre.
 
     Of an odd number of elements the middle one more is cropped, or padded, behind.
@@ -81,7 +81,7 @@ def center_crop_pad(x: Any, shape: Any, axes: Axes = None) -> Any:
     return pad(x, before + after, 0, where)
 
 
-@primitive
+@primitive(traceable=True)
 def pad_grad(
     grad: Array, pads: Any, axes: Axes = None, *, shape: tuple[int, ...], mode: str
 ) -> Array:
@@ -164,7 +164,7 @@ def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
     return np.minimum(place, period - place) if extent > 1 else place
 
 
-@primitive
+@primitive(traceable=True)
 def tile(x: Array, repeats: Any) -> Array:
     """``x`` repeated ``repeats[axis]`` times along every axis."""
     return namespace(x).tile(x, integers(repeats))
@@ -185,7 +185,7 @@ def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
     return share
 
 
-@primitive
+@primitive(traceable=True)
 def stack(xs: list[Array], axis: int = 0) -> Array:
     """The arrays, all of one shape, side by side along a new axis."""
     (place,) = axes_of(axis, xs[0].ndim + 1)
@@ -200,7 +200,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: [take(grad, place, axis) for place in range(len(xs))]
 
 
-@primitive
+@primitive(traceable=True)
 def flip(x: Array, axis: Axes = None) -> Array:
     """``x`` backwards along ``axis``, or along all axes."""
     return np.flip(x, axes_of(axis, x.ndim))
@@ -211,7 +211,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return lambda: flip(grad, axis)
 
 
-@primitive
+@primitive(traceable=True)
 def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     """``x`` moved on by ``shifts`` along ``axes``; what leaves comes in again."""
     steps, along = integers(shifts), axes_of(axes, x.ndim)
@@ -229,7 +229,7 @@ def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
     return lambda: roll(grad, tuple(-s for s in integers(shifts)), axes)
 
 
-@primitive
+@primitive(traceable=True)
 def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
     """The triangle of the last two axes on and above (or below) diagonal ``k``."""
     xp, (diagonal,) = namespace(x), integers(k)
@@ -243,7 +243,7 @@ def _(grad: Any, out: Any, x: Any, k: Any = 0, *, upper: bool = True) -> Any:
     return lambda: trilu(grad, k, upper=upper)
 
 
-@primitive
+@primitive(traceable=True)
 def reverse_sequence(
     x: Array, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Array:

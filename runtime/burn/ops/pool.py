@@ -19,7 +19,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive
+@primitive(removable=True)
 def max_pool(
     x: Array,
     *,
@@ -43,7 +43,7 @@ def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: _to_largest(grad, out, x, static)
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def max_pool_with_indices(
     x: Array,
     *,
@@ -75,7 +75,7 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
     return window_scatter(grad, choice, size=x.shape[2:], **static)
 
 
-@primitive
+@primitive(removable=True)
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
@@ -87,7 +87,7 @@ def window_argmax(
 window_argmax.no_gradient("the result are places")
 
 
-@primitive
+@primitive(removable=True)
 def window_scatter(
     grad: Array,
     choice: Array,
@@ -113,7 +113,7 @@ def _(grad: Any, out: Any, outer: Any, choice: Any, *, size: Any, **static: Any)
     return lambda: window_gather(grad, choice, **static), None
 
 
-@primitive
+@primitive(removable=True)
 def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
@@ -131,7 +131,7 @@ def _(grad: Any, out: Any, x: Any, choice: Any, **static: Any) -> Any:
     return lambda: window_scatter(grad, choice, size=x.shape[2:], **static), None
 
 
-@primitive
+@primitive(removable=True)
 def avg_pool(
     x: Array,
     *,
@@ -171,7 +171,7 @@ def _(
     )
 
 
-@primitive
+@primitive(removable=True)
 def window_sum(
     x: Array,
     *,
@@ -191,7 +191,7 @@ def _(grad: Any, out: Any, x: Any, **static: Any) -> Any:
     return lambda: window_spread(grad, size=x.shape[2:], **static)
 
 
-@primitive
+@primitive(removable=True)
 def window_spread(
     grad: Array, *, size: tuple[int, ...], kernel_size: Extents, **static: Any
 ) -> Array:
@@ -235,7 +235,7 @@ def lp_pool(
     return root(total, p)
 
 
-@primitive
+@primitive(removable=True)
 def adaptive_avg_pool(x: Array, *, output_size: Extents) -> Array:
     """The means of ``output_size`` windows that cover each spatial axis evenly.
 
@@ -254,7 +254,7 @@ def _(grad: Any, out: Any, x: Any, *, output_size: Extents) -> Any:
     return lambda: adaptive_avg_spread(grad, size=x.shape[2:])
 
 
-@primitive
+@primitive(removable=True)
 def adaptive_avg_spread(grad: Array, *, size: tuple[int, ...]) -> Array:
     """The adjoint of :func:`adaptive_avg_pool` over the extents ``size``."""
     out = accumulate(grad)

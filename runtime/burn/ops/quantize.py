@@ -24,7 +24,7 @@ from burn.primitive import primitive
 Shift: TypeAlias = Any  # a zero point: None, an array, or integers
 
 
-@primitive
+@primitive(removable=True)
 def quantize(
     x: Array,
     scale: Array,
@@ -75,11 +75,20 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
 
 
 def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
-    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``."""
+    """``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``.
+
+    Raises:
+        ValueError: there are more or fewer than ``x`` has extents or blocks.
+    """
     values = namespace(x).asarray(values).astype(dtype)
     if values.size == 1:
         return values.reshape(())
     axis = axis % x.ndim if x.ndim > 1 else 0
+    if not _fits(values.shape, x.shape, axis, block_size):
+        raise ValueError(
+            f"expected one scale or zero point, or those of axis {axis} of "
+            f"{list(x.shape)}, got {list(values.shape)}"
+        )
     if values.ndim == 1 and not block_size:
         return values.reshape(-1, *(1,) * (x.ndim - axis - 1))
     extent = x.shape[axis]
@@ -90,7 +99,27 @@ def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> A
     return each[(slice(None),) * axis + (slice(extent),)]
 
 
-@primitive
+def _fits(
+    values: tuple[int, ...], shape: tuple[int, ...], axis: int, block_size: int
+) -> bool:
+    """Whether scales of shape ``values`` apply to ``shape`` along ``axis``."""
+    if len(values) == 1 and not block_size:
+        return bool(shape) and values[0] == shape[axis]
+    if len(values) != len(shape):
+        return False
+    for place, (count, extent) in enumerate(zip(values, shape, strict=True)):
+        if place != axis:
+            fits = count in (1, extent)
+        elif block_size:
+            fits = count == -(-extent // block_size)
+        else:
+            fits = count == 1 or count <= extent
+        if not fits:
+            return False
+    return True
+
+
+@primitive(removable=True)
 def dequantize(
     x: Array,
     scale: Array,
@@ -174,7 +203,7 @@ def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
     return like(sum(blocks, axis + 1), values)
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, removable=True)
 def quantization_range(x: Array) -> tuple[Array, Array]:
     """The scale and the zero point (uint8) that make the most of 8 bits for ``x``.
 
@@ -199,7 +228,7 @@ def _scale_of(x: Any) -> Any:
     return (maximum(max(x), 0.0) - minimum(min(x), 0.0)) / 255.0
 
 
-@primitive
+@primitive(removable=True)
 def cast_e8m0(x: Array, *, round_mode: str = "up", saturate: bool = True) -> Array:
     """The power of two next to the size of ``x``, as float8_e8m0fnu.
 
@@ -224,7 +253,7 @@ def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
     return (lambda: cast(grad, dtype=x.dtype)) if dtypes.is_float(x.dtype) else None
 
 
-@primitive
+@primitive(removable=True)
 def fake_quantize(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
@@ -254,7 +283,7 @@ def _(
     )
 
 
-@primitive
+@primitive(removable=True)
 def quantizes(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:

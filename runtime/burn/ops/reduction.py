@@ -13,7 +13,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive
+@primitive(traceable=True)
 def axes_or_all(axes: Array, x: Array) -> Array:
     """``axes``, or every axis of ``x`` if it names none."""
     return axes if axes.size else namespace(axes).arange(x.ndim)
@@ -22,7 +22,7 @@ def axes_or_all(axes: Array, x: Array) -> Array:
 axes_or_all.no_gradient("axes are integers")
 
 
-@primitive
+@primitive(traceable=True)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
@@ -38,7 +38,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _spread(grad, x, axis, keepdims)
 
 
-@primitive
+@primitive(traceable=True)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The mean over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
@@ -58,7 +58,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _spread(grad / builtins.max(count, 1), x, axis, keepdims)
 
 
-@primitive
+@primitive(traceable=True)
 def prod(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The product over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
@@ -92,7 +92,7 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
     return ops.permute(ops.reshape(before * after, extents), inverse)
 
 
-@primitive
+@primitive(traceable=True)
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The largest element over ``axis``; of none, the smallest value there is."""
     return _extreme(np.max, x, axis, keepdims, lowest(x.dtype))
@@ -103,7 +103,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _to_extremes(grad, out, x, axis, keepdims)
 
 
-@primitive
+@primitive(traceable=True)
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The smallest element over ``axis``; of none, the largest value there is."""
     return _extreme(np.min, x, axis, keepdims, highest(x.dtype))
@@ -171,7 +171,7 @@ def broadcast_axes(shape: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ..
     return tuple(a for a in range(len(to)) if a < extra or shape[a - extra] != to[a])
 
 
-@primitive
+@primitive(traceable=True)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     """``x`` summed over the axes along which ``shape`` would broadcast to it."""
     axes = broadcast_axes(shape, x.shape)
@@ -187,13 +187,13 @@ def _(grad: Any, out: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     return lambda: ops.expand(grad, x.shape)
 
 
-@primitive
+@primitive(traceable=True)
 def any(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Whether some element over ``axis``, or over all axes, is not 0."""
     return np.any(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
 
 
-@primitive
+@primitive(traceable=True)
 def all(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Whether every element over ``axis``, or over all axes, is not 0."""
     return np.all(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)

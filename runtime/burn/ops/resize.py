@@ -55,7 +55,7 @@ class Resampling:
         return dense
 
 
-@primitive
+@primitive(traceable=True)
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
@@ -229,14 +229,22 @@ def _on_host(values: Any) -> Any:
 def _fit(
     extents: list[int], sizes: tuple[int, ...], options: Options
 ) -> tuple[list[float], list[int]]:
-    """The scales and sizes, after the policy on the aspect ratio."""
-    ratios = [size / n for size, n in zip(sizes, extents, strict=True)]
+    """The scales and sizes, after the policy on the aspect ratio.
+
+    Raises:
+        ValueError: an axis without elements is to have some.
+    """
+    for size, n in zip(sizes, extents, strict=True):
+        if size and not n:
+            raise ValueError(f"expected elements to resize to {size}, got an axis of 0")
+    ratios = [size / n if n else 1.0 for size, n in zip(sizes, extents, strict=True)]
     if options.keep_aspect_ratio_policy == "stretch":
         return ratios, list(sizes)
     choose = {"not_larger": min, "not_smaller": max}
     if options.keep_aspect_ratio_policy not in choose:
         raise ValueError(f"unknown policy {options.keep_aspect_ratio_policy!r}")
-    scale = choose[options.keep_aspect_ratio_policy](ratios)
+    some = [ratio for ratio, n in zip(ratios, extents, strict=True) if n] or [1.0]
+    scale = choose[options.keep_aspect_ratio_policy](some)
     return [scale] * len(extents), [math.floor(scale * n + 0.5) for n in extents]
 
 

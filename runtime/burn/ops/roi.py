@@ -105,13 +105,15 @@ def _points(
     low = floor(at)
     behind = at - low
     exists = point < reshape(count, (-1, 1, 1))
+    # A point beside the image is 0 among those of a maximum, and nothing in a sum.
+    there = logical_and(exists, near) if mean else exists
     first = cast(where(low == low, low, 0.0), dtype=dtypes.int64)
     taps = []
     for place, weight in (
         (first, 1.0 - behind),
         (minimum(first + 1, extent - 1), behind),
     ):
-        taps.append((where(exists, place, -1), where(near, weight, 0.0)))
+        taps.append((where(there, place, -1), where(near, weight, 0.0)))
     places, weights = (concat(list(part), 2) for part in zip(*taps, strict=True))
     return places, weights / number if mean else weights
 

@@ -14,6 +14,7 @@ from burn.methods import SPELLINGS, Spelling
 from burn.ops.creation import array, full
 from burn.ops.padding import pad, stack
 from burn.ops.shape import split as split_sizes
+from burn.ops.support import Array
 from burn.primitive import composite
 from burn.tensor import Tensor
 
@@ -98,14 +99,14 @@ def stack_rows(
 
 
 @composite
-def fill_rows(rows: Any, length: Any) -> Tensor:
+def fill_rows(rows: Array, length: Any) -> Tensor:
     """``rows`` and as many rows of 0 after them as it takes to make ``length``."""
     return pad(rows, [0, int(length) - rows.shape[0]], axes=[0])
 
 
 @composite
 def split_to_sequence(
-    x: Any, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
+    x: Array, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
 ) -> list[Tensor]:
     """A list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size each.
 

@@ -9,7 +9,7 @@ from burn.ops.support import Array, Axes, axes_of, integers
 from burn.primitive import composite, primitive
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
 
@@ -26,7 +26,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
     return reshape(grad, x.shape), None
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def expand(x: Array, shape: Any) -> Array:
     """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
     target = tuple(1 if n == -1 else n for n in integers(shape))
@@ -40,7 +40,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
     return sum_to(grad, shape=x.shape), None
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
@@ -55,7 +55,7 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
     return permute(grad, inverse)
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def transpose(x: Array, first: int, second: int) -> Array:
     """``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
@@ -66,7 +66,7 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
     return transpose(grad, first, second)
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
     """``x`` with the axes ``start`` to ``end`` (included) made one."""
     first, last = axes_of(start, x.ndim)[0], axes_of(end, x.ndim)[0]
@@ -79,7 +79,7 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     return reshape(grad, x.shape)
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
 
@@ -101,7 +101,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
     return np.expand_dims(x, integers(axis))
@@ -112,7 +112,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive
+@primitive(traceable=True, removable=True)
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """The arrays joined along an axis they have."""
     return np.concatenate(xs, axis=axis)
@@ -124,7 +124,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: list(split(grad, sizes, axis)), None
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, traceable=True, removable=True)
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into pieces of the given sizes."""
     bounds = np.cumsum(integers(sizes))
@@ -151,7 +151,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
 
-@primitive(outputs=0)
+@primitive(outputs=0, traceable=True, removable=True)
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into ``count`` equal pieces; the last may be smaller."""
     extent = x.shape[axis]
@@ -165,7 +165,7 @@ def _(grad: Any, out: Any, x: Any, count: int, axis: int = 0) -> Any:
     return lambda: concat(list(grad), axis)
 
 
-@primitive(host=True)
+@primitive(host=True, traceable=True, removable=True)
 def shape(x: Array) -> Array:
     """The extents of ``x`` as an int64 tensor, on the host."""
     return np.asarray(x.shape, np.int64)
@@ -174,7 +174,7 @@ def shape(x: Array) -> Array:
 shape.no_gradient("the result are integers")
 
 
-@primitive(host=True)
+@primitive(host=True, traceable=True, removable=True)
 def size(x: Array) -> Array:
     """The number of elements of ``x`` as an int64 tensor of rank 0, on the host."""
     return np.asarray(x.size, np.int64)
@@ -184,6 +184,6 @@ size.no_gradient("the result are integers")
 
 
 @composite(outputs=1)
-def detach(x: Any) -> Any:
+def detach(x: Array) -> Any:
     """``x`` as a constant: no gradient passes through the result."""
     return x.detach()

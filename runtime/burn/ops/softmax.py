@@ -11,9 +11,12 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(traceable=True)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
-    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple."""
+    """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
+
+    The largest element is subtracted first, so a row with infinity is NaN.
+    """
     out, total, _ = _exponentials(accumulate(x), axis)
     out /= total
     return out.astype(x.dtype, copy=False)
@@ -24,7 +27,7 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return softmax_grad(grad, out, axis=axis)
 
 
-@primitive
+@primitive(traceable=True)
 def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
     """The gradient of :func:`softmax`, by its result ``out``."""
     grad, work = accumulate(grad), accumulate(out)
@@ -45,7 +48,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
     )
 
 
-@primitive
+@primitive(traceable=True)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
     """The logarithm of :func:`softmax`."""
     work = accumulate(x)
@@ -60,11 +63,12 @@ def _(grad: Any, out: Any, x: Any, *, axis: Axes = -1) -> Any:
     return grad - exp(out) * sum_(grad, axis, keepdims=True)
 
 
-@primitive
+@primitive(traceable=True)
 def logsumexp(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The logarithm of the sum of ``exp(x)`` over ``axis``, or over all axes."""
     _, total, largest = _exponentials(accumulate(x), axis)
-    out = np.log(total) + largest
+    # Infinity minus itself is NaN, but the sum is infinite.
+    out = np.where(largest == np.inf, largest, np.log(total) + largest)
     if not keepdims:
         out = np.squeeze(out, axes_of(axis, x.ndim))
     return out.astype(x.dtype, copy=False)
@@ -86,6 +90,6 @@ def _exponentials(x: Array, axis: Axes) -> tuple[Array, Array, Array]:
     else:
         largest = np.sum(x, axis=axes, keepdims=True)
     # A row of minus infinity has no finite element to subtract: its sum is 0.
-    largest = np.where(np.isfinite(largest), largest, x.dtype.type(0))
+    largest = np.where(largest == -np.inf, x.dtype.type(0), largest)
     out = np.exp(x - largest)
     return out, np.sum(out, axis=axes, keepdims=True), largest

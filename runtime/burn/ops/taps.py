@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops.activation import clip
 from burn.ops.elementwise import cast, floor
 from burn.ops.indexing import add_rows, gather_elements
 from burn.ops.logic import logical_and, where
@@ -169,6 +170,8 @@ tap_argmax.no_gradient("the result are integers")
 
 def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
     """As :func:`gather_sum` with the largest term for their sum; 0 if there is none."""
+    if x.shape[2] == 0:
+        return gather_sum(x, index)
     choice = tap_argmax(x, index, weight)
     chosen = gather_elements(index, choice, 1)
     found = gather_elements(x, where(chosen < 0, 0, chosen), 2)
@@ -179,8 +182,11 @@ def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
 
 def linear_taps(at: Any, extent: int) -> Taps:
     """The two elements around each of ``at`` along an axis; those beyond it are 0."""
-    low = cast(floor(at), dtype=dtypes.int64)
-    behind = at - floor(at)
+    # What lies further out is as far outside, and a number that int64 can hold.
+    at = clip(at, -2.0, extent + 1.0)
+    start = floor(at)
+    low = cast(where(start == start, start, -2.0), dtype=dtypes.int64)
+    behind = at - start
     return [(within(low, extent), 1.0 - behind), (within(low + 1, extent), behind)]
 
 

@@ -1,6 +1,7 @@
 """Operations on strings, which are arrays of Python objects on the host."""
 
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,8 @@ def tfidf(
     the counts, "tfidf" the counts times ``weights``, and "idf" the weights of those
     that are there; one weight belongs to one n-gram. float32.
     """
-    rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+    length = x.shape[-1] if x.ndim else 1
+    rows = x.reshape(prod(x.shape[:-1]), length)
     out = np.zeros(
         (len(rows), int(columns.max()) + 1 if columns.size else 0), np.float32
     )

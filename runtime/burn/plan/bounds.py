@@ -22,6 +22,7 @@ from burn.ops.elementwise import (
     neg,
     sub,
 )
+from burn.ops.embedding import embedding
 from burn.ops.fused import (
     chained,
     conv_then,
@@ -74,7 +75,8 @@ _ACTIVATIONS = frozenset(
 _ABOVE = 2.0
 #: What moves elements of the first operand, or chooses among them, or is between them.
 _MOVING = frozenset(
-    {abs_, neg, cast, getitem, take, avg_pool, max_pool, max_pool_with_places}
+    {abs_, neg, cast, embedding, getitem, take}
+    | {avg_pool, max_pool, max_pool_with_places}
     | {max_, min_, mean, concat, expand, flatten, permute, reshape, split}
     | {squeeze, transpose, unsqueeze, activation.relu}
 )

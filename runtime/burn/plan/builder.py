@@ -23,22 +23,14 @@ from burn.plan.arena import Arena, Buffer, Releases
 from burn.plan.bounds import SOFTMAX, magnitude
 from burn.plan.calls import call_kernel, check, several, traced_arguments
 from burn.plan.constants import Constants
+from burn.plan.finite import NotFiniteError, expect_numbers, is_finite, refuse_nan
 from burn.plan.inputs import Input, Inputs
 from burn.plan.kept import Kept, looking, written_over
 from burn.plan.magnitudes import Magnitudes, expect_within
 from burn.plan.orders import wanted_orders
 from burn.plan.recorder import innermost
-from burn.plan.replay import (
-    NotFiniteError,
-    arguments,
-    constant,
-    expect_numbers,
-    has_bounds,
-    is_finite,
-    refuse_nan,
-)
+from burn.plan.replay import arguments, constant, has_bounds
 from burn.plan.sequence import Sequence
-from burn.plan.traceable import is_traceable
 from burn.plan.traced import UntraceableError, plain, unheard
 from burn.plan.tree import Read, Segment, Step, slots_in
 from burn.record.mapped import forget
@@ -269,7 +261,7 @@ class Builder:
             results = self._noted(step, kernel, args)
         is_checked = results is not None and step.primitive in SOFTMAX
         bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
-        if results is None and is_traceable(step.primitive):
+        if results is None and step.primitive.traceable:
             results = self._traced(step, template)
         if results is None:
             results = self._called(step, kernel, template, args)

@@ -3,27 +3,21 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-from burn.backend.arrays import ArrayBackend
+from burn.backend.arrays import ArrayBackend, default_device
 from burn.backend.base import Backend
-from burn.backend.cpu import Cpu
-from burn.backend.onednn.engine import drop_packed, no_gain
 from burn.plan.calibration import Accuracy
+from burn.plan.executable import Executable, Plan, PlanMemoryError
 from burn.plan.nested import is_named, mapped
-from burn.plan.passes import LOWERINGS, Pass, fused, is_lowered
-from burn.plan.passes.graph import Inputs
-from burn.plan.passes.places import last_place
-from burn.plan.program import PlanMemoryError, Program
-from burn.plan.recorder import Recorder, UnplannableError, Value, innermost
-from burn.plan.replay import Bound, NotFiniteError
+from burn.plan.passes import LOWERINGS, Pass
+from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.plan.tree import (
     Lifted,
     Segment,
     Slot,
     UnforeseenError,
     UnrepeatableError,
-    boxes_read,
     grow,
 )
 from burn.primitive import RECORDER
@@ -39,62 +33,32 @@ RECORDINGS = 16
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-class _Plan:
-    """What was recorded for one kind of arguments, on one device."""
+class _Recordings:
+    """What was recorded for one kind of arguments, bound on one device."""
 
-    def __init__(
-        self,
-        device: ArrayBackend,
-        lowering: tuple[Pass, ...],
-        watched: bool,
-        generated: bool,
-    ) -> None:
-        self.device, self.lowering, self.watched = device, lowering, watched
-        self.generated = generated
+    def __init__(self, device: ArrayBackend, options: "_Options") -> None:
+        self.device, self._options = device, options
         self.root = Segment()
-        self.bound: Bound | None = None
-        self.quick: Program | None = None
-        self.places = 0
-        self.recordings = 0
+        self.executable: Executable | None = None
+        self.count = 0
         self.lock = threading.Lock()
+        #: Why there is no plan.
         self.refused: str | None = None
-        #: Why it is of float32 although less was asked for.
-        self.full: str | None = None
-        #: Why it allocates memory in each run.
-        self.short: str | None = None
-        #: Why there are no generated kernels although they were asked for.
-        self.idle: str | None = None
-        if generated and device is not Cpu():
-            self.idle = f"generated kernels are not used: it is on {device}"
 
-    def run(self, inputs: list[Tensor], *, is_short: bool = False) -> Any:
+    def run(self, inputs: list[Tensor]) -> Any:
         """The result of a replay.
-
-        Where ``is_short`` and there still is no memory for all values at once, the
-        plan runs without memory of its own from now on.
 
         Raises:
             UnforeseenError: this call is as none that was recorded.
-            PlanMemoryError: there is no memory for its values, and not ``is_short``.
+            PlanMemoryError: there is no memory for its values.
         """
-        bound, quick = self.bound, self.quick
-        assert bound is not None
-        device = self.device
+        executable, device = self.executable, self.device
+        assert executable is not None
         values: list[Any] = [
             tensor.data if tensor.backend is device else device.import_tensor(tensor)
             for tensor in inputs
         ]
-        if quick is not None:
-            try:
-                return quick.run(values)
-            except NotFiniteError:
-                pass  # the plan as it was recorded is right for all numbers
-            except PlanMemoryError as error:
-                if not is_short:
-                    raise
-                self.quick = None
-                self.short = f"a plan runs without memory of its own: {error}"
-        return bound.run(values + [None] * (self.places - len(values)))
+        return executable.run(values)
 
     def record(self, function: Callable[..., Any], args: Any, inputs: Any) -> Any:
         """Run the function, and add what it does to the plan.
@@ -112,33 +76,22 @@ class _Plan:
             slots = _slots(result, recorder)
         forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
         with self.lock:
-            self.recordings += 1
+            self.count += 1
             grow(self.root, recorder.events, slots, recorder.writes)
-            if recorder.writes:
-                self.lowering, self.full = (), "it sets boxes"
-            elif self.lowering and self.device is not Cpu():
-                self.lowering, self.full = (), f"it is on {self.device}"
-            self._bind(forms)
-        if self.lowering:
+            plan = Plan(self.root, forms, *self._options)
+            self.executable = executable = self.device.bind(plan)
+        if executable.is_lowered:
             return self.run(inputs)  # the first result is like all others
         return mapped(_plain, result)
 
-    def _bind(self, forms: Inputs) -> None:
-        """Make the plan ready to run."""
-        root = self.root
-        if self.device is Cpu():
-            lowered = fused(self.root, forms, self.lowering, generated=self.generated)
-            if self.lowering:  # the recording packed what is of no use after it
-                for box in boxes_read(self.root):
-                    drop_packed(innermost(box.held()).data)
-            if self.watched:
-                root = lowered
-            else:
-                self.quick = Program(lowered, self.generated)
-                if self.lowering and not is_lowered(lowered):
-                    self.full = "it has no layer for it, or none with scales"
-        self.places = last_place(root) + 1
-        self.bound = Bound(root, self.device)
+
+class _Options(NamedTuple):
+    """What is asked of all plans of a function, as :class:`Plan` has it."""
+
+    precision: str
+    lowering: tuple[Pass, ...]
+    is_observed: bool
+    generated: bool
 
 
 class Compiled(Generic[P, R]):
@@ -166,24 +119,24 @@ class Compiled(Generic[P, R]):
         precision: str = "float32",
         lowering: tuple[Pass, ...] | None = None,
         *,
-        watched: bool = False,
+        observed: bool = False,
         generated: bool = False,
     ) -> None:
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
         self._lowering = LOWERINGS[precision] if lowering is None else lowering
-        self._watched, self._generated = watched, generated
-        self._plans: OrderedDict[Hashable, _Plan] = OrderedDict()
+        self._observed, self._generated = observed, generated
+        self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
         self._lock = threading.Lock()
         # Comparing with the last one takes less time than looking it up.
-        self._recent: tuple[Hashable, _Plan] | None = None
+        self._recent: tuple[Hashable, _Recordings] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the plans: a copy records its own, with its own boxes."""
         kept = ("function", "precision", "accuracy", "_lowering")
         state = {name: getattr(self, name) for name in kept}
-        return state | {"_watched": self._watched, "_generated": self._generated}
+        return state | {"_observed": self._observed, "_generated": self._generated}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -194,14 +147,10 @@ class Compiled(Generic[P, R]):
     def notes(self) -> list[str]:
         """Why some kinds of arguments have no plan, or gain nothing by precision."""
         plans = list(self._plans.values())
-        found = [plan.refused for plan in plans if plan.refused]
-        found += sorted({plan.idle for plan in plans if plan.idle})
-        found += sorted({plan.short for plan in plans if plan.short})
-        if self.precision != "float32":
-            full = {plan.full for plan in plans if plan.full}
-            found += [f"{self.precision} is not used: {why}" for why in sorted(full)]
-        idle = None if self._watched or not plans else no_gain(self.precision)
-        return found if idle is None else [*found, idle]
+        refused = [plan.refused for plan in plans if plan.refused]
+        bound = [plan.executable for plan in plans if plan.executable is not None]
+        # Each once, in the order in which they came up.
+        return refused + list(dict.fromkeys(n for each in bound for n in each.notes))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
@@ -211,11 +160,11 @@ class Compiled(Generic[P, R]):
         plan = None if key is None else self._plan(key, inputs)
         if plan is None or plan.refused is not None:
             return self.function(*args, **kwargs)
-        if plan.bound is not None:
+        if plan.executable is not None:
             try:
                 return self._replay(plan, inputs)
             except UnforeseenError as error:
-                if plan.recordings >= RECORDINGS:
+                if plan.count >= RECORDINGS:
                     plan.refused = f"{error}, after {RECORDINGS} recordings"
         if plan.refused is None:
             try:
@@ -225,7 +174,7 @@ class Compiled(Generic[P, R]):
                 plan.refused = str(error)
         return self.function(*args, **kwargs)
 
-    def _replay(self, plan: _Plan, inputs: list[Tensor]) -> R:
+    def _replay(self, plan: _Recordings, inputs: list[Tensor]) -> R:
         """Run a plan; where there is no memory for it, take that of the others.
 
         Raises:
@@ -238,12 +187,22 @@ class Compiled(Generic[P, R]):
             with self._lock:
                 others = [other for other in self._plans.values() if other is not plan]
             for other in others:
-                if other.quick is not None:
-                    other.quick.release_memory()
-            result = plan.run(inputs, is_short=True)
+                if other.executable is not None:
+                    other.executable.release_memory()
+            result = self._replay_with_what_is_left(plan, inputs)
         return result
 
-    def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Plan | None:
+    def _replay_with_what_is_left(self, plan: _Recordings, inputs: list[Tensor]) -> R:
+        result: R
+        try:
+            result = plan.run(inputs)
+        except PlanMemoryError as error:
+            assert plan.executable is not None
+            plan.executable.allocate_in_each_run(str(error))
+            result = plan.run(inputs)
+        return result
+
+    def _plan(self, key: Hashable, inputs: list[Tensor]) -> _Recordings | None:
         device: Backend | None = None
         for tensor in inputs:
             backend = tensor.backend
@@ -251,7 +210,7 @@ class Compiled(Generic[P, R]):
                 if device is not None:
                     return None  # they are on several devices
                 device = backend
-        device = device or Cpu()
+        device = device or default_device()
         if not isinstance(device, ArrayBackend):
             return None
         where = (key, device)
@@ -261,8 +220,10 @@ class Compiled(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(where)
             if plan is None:
-                kind = (self._lowering, self._watched, self._generated)
-                plan = self._plans[where] = _Plan(device, *kind)
+                options = _Options(
+                    self.precision, self._lowering, self._observed, self._generated
+                )
+                plan = self._plans[where] = _Recordings(device, options)
                 if len(self._plans) > PLANS:
                     self._plans.popitem(last=False)
             self._plans.move_to_end(where)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
+from burn.backend.arrays import default_device
 from burn.plan.calibration import arguments_of, compared
 from burn.plan.compiled import Compiled
-from burn.plan.kernels.machine import machine
 from burn.plan.passes import LOWERINGS, Pass
 from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
 
@@ -47,8 +47,7 @@ def compile(
     samples = [arguments_of(sample) for sample in calibration]
     if samples and precision != "int8":
         raise ValueError(f"expected no calibration with precision {precision!r}")
-    if generated:
-        machine()
+    default_device().check_compile_options(generated=generated)
     if samples:
         return _calibrated(function, samples, generated)
     return Compiled(function, precision, generated=generated)
@@ -59,11 +58,11 @@ def _calibrated(
 ) -> Compiled[P, R]:
     """A function with integers by the ranges that are seen in ``samples``."""
     ranges = Ranges()
-    watched = Compiled(function, "int8", (Observing(ranges),), watched=True)
-    watch: Callable[..., R] = watched
+    observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
+    watch: Callable[..., R] = observing
     expected = [watch(*sample) for sample in samples]
-    if watched.notes or not len(ranges):
-        why = watched.notes or ["no layer with weights was seen in a plan"]
+    if observing.notes or not len(ranges):
+        why = observing.notes or ["no layer with weights was seen in a plan"]
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
     lowering: tuple[Pass, ...] = (Calibrated(ranges), *LOWERINGS["int8"])
     made = Compiled(function, "int8", lowering, generated=generated)

@@ -12,8 +12,8 @@ from burn.backend.onednn.memory import address
 from burn.backend.onednn.prepared import Fixed
 from burn.ops.support import Array
 from burn.plan.arena import Buffer
+from burn.plan.finite import NotFiniteError, is_finite
 from burn.plan.magnitudes import is_within
-from burn.plan.replay import NotFiniteError, is_finite
 
 #: Fewer bytes are copied in less time than primitives are told of another place.
 LEAST = 16_384

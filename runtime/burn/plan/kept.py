@@ -11,8 +11,9 @@ from burn.backend.cpu import Cpu
 from burn.box import Box
 from burn.ops.fused import rows_added
 from burn.ops.support import Array
+from burn.plan.finite import NotFiniteError, is_finite
 from burn.plan.recorder import innermost
-from burn.plan.replay import NotFiniteError, arguments, constant, is_finite
+from burn.plan.replay import arguments, constant
 from burn.plan.tree import Read, Step
 from burn.tensor import Tensor
 

@@ -14,7 +14,7 @@ import numpy as np
 from burn import dtypes
 from burn.ops.support import Array
 from burn.plan.bounds import INTEGERS, LARGEST, PRODUCTS, is_safe, operands_at_risk
-from burn.plan.replay import NotFiniteError
+from burn.plan.finite import NotFiniteError
 from burn.plan.tree import Slot, Step, slots_in
 from burn.tensor import Tensor
 

@@ -13,18 +13,18 @@ from burn.box import Box, changes
 from burn.ops.support import Array
 from burn.plan.arena import Arena
 from burn.plan.builder import Builder
+from burn.plan.executable import PlanMemoryError
+from burn.plan.finite import NotFiniteError, is_finite
 from burn.plan.inputs import Input
 from burn.plan.kept import WRITING, commit
 from burn.plan.lifetimes import peak_bytes
 from burn.plan.nested import is_named
-from burn.plan.replay import NotFiniteError, is_finite
 from burn.plan.sequence import Sequence
 from burn.plan.tree import (
     Lifted,
     Segment,
     Slot,
     UnforeseenError,
-    has_gradients,
     written,
 )
 from burn.tensor import Tensor
@@ -34,10 +34,6 @@ CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
 _CPU = Cpu()
-
-
-class PlanMemoryError(Exception):
-    """There is not enough memory to keep the values of a plan at fixed addresses."""
 
 
 class _Node:
@@ -71,11 +67,14 @@ class Program:
 
     Its memory is used by one thread at a time; the others wait. It is for finite
     numbers alone, in the arguments and in boxes. With ``generated`` what is left of
-    NumPy's functions becomes kernels.
+    NumPy's functions becomes kernels. With ``gradients`` forward values are those of
+    eager calls to the last bit: a mask that a gradient uses may not differ.
     """
 
-    def __init__(self, root: Segment, generated: bool = False) -> None:
-        self._root, self._generated = root, generated
+    def __init__(
+        self, root: Segment, generated: bool = False, gradients: bool = False
+    ) -> None:
+        self._root, self._generated, self._gradients = root, generated, gradients
         self._lock = threading.Lock()
         self._node: _Node | None = None
         self._forks = forks()
@@ -146,7 +145,7 @@ class Program:
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        how = (self._generated, has_gradients(self._root))
+        how = (self._generated, self._gradients)
         builder = Builder(
             Arena(peak_bytes(self._root, inputs, volatile)), volatile, *how
         )

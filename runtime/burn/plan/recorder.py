@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from burn.backend.arrays import ArrayBackend
+from burn.backend.arrays import ArrayBackend, host
+from burn.backend.autodiff import is_in_backward
 from burn.backend.base import Backend, map_structure
 from burn.box import Box, Buffer, reading
 from burn.plan.tree import Event, Guard, Read, Slot, Step
@@ -140,6 +141,7 @@ class Recorder(Backend):
                 outputs=tuple(tensor.data.place for tensor in found),
                 shapes=tuple(tensor.shape for tensor in found),
                 dtypes=tuple(tensor.dtype for tensor in found),
+                is_backward=is_in_backward(),
             )
         )
         return found if several else found[0]
@@ -180,8 +182,6 @@ class Recorder(Backend):
         return arg
 
     def _constant(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
-        from burn.backend.cpu import HOST
-
         on_device = []
         for arg in args:
             map_structure(
@@ -192,7 +192,7 @@ class Recorder(Backend):
                 ),
                 arg,
             )
-        return (self.device if on_device else HOST).call(primitive, args, static)
+        return (self.device if on_device else host()).call(primitive, args, static)
 
 
 def _slot(arg: Any) -> Any:

@@ -1,16 +1,12 @@
-"""Plans that are ready to run: kernels with their constants, without dispatch."""
+"""Plans as they were recorded: kernels with their constants, without dispatch."""
 
 from collections.abc import Callable
-from math import isfinite, isnan
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from burn import dtypes
 from burn.backend.arrays import ArrayBackend, ignoring_errors
-from burn.backend.onednn.total import total
-from burn.ops.support import Array
+from burn.plan.executable import Executable, Plan
 from burn.plan.nested import mapped
+from burn.plan.passes.places import last_place
 from burn.plan.recorder import innermost
 from burn.plan.tree import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.tensor import Tensor
@@ -18,53 +14,39 @@ from burn.tensor import Tensor
 Values: TypeAlias = list[Any]
 
 
-class NotFiniteError(Exception):
-    """A plan for finite numbers alone met others."""
+class Replay(Executable):
+    """A plan as it was recorded, which any device can run."""
+
+    def __init__(self, plan: Plan, device: ArrayBackend) -> None:
+        self.root, self._device = plan.root, device
+        self._bound = BoundSegment(plan.root, device)
+        self._count = last_place(plan.root) + 1
+        self._notes: list[str] = []
+        if plan.generated:
+            self._notes.append(f"generated kernels are not used: it is on {device}")
+        if plan.lowering:
+            why = "it sets boxes" if plan.sets_boxes else f"it is on {device}"
+            self._notes.append(f"{plan.precision} is not used: {why}")
+
+    @property
+    def notes(self) -> list[str]:
+        return self._notes
+
+    def run(self, inputs: list[Any]) -> Any:
+        return self._bound.run(inputs + [None] * (self._count - len(inputs)))
 
 
-#: Of so many numbers two extremes are found in less time than one sum.
-_MANY = 20_000
+class BoundSegment:
+    """A segment of a plan on a device, with the segments that may follow."""
 
-
-def is_finite(array: Any) -> bool:
-    """Whether there is no infinity and no NaN in ``array``.
-
-    Its sum has none, then; a sum that overflows tells nothing.
-    """
-    if array.dtype.kind == "f":
-        if array.size < _MANY:
-            return isfinite(np.add.reduce(array, axis=None))
-        found = total(array)
-        if found is not None and isfinite(found):
-            return True
-        extremes = (np.maximum.reduce, np.minimum.reduce)
-        return all(isfinite(reduce(array, axis=None)) for reduce in extremes)
-    if dtypes.is_complex(array.dtype):
-        return bool(np.isfinite(array).all())
-    return not dtypes.is_float(array.dtype) or is_finite(array.astype(np.float32))
-
-
-def has_nan(array: Any) -> bool:
-    """Whether there is a NaN in ``array``; infinities are none."""
-    return not is_finite(array) and bool(np.isnan(array).any())
-
-
-class Bound:
-    """A segment of a plan on a device, with the segments that may follow.
-
-    One that is right for ``finite`` numbers alone refuses boxes that hold others.
-    """
-
-    def __init__(
-        self, segment: Segment, device: ArrayBackend, finite: bool = False
-    ) -> None:
+    def __init__(self, segment: Segment, device: ArrayBackend) -> None:
         self._calls = tuple(
-            _bound(step, drops, device, finite)
+            _bound(step, drops, device)
             for step, drops in zip(segment.steps, segment.drops, strict=True)
         )
         self._guard = segment.guard
         self._children = {
-            value: Bound(child, device, finite)
+            value: BoundSegment(child, device)
             for value, child in segment.children.items()
         }
         self._result, self._device = segment.result, device
@@ -74,7 +56,6 @@ class Bound:
         """The result, from the inputs in the first places of ``values``.
 
         Raises:
-            NotFiniteError: a box has numbers that it is not made for.
             UnforeseenError: a value read, a shape or a box is as in no recording.
         """
         with ignoring_errors():
@@ -94,23 +75,16 @@ class Bound:
 
 
 def _bound(
-    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend, finite: bool
+    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend
 ) -> Callable[[Values], None]:
     if isinstance(step, Read):
-        return _reading(step, finite)
+        return _reading(step)
     return _calling(step, drops, device)
 
 
-def _reading(step: Read, finite: bool) -> Callable[[Values], None]:
-    checked: list[Any] = [None]
-
+def _reading(step: Read) -> Callable[[Values], None]:
     def read(values: Values) -> None:
-        held = innermost(step.held())
-        if finite and checked[0] is not held.data:
-            if not is_finite(held.data):
-                raise NotFiniteError
-            checked[0] = held.data
-        values[step.place] = held.data
+        values[step.place] = innermost(step.held()).data
 
     return read
 
@@ -194,18 +168,3 @@ def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
         return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf
 
     return mapped(tensor, result)
-
-
-def refuse_nan(constant: Any) -> None:
-    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
-    if isinstance(constant, list | tuple):
-        for item in constant:
-            refuse_nan(item)
-    elif isinstance(constant, np.ndarray) and has_nan(constant):
-        raise NotFiniteError
-
-
-def expect_numbers(array: Array) -> None:
-    """Leave the plan if there is a NaN in ``array``."""
-    if isnan(np.add.reduce(array, axis=None)):
-        raise NotFiniteError

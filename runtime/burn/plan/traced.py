@@ -28,8 +28,16 @@ class Tracer(Protocol):
         """Make this call whenever the plan runs; it was made already."""
 
 
+def _refused(self: "Traced", *args: Any, **options: Any) -> Any:
+    raise UntraceableError("a method is called that is not captured")
+
+
 class Traced(np.ndarray[Any, Any]):
-    """A view of memory of a plan."""
+    """A view of memory of a plan.
+
+    NumPy asks it about its functions (``__array_ufunc__``, ``__array_function__``), not
+    about methods of arrays. Each of those is captured or refused here.
+    """
 
     tracer: Tracer
     #: Whether the elements are the same whenever the plan runs.
@@ -163,6 +171,50 @@ class Traced(np.ndarray[Any, Any]):
         target[key] = value
         self.tracer.note(partial(target.__setitem__, key, value))
 
+    def sum(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.add.reduce(self, axis=axis, **options)
+
+    def prod(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.multiply.reduce(self, axis=axis, **options)
+
+    def max(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.maximum.reduce(self, axis=axis, **options)
+
+    def min(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.minimum.reduce(self, axis=axis, **options)
+
+    def any(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.logical_or.reduce(self, axis=axis, **options)
+
+    def all(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.logical_and.reduce(self, axis=axis, **options)
+
+    def mean(self, *args: Any, **options: Any) -> Any:
+        return np.mean(self, *args, **options)
+
+    def swapaxes(self, *axes: Any) -> Any:
+        return np.swapaxes(self, *axes)
+
+    def transpose(self, *axes: Any) -> Any:
+        given = axes[0] if len(axes) == 1 else axes or None
+        return np.transpose(self, given)
+
+    def squeeze(self, *args: Any, **options: Any) -> Any:
+        return np.squeeze(self, *args, **options)
+
+    def repeat(self, *args: Any, **options: Any) -> Any:
+        return np.repeat(self, *args, **options)
+
+    def take(self, *args: Any, **options: Any) -> Any:
+        return np.take(self, *args, **options)
+
+    # These compute in C without a word.
+    argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refused
+    compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refused
+    dumps = fill = flatten = getfield = item = nonzero = partition = put = _refused
+    ravel = resize = round = searchsorted = setfield = setflags = sort = _refused
+    std = to_device = tofile = tolist = trace = var = _refused
+
     def __bool__(self) -> bool:
         raise UntraceableError("numbers are read")
 
@@ -204,32 +256,6 @@ def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
 
-def _as_function(name: str) -> Any:
-    """The method of that name as NumPy's function, which is noted."""
-    function = getattr(np, name)
-
-    def method(self: Traced, *args: Any, **options: Any) -> Any:
-        return function(self, *args, **options)
-
-    return method
-
-
-def _refused(name: str) -> Any:
-    def method(self: Traced, *args: Any, **options: Any) -> Any:
-        raise UntraceableError(f"the method {name} is called")
-
-    return method
-
-
-_FUNCTIONS = ("mean", "swapaxes", "transpose", "squeeze", "repeat", "take")
-_REDUCTIONS = {
-    "sum": np.add,
-    "prod": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-    "any": np.logical_or,
-    "all": np.logical_and,
-}
 _REDUCE = {
     np.sum: np.add.reduce,
     np.prod: np.multiply.reduce,
@@ -245,28 +271,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.mean: _mean,
     np.reshape: _reshape,
 }
-_PLAIN = {"view", "tobytes"}
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
-
-
-def _as_reduction(ufunc: Any) -> Any:
-    def method(
-        self: Traced, axis: Any = None, *, keepdims: bool = False, **options: Any
-    ) -> Any:
-        return ufunc.reduce(self, axis=axis, keepdims=keepdims, **options)
-
-    return method
-
-
-for _name in dir(np.ndarray):
-    if _name.startswith("_") or not callable(getattr(np.ndarray, _name)):
-        continue
-    if _name in _FUNCTIONS:
-        setattr(Traced, _name, _as_function(_name))
-    elif _name in _REDUCTIONS:
-        setattr(Traced, _name, _as_reduction(_REDUCTIONS[_name]))
-    elif _name not in Traced.__dict__ and _name not in _PLAIN:
-        setattr(Traced, _name, _refused(_name))
 
 
 def traced(array: Array, tracer: Tracer, constant: bool = False) -> Any:

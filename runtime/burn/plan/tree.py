@@ -22,7 +22,8 @@ class Step:
     """A call of a primitive: slots stand for tensors in ``args``.
 
     ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` what they were
-    when they were recorded.
+    when they were recorded. ``is_backward`` marks a call that Autodiff made to compute
+    gradients; passes need not keep the mark.
     """
 
     primitive: Primitive[..., Any]
@@ -31,6 +32,7 @@ class Step:
     outputs: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
+    is_backward: bool = False
 
     def same_as(self, other: "Step | Read") -> bool:
         """Whether another recording of the function has this step in its place."""
@@ -175,8 +177,8 @@ def written(segment: Segment) -> Iterator[Box]:
 
 
 def has_gradients(segment: Segment) -> bool:
-    """Whether gradients are computed somewhere in ``segment`` or later."""
-    if any(type(s) is Step and "_grad" in s.primitive.name for s in segment.steps):
+    """Whether gradients were recorded somewhere in ``segment`` or later."""
+    if any(type(step) is Step and step.is_backward for step in segment.steps):
         return True
     return any(map(has_gradients, segment.children.values()))
 

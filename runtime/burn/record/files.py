@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 HEAD_SIZE = 4096
-MAX_HEADER = 100_000_000
+#: In bytes. Text takes up to four times as much in memory, and is there twice.
+MAX_HEADER = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ PICKLE = Foreign(
     "pickle",
     "Save its tensors as safetensors where it was made; loading a pickle runs code.",
 )
+TAR = Foreign(
+    "tar archive",
+    "If PyTorch before 0.1.11 wrote it, load it there and save it anew; else unpack it "
+    "and pass the file inside.",
+)
 NPY = Foreign("NumPy array (.npy)", "Read it with numpy.load and write a record.")
 NPZ = Foreign("NumPy archive (.npz)", "Read it with numpy.load and write a record.")
 ZIP = Foreign("zip archive", "Unpack it and pass the file inside.")
@@ -81,6 +87,7 @@ MAGICS = (
     (0, b"GGUF", GGUF),
     (0, b"NRUB", BURNPACK),
     (4, b"TFL3", TFLITE),
+    (257, b"ustar", TAR),
 )
 
 HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, NodeProto, helper
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper
 
 from tests.fuzz.generator.trial import Rejected, executed
 from tests.fuzz.generator.values import Array, Value, constant, with_noise
@@ -19,10 +20,18 @@ EXTENTS = (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8)
 class Shared:
     """What all scopes of one model share: randomness, opsets, names, extents."""
 
-    def __init__(self, seed: int, opsets: Mapping[str, int]) -> None:
+    def __init__(
+        self, seed: int, opsets: Mapping[str, int], profile: str = "mixed"
+    ) -> None:
+        self.seed = seed
+        self.profile = profile
         self.random = random.Random(seed)
         self.rng = np.random.default_rng(seed)
+        self.steps = 0
+        self.draws = 0
         self.opsets = dict(opsets)
+        #: Model-local functions that nodes may call.
+        self.functions: list[FunctionProto] = []
         self.count = 0
         self.rejections: dict[str, int] = {}
         #: Named dimensions with their extents at both sizes.
@@ -34,6 +43,22 @@ class Shared:
         if self.random.random() < 0.1:
             found["E"] = (choose(EXTENTS), 0)
         return found
+
+    def next_step(self) -> None:
+        """Begin a random stream of its own for the next thing that a graph grows by.
+
+        What the steps before it drew does not matter then: a change of one operator's
+        examples leaves the graphs alone that do not use it.
+        """
+        self.steps, self.draws = self.steps + 1, 0
+        self.random.seed(self.step_key())
+        fresh = np.random.default_rng(zlib.crc32(self.step_key().encode()))
+        self.rng.bit_generator.state = fresh.bit_generator.state
+
+    def step_key(self) -> str:
+        """What tells the step, and a draw within it, from all others."""
+        self.draws += 1
+        return f"{self.profile}:{self.seed}:{self.steps}:{self.draws}"
 
     def fresh(self, prefix: str = "v") -> str:
         """A name that no value has."""
@@ -165,7 +190,9 @@ class Builder:
         names = [n for n in free_names(nodes) if n not in made]
         operands = [self.find(name) for name in names]
         try:
-            values = executed(nodes, operands, results, self.opsets, self.rng)
+            values = executed(
+                nodes, operands, results, self.opsets, self.rng, self.shared.functions
+            )
         except Rejected as error:
             key = f"{nodes[-1].op_type}: {error}"
             counts = self.shared.rejections

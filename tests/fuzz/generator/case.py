@@ -10,10 +10,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 from tests.fuzz.generator.builder import Builder, Shared, free_names
-from tests.fuzz.generator.catalog import add_catalog_node
+from tests.fuzz.generator.catalog import FROZEN, add_catalog_node
 from tests.fuzz.generator.control import DEEPEST, add_if, add_loop, add_scan
 from tests.fuzz.generator.motifs import add_motif
 from tests.fuzz.generator.names import rename
+from tests.fuzz.generator.network import grow_network
 from tests.fuzz.generator.trial import Rejected, sensitivity, type_proto
 from tests.fuzz.generator.values import EXACT, NOISY, OTHER, OTHER_NOISY, Value
 
@@ -46,6 +47,8 @@ GROWTH: list[tuple[Grow, float]] = [
     (_with_body(add_loop), 0.04),
     (_with_body(add_scan), 0.02),
 ]
+#: The same without cases of passes.
+PLAIN_GROWTH = [(grow, share) for grow, share in GROWTH if grow is not add_motif]
 
 
 @dataclass
@@ -63,6 +66,7 @@ class FuzzCase:
     noise: dict[str, float]
     rejections: dict[str, int] = field(default_factory=dict)
     pieces: list[list[Any]] = field(default_factory=list)
+    profile: str = "mixed"
 
     @property
     def operators(self) -> set[tuple[str, str]]:
@@ -79,30 +83,89 @@ def _operators(graph: onnx.GraphProto) -> list[tuple[str, str]]:
     return found
 
 
-def generate(seed: int, most_nodes: int = 60) -> FuzzCase:
-    """The random graph of a seed."""
+def generate(seed: int, profile: str = "mixed", most_nodes: int = 60) -> FuzzCase:
+    """The random graph of a seed; ``PROFILES`` says what there is.
+
+    Raises:
+        KeyError: there is no such profile.
+    """
+    return PROFILES[profile](seed, profile, most_nodes)
+
+
+def _mixed(seed: int, profile: str, most_nodes: int) -> FuzzCase:
+    """Nodes of all operators, with bodies and cases of passes between them."""
     rng = random.Random(seed)
+    builder = Builder(Shared(seed, _opsets(rng)))
+    _add_first_inputs(builder)
+    _grow(builder, rng.randint(5, most_nodes))
+    return _finished(builder, rng, _outputs(builder))
+
+
+def _operators_alone(seed: int, profile: str, most_nodes: int) -> FuzzCase:
+    """Nodes of the operators of a fixed table, each from a random stream of its own."""
+    rng = random.Random(f"{profile}:{seed}")
+    builder = Builder(Shared(seed, _opsets(rng), profile))
+    builder.shared.next_step()
+    _add_first_inputs(builder)
+    most = rng.randint(5, most_nodes // 2)
+    for _ in range(3 * most):
+        if len(builder.nodes) < most:
+            builder.shared.next_step()
+            grow_by_one(builder, PLAIN_GROWTH)
+    builder.shared.next_step()
+    return _finished(builder, rng, _outputs(builder))
+
+
+def _network(seed: int, profile: str, most_nodes: int) -> FuzzCase:
+    """Networks of repeated blocks with scopes, as exporters write them."""
+    rng = random.Random(f"{profile}:{seed}")
+    builder = Builder(Shared(seed, {"": rng.choice(range(9, 25))}, profile))
+    builder.shared.next_step()
+    builder.shared.symbols = {
+        name: (rng.randint(1, 3), rng.randint(1, 4)) for name in "NHW"
+    } | {"S": (rng.randint(2, 6), rng.randint(1, 7))}
+    grow_network(builder, rng)
+    outputs = [v for v in builder.pool if v.origin == "node"]
+    kept = [v for v in outputs[:-1] if rng.random() < 0.15]
+    return _finished(builder, rng, [*kept, outputs[-1]], renamed=False)
+
+
+#: What ``generate`` can make. Graphs of "mixed" change with the cases of passes and the
+#: strategies of operators; those of the other profiles depend on the generator, and on
+#: the strategies of the operators that are in them.
+PROFILES: dict[str, Callable[[int, str, int], FuzzCase]] = {
+    "mixed": _mixed,
+    "operators": _operators_alone,
+    "networks": _network,
+}
+
+
+def _opsets(rng: random.Random) -> dict[str, int]:
     opsets = {"": rng.choice(OPSETS)}
     if rng.random() < 0.4:
         opsets["com.microsoft"] = 1
     if rng.random() < 0.2:
         opsets["ai.onnx.ml"] = min(5, 1 + opsets[""] // 5)
-    builder = Builder(Shared(seed, opsets))
-    _add_first_inputs(builder)
-    _grow(builder, rng.randint(5, most_nodes))
-    outputs = _outputs(builder)
+    return opsets
+
+
+def _finished(
+    builder: Builder, rng: random.Random, outputs: list[Value], renamed: bool = True
+) -> FuzzCase:
+    """The case of all that ``builder`` has, with its inputs in all runs."""
     model = _model(builder, outputs)
     feeds = [_feeds(builder, run) for run in (EXACT, OTHER)]
     feeds.append(with_nan(feeds[0], builder.rng))
     noise = {v.name: noise_of(v) for v in outputs}
-    names = rename(model, rng)
+    new = rename(model, rng) if renamed else {}
     return FuzzCase(
-        seed,
+        builder.shared.seed,
         model,
-        [{names[n]: x for n, x in given.items()} for given in feeds],
-        {names[n]: x for n, x in noise.items()},
+        [{new.get(n, n): x for n, x in given.items()} for given in feeds],
+        {new.get(n, n): x for n, x in noise.items()},
         builder.shared.rejections,
         [[v.runs[run] for v in outputs] for run in (EXACT, OTHER)],
+        builder.shared.profile,
     )
 
 
@@ -154,14 +217,21 @@ def _add_first_inputs(builder: Builder) -> None:
 
 
 def _grow(builder: Builder, nodes: int) -> None:
-    makers, shares = zip(*GROWTH, strict=True)
+    makers = PLAIN_GROWTH if builder.shared.profile in FROZEN else GROWTH
     failed, most = 0, MOST_REJECTIONS // (1 + 4 * builder.depth)
     while len(builder.nodes) < nodes and failed < most:
-        (make,) = builder.random.choices(makers, shares)
-        try:
-            make(builder)
-        except Rejected:
-            failed += 1
+        failed += not grow_by_one(builder, makers)
+
+
+def grow_by_one(builder: Builder, makers: list[tuple[Grow, float]]) -> bool:
+    """Whether a random one of ``makers`` added something."""
+    functions, shares = zip(*makers, strict=True)
+    (make,) = builder.random.choices(functions, shares)
+    try:
+        make(builder)
+    except Rejected:
+        return False
+    return True
 
 
 def _outputs(builder: Builder) -> list[Value]:

@@ -12,6 +12,7 @@ from onnx import AttributeProto, NodeProto, helper
 
 from burn_ir import RawGraph, operators
 from tests.fuzz.generator.builder import Builder
+from tests.fuzz.generator.frozen import choose_operator
 from tests.fuzz.generator.trial import Rejected
 from tests.fuzz.generator.values import Value
 from tests.laws.models import onnx_attribute
@@ -28,6 +29,8 @@ WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap", "Gradient"})
 #: Domains of which nodes are made, with the share of nodes.
 DOMAINS = {"": 20, "com.microsoft": 1, "ai.onnx.ml": 1}
 VERSIONS = {"com.microsoft": 1, "ai.onnx.ml": 5}
+#: Profiles that choose operators from a fixed table.
+FROZEN = frozenset({"operators", "types"})
 #: How many bytes of randomness one example may use.
 ENTROPY = 4096
 ATTEMPTS = 4
@@ -87,18 +90,30 @@ def add_catalog_node(builder: Builder) -> None:
     Raises:
         Rejected: no attempt ran.
     """
-    rng = builder.random
-    domains = [d for d in DOMAINS if d in builder.opsets]
-    (domain,) = rng.choices(domains, [DOMAINS[d] for d in domains])
-    choices = available(domain, builder.opsets[domain])
-    key, version = rng.choice(choices)
-    example = draw_example(key, version, rng)
+    key, version = _operator(builder)
+    example = draw_example(key, version, builder.random)
     if example.captured or any(isinstance(v, RawGraph) for v in example.attrs.values()):
         raise Rejected("bodies are made elsewhere")
     for attempt in range(ATTEMPTS):
         if _attempt(builder, key, example, attempt):
             return
     raise Rejected("no attempt ran")
+
+
+def _operator(builder: Builder) -> tuple[Key, int]:
+    """A random operator and its version, of the table of a profile that has one."""
+    rng = builder.random
+    if builder.shared.profile in FROZEN:
+        key = choose_operator(builder.shared.step_key(), builder.opsets)
+        opset = builder.opsets[key[0]]
+        op = operators().get(key)
+        versions = [v for v in op.versions if v <= opset] if op else []
+        if not versions or key not in cases():
+            raise Rejected("an operator without examples")
+        return key, max(versions)
+    domains = [d for d in DOMAINS if d in builder.opsets]
+    (domain,) = rng.choices(domains, [DOMAINS[d] for d in domains])
+    return rng.choice(available(domain, builder.opsets[domain]))
 
 
 def _attempt(builder: Builder, key: Key, example: Example, attempt: int) -> bool:

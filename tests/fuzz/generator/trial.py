@@ -1,6 +1,7 @@
 """Trial executions: a few nodes are run on the contents of their operands."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,7 @@ def trial_model(
     operands: Sequence[Value],
     results: Sequence[str],
     opsets: Mapping[str, int],
+    functions: Sequence[onnx.FunctionProto] = (),
 ) -> onnx.ModelProto:
     """A model of ``nodes`` whose inputs are the operands that are no constants."""
     given = [v for v in operands if v.origin != "constant"]
@@ -92,7 +94,11 @@ def trial_model(
         [numpy_helper.from_array(v.runs[0], v.name) for v in stored],
     )
     imports = [helper.make_opsetid(d, v) for d, v in opsets.items()]
-    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+    if functions:
+        imports += [helper.make_opsetid(d, 1) for d in {f.domain for f in functions}]
+    return helper.make_model(
+        graph, opset_imports=imports, ir_version=10, functions=list(functions)
+    )
 
 
 def executed(
@@ -101,6 +107,7 @@ def executed(
     results: Sequence[str],
     opsets: Mapping[str, int],
     rng: np.random.Generator,
+    functions: Sequence[onnx.FunctionProto] = (),
 ) -> list[Value]:
     """The results of ``nodes`` in every run.
 
@@ -110,7 +117,7 @@ def executed(
     """
     if len(nodes) == 1:
         _check_explained(nodes[0], {v.name: v for v in operands})
-    model = trial_model(nodes, operands, results, opsets)
+    model = trial_model(nodes, operands, results, opsets, functions)
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
         session = session_of(model)
@@ -136,7 +143,7 @@ def _run(session: Any, operands: Sequence[Value], run: int) -> list[Any]:
     feeds = {v.name: v.runs[run] for v in operands if v.origin != "constant"}
     if any(o.type.startswith("optional") for o in session.get_outputs()):
         raise Rejected("an optional value")
-    return [as_arrays(y) for y in session.run(None, feeds)]
+    return [as_arrays(y) for y in session.run(None, deepcopy(feeds))]
 
 
 def as_arrays(value: Any) -> Any:

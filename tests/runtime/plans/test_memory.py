@@ -10,6 +10,7 @@ from burn import ops
 from burn.plan.arena import Arena
 from burn.plan.compiled import Compiled
 from burn.plan.program import Program
+from tests.runtime.programs import program_of
 
 ROWS = 1000
 
@@ -87,12 +88,11 @@ def test_a_plan_takes_the_memory_of_others(monkeypatch: pytest.MonkeyPatch) -> N
     first, second = tensor(ROWS, 4), tensor(ROWS, 5)
     for _ in range(2):
         compiled(first)
-    (plan,) = compiled._plans.values()
-    assert plan.quick is not None
+    program = program_of(compiled)
     grow = Arena._grow
 
     def grow_alone(arena: Arena, size: int) -> None:
-        if plan.quick is not None and plan.quick._node is not None:
+        if program._node is not None:
             raise MemoryError
         grow(arena, size)
 
@@ -101,7 +101,7 @@ def test_a_plan_takes_the_memory_of_others(monkeypatch: pytest.MonkeyPatch) -> N
         expected = chain(x).numpy()
         np.testing.assert_allclose(compiled(x).numpy(), expected, rtol=1e-6)
     assert not compiled.notes
-    assert plan.quick._node is not None
+    assert program._node is not None
 
 
 @pytest.mark.parametrize("kind", [TypeError, ValueError, IndexError])

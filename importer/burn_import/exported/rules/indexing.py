@@ -20,7 +20,14 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Value:
-    return g.op("Gather", weight, indices, axis=0)
+    if isinstance(padding_idx, Value):
+        raise UnsupportedModel("a padding_idx that is computed")
+    if padding_idx < 0 and not scale_grad_by_freq:
+        return g.op("Gather", weight, indices, axis=0)
+    options = {"scale_grad_by_freq": int(scale_grad_by_freq)}
+    if padding_idx >= 0:
+        options["padding_idx"] = padding_idx
+    return g.op("Embedding", weight, indices, domain="burn", **options)
 
 
 @rule("aten.index_select.default")

@@ -77,6 +77,9 @@ class Impute(Op, onnx="Impute", versions=(1,), domain="burn"):
     missing: int | float = 0.0
 
     def infer(self, x: Type, values: Type) -> Type:
+        width = x.shape[-1] if x.shape else 1
+        if values.shape and isinstance(width, int) and values.shape[0] != width:
+            raise InvalidOperand(f"expected {width} values, got {values.name}")
         return x.forget()
 
     def lower(self, x: Value, values: Value) -> Value:

@@ -186,7 +186,7 @@ def _choose() -> None:
             if choice == "onednn":
                 raise RuntimeError(
                     f"{VARIABLE} is onednn, but there is no usable library: "
-                    + ("; ".join(notes) or "pip install 'burn-import[cpu]'")
+                    + ("; ".join(notes) or "pip install onednn-cpu-gomp")
                 )
             STATE.answer = _numpy(*notes)
 

@@ -170,8 +170,8 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if found is None:
         return None
     out = found.run(x)
-    # Rows with an infinity have results of their own. All of them is NaN here.
-    return None if has_nan(out, part=out[..., :1]) else out
+    # Beside an infinity or NaN the library has 0, where all of the row is NaN.
+    return None if has_nan(out, part=out) else out
 
 
 class _Line(Ready):

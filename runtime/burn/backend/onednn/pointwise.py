@@ -1,7 +1,8 @@
 """Activations by oneDNN, where it gives NumPy's result at infinities and NaN as well.
 
 It does not for ``relu`` and ``clip``, which turn NaN into a number; those stay NumPy's.
-Others answer NaN at an infinity, where the limit is due: NumPy computes those again.
+NumPy computes again what others answer with NaN: some of the library's code does so at
+infinities of which the activation is a number.
 """
 
 from collections.abc import Callable
@@ -82,10 +83,10 @@ def silu(x: Array) -> Array:
     return activation.silu.kernel(x) if out is None or has_nan(out) else out
 
 
-def _with_limits_at_infinity(
+def _checked_for_nan(
     op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Callable[[Array], Array]:
-    """The kernel of an activation that oneDNN has no limit of at infinities."""
+    """The kernel of an activation, which NumPy computes where oneDNN answers NaN."""
 
     def kernel(x: Array) -> Array:
         out = _activated(x, limits().costly, kind, alpha, beta)
@@ -133,8 +134,8 @@ softplus = _in_plans(activation.softplus, lambda: ((SOFT_RELU, 1.0),))
 hard_sigmoid = _in_plans(
     activation.hard_sigmoid, lambda alpha=0.2, beta=0.5: ((HARD_SIGMOID, alpha, beta),)
 )
-mish = _with_limits_at_infinity(activation.mish, MISH)
-hard_swish = _with_limits_at_infinity(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
+mish = _checked_for_nan(activation.mish, MISH)
+hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
 
 def _activated(

@@ -37,7 +37,7 @@ from burn.plan.passes.scales import with_scales
 from burn.plan.passes.sums import as_matrices
 from burn.plan.passes.transposed import with_transposed_factors
 from burn.plan.passes.updates import with_updates_last
-from burn.plan.tree import Segment, Step, find_drops, written
+from burn.plan.tree import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -75,23 +75,15 @@ LOWERINGS: dict[str, tuple[Pass, ...]] = {
 }
 
 
-def fused(
-    root: Segment,
-    inputs: Inputs = (),
-    lowering: tuple[Pass, ...] = (),
-    *,
-    generated: bool = False,
+def run_passes(
+    root: Segment, inputs: Inputs = (), passes: tuple[Pass, ...] | None = None
 ) -> Segment:
-    """A copy of a plan after all passes, and after those that lower its precision.
+    """Return a copy of a plan after ``passes``: those for every device if not given.
 
-    Chains are left to the kernels that are ``generated``, except where a plan sets
-    boxes: there the updates of tables are found in them.
+    What only sets boxes comes last in it.
     """
     found = with_own_places(root)
-    last = LAST
-    if generated and next(written(root), None) is None:
-        last = tuple(each for each in LAST if each is not in_chains)
-    for each in (*PASSES, *lowering, *last):
+    for each in (*PASSES, *LAST) if passes is None else passes:
         found = _passed(each, found, inputs)
     found = with_updates_last(found)
     find_drops(found)

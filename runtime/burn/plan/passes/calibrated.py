@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.arrays import host
 from burn.box import Box, Buffer
 from burn.dtypes import DType, int8, uint8
 from burn.ops.integers import scale_of_weights, to_integers
@@ -44,7 +44,7 @@ class Ranges:
         largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
         if not np.isfinite(largest) or largest <= 0:
             return None
-        return Tensor(np.array([largest], np.float32), Cpu()), dtype
+        return Tensor(np.array([largest], np.float32), host()), dtype
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -146,7 +146,7 @@ def _there_and_back(
 ) -> list[Any]:
     """Steps that quantize ``value`` and dequantize it."""
     scale, dtype = scaling
-    read = Read(Buffer(scale), graph.fresh(), Cpu())
+    read = Read(Buffer(scale), graph.fresh(), scale.backend)
     graph.maker[read.place] = read
     graph.constant.add(read.place)
     narrow = graph.made(to_integers, (value, Slot(read.place)), shape)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.onednn.engine import current
+from burn.backend.arrays import host
 from burn.ops.activation import sigmoid, tanh
 from burn.ops.elementwise import add, mul, sub
 from burn.ops.indexing import take
@@ -21,7 +21,7 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.patterns import Values, matches
 from burn.plan.tree import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
-from burn.tensor import from_numpy
+from burn.tensor import Tensor
 
 _CELL = (add, (mul, (sigmoid, "f"), "c"), (mul, (sigmoid, "i"), (tanh, "g")))
 _SHOWN = (mul, (sigmoid, "o"), (tanh, "cell"))
@@ -54,9 +54,7 @@ class _Cell(NamedTuple):
 
 
 def as_cells(steps: Steps, graph: Graph) -> Steps:
-    """A layer of one step for each cell, if there is an engine with such layers."""
-    if current() is None:
-        return steps
+    """A layer of one step for each cell, for devices that have such layers."""
     cells: dict[int, _Cell] = {}
     gone: set[int] = set()
     for step in steps:
@@ -213,7 +211,7 @@ class _Writer:
         """The gates of a weight in the order of the layer's."""
         hidden = cell.results[0].shapes[0][1]
         rows = [np.arange(hidden) + gate * hidden for gate in cell.order]
-        index = from_numpy(np.concatenate(rows))
+        index = Tensor(np.concatenate(rows), host())
         shape, _ = self._graph.known(value)
         assert shape is not None
         return self._made(take, (value, index, 0), shape)

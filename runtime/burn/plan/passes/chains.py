@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.arrays import host
 from burn.ops.activation import relu
 from burn.ops.elementwise import add, div, mul, neg, sqrt, sub
 from burn.ops.fused import Chain, chained
@@ -114,4 +114,4 @@ def _is_whole(arg: Any, step: Step, graph: Graph) -> bool:
 
 
 def _number(value: float) -> Tensor:
-    return Tensor(np.asarray(value, np.float32), Cpu())
+    return Tensor(np.asarray(value, np.float32), host())

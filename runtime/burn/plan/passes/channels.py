@@ -12,7 +12,7 @@ from burn.ops.shape import flatten, permute, reshape
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
 from burn.plan.tree import Slot, Step
 
-#: What has its channels side by side in memory when it is computed by oneDNN.
+#: What has its channels side by side in memory when it is computed.
 _CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})
 _VIEWS = frozenset({flatten, reshape})
 

@@ -25,15 +25,21 @@ _THEN: dict[Any, Any] = {
     matmul: matmul_then,
     matmul_then: matmul_then,
 }
-_PLAIN = frozenset(
-    {activation.relu, activation.sigmoid, activation.tanh, activation.silu}
-    | {activation.hard_swish, activation.mish, activation.softplus}
-)
-#: Activations with numbers, and their names with the values that they have by default.
-_NUMBERS: dict[Any, dict[str, float]] = {
-    activation.elu: {"alpha": 1.0},
-    activation.hard_sigmoid: {"alpha": 0.2, "beta": 0.5},
-    activation.leaky_relu: {"alpha": 0.01},
+#: Activations without numbers, by their names in ``after``.
+_PLAIN: dict[Any, str] = {
+    activation.relu: "relu",
+    activation.sigmoid: "sigmoid",
+    activation.tanh: "tanh",
+    activation.silu: "silu",
+    activation.hard_swish: "hard_swish",
+    activation.mish: "mish",
+    activation.softplus: "softplus",
+}
+#: Activations with numbers: their names in ``after``, and the numbers with defaults.
+_NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
+    activation.elu: ("elu", {"alpha": 1.0}),
+    activation.hard_sigmoid: ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
+    activation.leaky_relu: ("leaky_relu", {"alpha": 0.01}),
 }
 
 
@@ -125,13 +131,13 @@ def _done(step: Step) -> tuple[Any, ...]:
 def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
     """``step`` as the end of what makes its operand ``index``."""
     if step.primitive in _PLAIN:
-        return (step.primitive.name,)
+        return (_PLAIN[step.primitive],)
     if step.primitive is activation.gelu:
         tanh = step.static.get("approximate") == "tanh"
         return ("gelu_tanh",) if tanh else ("gelu",)
     if step.primitive in _NUMBERS:
-        numbers = {**_NUMBERS[step.primitive], **step.static}
-        return (step.primitive.name, *map(float, numbers.values()))
+        name, defaults = _NUMBERS[step.primitive]
+        return (name, *map(float, {**defaults, **step.static}.values()))
     if step.primitive is activation.clip and index == 0:
         bounds = step.args[1:]
         if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu import Cpu
+from burn.backend.arrays import host
 from burn.dtypes import int8, uint8
 from burn.ops.conv import conv
 from burn.ops.elementwise import add
@@ -128,7 +128,7 @@ def _zero(zero_point: Any, dtype: Any) -> Any:
     """A zero point as an operand, None for 0."""
     if type(zero_point) is not int:
         return zero_point
-    return Tensor(np.array(zero_point, dtype), Cpu()) if zero_point else None
+    return Tensor(np.array(zero_point, dtype), host()) if zero_point else None
 
 
 def _is_scaling(

@@ -4,12 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from burn.ops.fused import chained, rows_added
 from burn.plan.tree import Segment, Step, slots_in
-
-# Have a result for floats of the recorded shapes, whatever they are.
-_MODULE = "burn.ops.elementwise"
-_FUSED = frozenset({chained, rows_added})
 
 
 def with_updates_last(root: Segment) -> Segment:
@@ -33,5 +28,4 @@ def with_updates_last(root: Segment) -> Segment:
 
 def _cannot_fail(step: Step) -> bool:
     floats = all(np.dtype(dtype).kind == "f" for dtype in step.dtypes)
-    known = step.primitive in _FUSED or step.primitive.__module__ == _MODULE
-    return floats and known
+    return floats and step.primitive.infallible

@@ -1,10 +1,13 @@
-"""CUDA devices: CuPy arrays, the generic array kernels and kernels of our own."""
+"""The backend of a CUDA device."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from burn.backend.arrays import ArrayBackend
+
+if TYPE_CHECKING:
+    from burn.plan.executable import Executable, Plan
 
 
 class Cuda(ArrayBackend):
@@ -13,6 +16,11 @@ class Cuda(ArrayBackend):
     ``Cuda(0) is Cuda(0)``. Nothing falls back to the host: an operation that has no
     device kernel raises.
 
+    Attributes:
+        tf32: whether convolutions and matrix products of float32 tensors may round
+            their operands to TensorFloat-32 (10 bits of mantissa instead of 23), which
+            tensor cores compute several times faster. False until it is set.
+
     Raises:
         ImportError: CuPy is not installed.
         RuntimeError: there is no such device.
@@ -20,6 +28,7 @@ class Cuda(ArrayBackend):
 
     _devices: "dict[int, Cuda]" = {}
     index: int
+    tf32: bool = False
 
     def __new__(cls, index: int = 0) -> "Cuda":
         known = cls._devices.get(index)
@@ -41,19 +50,32 @@ class Cuda(ArrayBackend):
             raise RuntimeError(f"no usable CUDA device: {error}") from error
         if not 0 <= index < count:
             raise RuntimeError(f"expected a device below {count}, got Cuda({index})")
+        import burn.backend.cuda.kernels  # noqa: F401  registers them
+
         device = super().__new__(cls)
         device.index = index
         device.cupy = cupy
+        device.array_type = cupy.ndarray
+        device._current = cupy.cuda.runtime.getDevice
         return device
 
     cupy: Any
+    _current: Any
 
     def __reduce__(self) -> Any:
         return type(self), (self.index,)
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        if self._current() == self.index:
+            return super().call(primitive, args, static)
         with self.cupy.cuda.Device(self.index):
             return super().call(primitive, args, static)
+
+    def bind(self, plan: "Plan") -> "Executable":
+        """A CUDA graph of the plan's kernels; kernel by kernel where it has none."""
+        from burn.backend.cuda.graph import GraphReplay
+
+        return GraphReplay(plan, self)
 
     def unwrap(self, arg: Any) -> Any:
         """As on the host, and constant arrays are copied to the device."""

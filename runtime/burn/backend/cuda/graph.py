@@ -1,0 +1,203 @@
+"""Plans as CUDA graphs: one launch for all kernels of a plan.
+
+The first run of a plan records what its kernels put on a stream; later runs copy the
+inputs to where the graph reads them, launch it, and copy the results out.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from burn.backend.cuda.libraries import CaptureMemory, capturing
+from burn.box import changes
+from burn.plan.executable import Executable, Plan
+from burn.plan.nested import mapped
+from burn.plan.recorder import innermost
+from burn.plan.replay import Replay
+from burn.plan.tree import boxes_read
+from burn.tensor import Tensor
+
+if TYPE_CHECKING:
+    from burn.backend.cuda.device import Cuda
+
+#: How often a plan is captured anew because parameters were set, before it is replayed
+#: kernel by kernel.
+_CAPTURES = 8
+# cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
+_KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
+_FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
+_ON_DEVICE = (2, 3)
+
+
+class GraphReplay(Executable):
+    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be."""
+
+    def __init__(self, plan: Plan, device: "Cuda") -> None:
+        self._replay, self._device = Replay(plan, device), device
+        self._boxes = tuple(boxes_read(plan.root))
+        self._captured: Captured | None = None
+        self._captures = 0
+        self._lock = threading.Lock()
+        self._reason: str | None = None
+        if plan.sets_boxes:
+            self._reason = "it sets parameters or buffers"
+        elif plan.root.guard is not None:
+            self._reason = "it reads a value on the host"
+        elif plan.is_observed:
+            self._reason = "its values are observed"
+
+    @property
+    def notes(self) -> list[str]:
+        if self._reason is None:
+            return self._replay.notes
+        return [*self._replay.notes, f"no CUDA graph: {self._reason}"]
+
+    def run(self, inputs: list[Any]) -> Any:
+        if self._reason is None:
+            with self._lock:
+                captured = self._current(inputs)
+                if captured is not None:
+                    return captured.launch(inputs)
+        return self._replay.run(inputs)
+
+    def release_memory(self) -> None:
+        with self._lock:
+            self._captured = None
+
+    def _current(self, inputs: list[Any]) -> "Captured | None":
+        """The graph for the parameters as they are now, None if there is none."""
+        captured = self._captured
+        if captured is not None and captured.is_current():
+            return captured
+        self._captured = None
+        if self._captures == _CAPTURES:
+            self._reason = "parameters are set between its runs"
+            return None
+        self._captures += 1
+        read = [(box, innermost(box.held()).data) for box in self._boxes]
+        try:
+            self._captured = Captured(self._replay, self._device, inputs, read)
+        except (RuntimeError, NotImplementedError) as error:
+            self._reason = str(error).splitlines()[0]
+        return self._captured
+
+
+class Captured:
+    """A CUDA graph with the memory that it reads and writes.
+
+    ``read`` are the boxes whose arrays it reads, with these arrays.
+
+    Raises:
+        RuntimeError: a kernel does what a graph cannot repeat.
+    """
+
+    def __init__(
+        self, replay: Replay, device: "Cuda", inputs: list[Any], read: list[Any]
+    ) -> None:
+        cupy = device.cupy
+        self._device, self._read, self._changes = device, read, changes()
+        self._inputs = [array.copy() for array in inputs]
+        cupy.cuda.get_current_stream().synchronize()
+        self._pool = cupy.cuda.MemoryPool()
+        stream = cupy.cuda.Stream(non_blocking=True)
+        self._memory = CaptureMemory(array for _, array in read)
+        allocator = cupy.cuda.using_allocator(self._pool.malloc)
+        with stream, allocator, capturing(self._memory):
+            replay.run(self._inputs)  # compiles kernels, chooses algorithms
+            stream.synchronize()
+            with _capturing(stream) as graphs:
+                self._result = replay.run(self._inputs)
+        (self._graph,) = graphs
+        check_nodes(self._graph)
+        self._done = cupy.cuda.Event(disable_timing=True)
+        self._stream = 0
+
+    def is_current(self) -> bool:
+        """Whether all boxes hold the arrays that the graph reads."""
+        count = changes()
+        if count != self._changes:
+            for box, array in self._read:
+                if innermost(box.held()).data is not array:
+                    return False
+            self._changes = count
+        return True
+
+    def launch(self, inputs: list[Any]) -> Any:
+        """The result of the plan, in new memory, on CuPy's current stream."""
+        stream = self._device.cupy.cuda.get_current_stream()
+        if stream.ptr != self._stream:  # the last run may not have ended
+            stream.wait_event(self._done)
+            self._stream = stream.ptr
+        for target, array in zip(self._inputs, inputs, strict=True):
+            target[...] = array
+        self._graph.launch(stream)
+        result = mapped(self._copied, self._result)
+        self._done.record(stream)
+        return result
+
+    def _copied(self, leaf: Any) -> Any:
+        """``leaf`` with a copy of its array if that is on the device."""
+        if type(leaf) is not Tensor:
+            return leaf
+        if type(leaf.data) is Tensor:
+            return Tensor(self._copied(leaf.data), leaf.backend)
+        if leaf.backend is not self._device:
+            return leaf
+        return Tensor(leaf.data.copy(order="K"), leaf.backend)
+
+
+@contextmanager
+def _capturing(stream: Any) -> Iterator[list[Any]]:
+    """Capture what is put on ``stream``; the graph is in the list afterwards."""
+    graphs: list[Any] = []
+    stream.begin_capture()
+    try:
+        yield graphs
+        graphs.append(stream.end_capture())
+    finally:
+        if not graphs:
+            with suppress(RuntimeError):  # what was not allowed has ended it already
+                stream.end_capture()
+
+
+def check_nodes(graph: Any) -> None:
+    """Check that a graph only computes on the device.
+
+    A copy from host memory would read that memory in each launch, long after its owner
+    is gone.
+
+    Raises:
+        RuntimeError: it copies from or to the host, or calls a function there.
+    """
+    try:
+        from cuda.bindings import runtime
+    except ImportError as error:
+        raise RuntimeError(f"its nodes cannot be checked: {error}") from error
+    handle = runtime.cudaGraph_t(graph.graph)
+    _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
+    _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
+    for node in nodes:
+        kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
+        if kind == _COPY:
+            _check_copy(runtime, node)
+        elif kind not in (_KERNEL, _FILL, _EMPTY):
+            raise RuntimeError(f"a kernel adds a node of type {kind}")
+
+
+def _check_copy(runtime: Any, node: Any) -> None:
+    _, copy = _checked(runtime.cudaGraphMemcpyNodeGetParams(node))
+    if int(copy.kind) == _FROM_DEVICE_TO_DEVICE:
+        return
+    if int(copy.kind) == _BY_ADDRESS:
+        ends = (copy.srcPtr.ptr, copy.dstPtr.ptr)
+        kinds = [_checked(runtime.cudaPointerGetAttributes(end))[1] for end in ends]
+        if all(int(attributes.type) in _ON_DEVICE for attributes in kinds):
+            return
+    raise RuntimeError("a kernel copies between the host and the device")
+
+
+def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    if int(answer[0]):
+        raise RuntimeError(f"its nodes cannot be read: {answer[0]}")
+    return answer

@@ -1,0 +1,132 @@
+"""NVIDIA's libraries: their Python packages, handles and workspaces.
+
+A handle belongs to one thread and one device. Workspaces belong to a stream as well,
+because kernels of different streams run at the same time.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+#: Bytes of scratch memory that cuBLASLt and cuDNN may use in one call.
+WORKSPACE = 32 << 20
+
+
+class _Local(threading.local):
+    """The handles and workspaces of a thread."""
+
+    def __init__(self) -> None:
+        self.handles: dict[tuple[str, int], Any] = {}
+        self.workspaces: dict[tuple[int, int], Any] = {}
+        self.capture: CaptureMemory | None = None
+
+
+_LOCAL = _Local()
+
+
+@cache
+def cudnn() -> Any:
+    """The package ``cudnn`` (nvidia-cudnn-frontend), None with a warning without it."""
+    return _package("cudnn", "nvidia-cudnn-frontend", "Convolutions")
+
+
+@cache
+def cublas_lt() -> Any:
+    """The bindings of cuBLASLt (nvmath-python), None with a warning without them."""
+    return _package("nvmath.bindings.cublasLt", "nvmath-python", "Matrix products")
+
+
+def _package(module: str, wheel: str, what: str) -> Any:
+    try:
+        return import_module(module)
+    except (ImportError, OSError, RuntimeError) as error:
+        warnings.warn(
+            f"{what} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
+            f"not usable ({error}); pip install 'burn-import[cuda]'",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+def cudnn_handle(device: int, stream: int) -> Any:
+    """The calling thread's cuDNN handle of ``device``, set to ``stream``."""
+    handle = _LOCAL.handles.get(("cudnn", device))
+    if handle is None:
+        handle = _LOCAL.handles["cudnn", device] = cudnn().create_handle()
+    cudnn().set_stream(handle=handle, stream=stream)
+    return handle
+
+
+def lt_handle(device: int) -> int:
+    """The calling thread's cuBLASLt handle of ``device``."""
+    handle = _LOCAL.handles.get(("lt", device))
+    if handle is None:
+        handle = _LOCAL.handles["lt", device] = cublas_lt().create()
+    return int(handle)
+
+
+class CaptureMemory:
+    """Memory that the kernels of a CUDA graph share and that the graph has to keep.
+
+    ``constants`` are arrays that do not change as long as the graph is used.
+    """
+
+    def __init__(self, constants: Iterable[Any] = ()) -> None:
+        self._constants = {id(array): array for array in constants}
+        self._packed: dict[tuple[int, Any], Any] = {}
+        self._workspace: Any = None
+
+    def workspace(self, size: int) -> Any:
+        """Scratch memory of the graph alone: graphs may run at the same time."""
+        if self._workspace is None or self._workspace.nbytes < size:
+            self._workspace = _scratch(size)
+            self._packed[id(self._workspace), "workspace"] = self._workspace
+        return self._workspace
+
+    def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
+        """``pack(array)``, computed once if the array is a constant."""
+        if id(array) not in self._constants:
+            return pack(array)
+        key = (id(array), layout)
+        if key not in self._packed:
+            self._packed[key] = pack(array)
+        return self._packed[key]
+
+
+@contextmanager
+def capturing(memory: CaptureMemory) -> Iterator[None]:
+    """Let kernels take memory from ``memory`` in this context and thread."""
+    before, _LOCAL.capture = _LOCAL.capture, memory
+    try:
+        yield
+    finally:
+        _LOCAL.capture = before
+
+
+def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
+    """``pack(array)``; a CUDA graph computes it once for parameters."""
+    capture = _LOCAL.capture
+    return pack(array) if capture is None else capture.packed(array, layout, pack)
+
+
+def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
+    """The address of at least ``size`` bytes of scratch memory for ``stream``."""
+    if _LOCAL.capture is not None:
+        return int(_LOCAL.capture.workspace(size).data.ptr)
+    block = _LOCAL.workspaces.get((device, stream))
+    if block is None or block.nbytes < size:
+        block = _LOCAL.workspaces[device, stream] = _scratch(size)
+    return int(block.data.ptr)
+
+
+def _scratch(size: int) -> Any:
+    import cupy
+
+    return cupy.empty(max(size, WORKSPACE), np.uint8)

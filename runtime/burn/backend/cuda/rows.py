@@ -1,0 +1,210 @@
+"""Softmax and normalisation of rows: one CUDA block a row, one kernel a call.
+
+The source is CUDA C, compiled by NVRTC once for each element type and process; CuPy
+keeps the binaries on disk.
+"""
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cuda.device import Cuda
+from burn.ops.attention import masked_softmax as masked_softmax_op
+from burn.ops.layer_norm import (
+    feature_axes,
+    layer_norm as layer_norm_op,
+    rms_norm as rms_norm_op,
+)
+from burn.ops.softmax import softmax as softmax_op
+from burn.ops.support import Array, Axes, axes_of
+
+#: Element types: how CUDA C calls them and what sums are computed in.
+_TYPES = {
+    np.dtype(np.float16): ("__half", "float"),
+    np.dtype(np.float32): ("float", "float"),
+    np.dtype(np.float64): ("double", "double"),
+}
+_SOURCE = r"""
+__device__ A join(A x, A y, bool is_sum) {
+    return is_sum ? x + y : (x > y ? x : y);
+}
+// The sum or the maximum of `x` over the threads of a block, in all of them.
+__device__ A over_block(A x, bool is_sum) {
+    __shared__ A parts[32];
+    for (int step = 16; step; step >>= 1)
+        x = join(x, __shfl_xor_sync(0xffffffffu, x, step), is_sum);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = parts[0];
+    for (int i = 1; i < blockDim.x / 32; i++) x = join(x, parts[i], is_sum);
+    return x;
+}
+extern "C" __global__ void softmax_rows(
+    const T* x, T* y, long long columns, bool empty_is_zero
+) {
+    const T* row = x + blockIdx.x * columns;
+    T* out = y + blockIdx.x * columns;
+    A largest = __int_as_float(0xff800000);
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x)
+        largest = join(largest, (A)row[i], false);
+    largest = over_block(largest, false);
+    if (isinf(largest) && largest < 0) largest = 0;
+    A total = 0;
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x)
+        total += exp((A)row[i] - largest);
+    total = over_block(total, true);
+    if (empty_is_zero && total == 0) total = 1;
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x)
+        out[i] = (T)(exp((A)row[i] - largest) / total);
+}
+extern "C" __global__ void normalise_rows(
+    const T* x, const T* weight, const T* bias, T* y, long long columns, A epsilon,
+    bool is_centred
+) {
+    const T* row = x + blockIdx.x * columns;
+    T* out = y + blockIdx.x * columns;
+    A mean = 0, power = 0;
+    if (is_centred) {
+        for (long long i = threadIdx.x; i < columns; i += blockDim.x)
+            mean += (A)row[i];
+        mean = over_block(mean, true) / columns;
+    }
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x) {
+        A d = (A)row[i] - mean;
+        power += d * d;
+    }
+    A inverse = 1 / sqrt(over_block(power, true) / columns + epsilon);
+    for (long long i = threadIdx.x; i < columns; i += blockDim.x) {
+        A value = ((A)row[i] - mean) * inverse;
+        if (weight) value *= (A)weight[i];
+        if (bias) value += (A)bias[i];
+        out[i] = (T)value;
+    }
+}
+"""
+#: Rows of one launch: the largest grid that CUDA has.
+_MOST_ROWS = 2**31 - 1
+
+
+@cache
+def _kernel(name: str, dtype: Any) -> Any:
+    """The compiled kernel ``name`` for elements of ``dtype``."""
+    import cupy
+
+    element, wide = _TYPES[dtype]
+    header = "#include <cuda_fp16.h>\n" if dtype == np.float16 else ""
+    header += f"typedef {element} T;\ntypedef {wide} A;\n"
+    return cupy.RawKernel(header + _SOURCE, name)
+
+
+def _launch(name: str, x: Array, columns: int, *rest: Any) -> None:
+    rows = x.size // columns
+    threads = min(1024, max(32, -(-columns // 32) * 32))
+    _kernel(name, x.dtype)((rows,), (threads,), (x, *rest))
+
+
+def _rows(x: Array, columns: int) -> Array | None:
+    """``x`` row-major if the kernels here compute on it, else None."""
+    if x.dtype not in _TYPES or not x.size or x.size // columns > _MOST_ROWS:
+        return None
+    import cupy
+
+    return cupy.ascontiguousarray(x)
+
+
+@softmax_op.on(Cuda)
+def softmax(x: Array, *, axis: Axes = -1) -> Array:
+    """:func:`burn.ops.softmax` over the last axis in one kernel."""
+    if x.ndim and axes_of(axis, x.ndim) == (x.ndim - 1,):
+        out = _softmax(x, empty_is_zero=False)
+        if out is not None:
+            return out
+    return softmax_op.kernel(x, axis=axis)
+
+
+@masked_softmax_op.on(Cuda)
+def masked_softmax(x: Array) -> Array:
+    """:func:`burn.ops.attention.masked_softmax` in one kernel."""
+    out = _softmax(x, empty_is_zero=True) if x.ndim else None
+    return masked_softmax_op.kernel(x) if out is None else out
+
+
+def _softmax(x: Array, empty_is_zero: bool) -> Array | None:
+    rows = _rows(x, max(x.shape[-1], 1))
+    if rows is None:
+        return None
+    import cupy
+
+    out = cupy.empty_like(rows)
+    columns = x.shape[-1]
+    _launch(
+        "softmax_rows", rows, columns, out, np.int64(columns), np.bool_(empty_is_zero)
+    )
+    return out
+
+
+@layer_norm_op.on(Cuda)
+def layer_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.layer_norm` over the last axes in one kernel."""
+    out = _normalised(x, weight, bias, axis, epsilon, is_centred=True)
+    if out is None:
+        return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
+    return out
+
+
+@rms_norm_op.on(Cuda)
+def rms_norm(
+    x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
+) -> Array:
+    """:func:`burn.ops.rms_norm` over the last axes in one kernel."""
+    out = _normalised(x, weight, None, axis, epsilon, is_centred=False)
+    return (
+        rms_norm_op.kernel(x, weight, axis=axis, epsilon=epsilon)
+        if out is None
+        else out
+    )
+
+
+def _normalised(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    axis: Axes,
+    epsilon: float,
+    is_centred: bool,
+) -> Array | None:
+    """None where the generic kernel has to compute."""
+    axes = feature_axes(axis, x.ndim)
+    if axes != tuple(range(x.ndim - len(axes), x.ndim)):
+        return None
+    features = x.shape[x.ndim - len(axes) :]
+    for array in (weight, bias):
+        if array is not None and (array.shape != features or array.dtype != x.dtype):
+            return None
+    columns = prod(features)
+    rows = _rows(x, columns) if columns else None
+    if rows is None:
+        return None
+    import cupy
+
+    out = cupy.empty_like(rows)
+    given = [
+        np.uint64(0) if array is None else cupy.ascontiguousarray(array)
+        for array in (weight, bias)
+    ]
+    wide = np.float64 if x.dtype == np.float64 else np.float32
+    _launch(
+        *("normalise_rows", rows, columns, *given, out),
+        *(np.int64(columns), wide(epsilon), np.bool_(is_centred)),
+    )
+    return out

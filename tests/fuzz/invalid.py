@@ -1,0 +1,194 @@
+"""Nodes that are not valid ONNX, but that onnxruntime runs.
+
+It reads out of bounds, or gives them a meaning that the specification has not. Each row
+names operators, a condition on a node and the contents of its operands, and the
+sentence of the specification that the node breaks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, helper
+
+Operands = Sequence[Any]
+Condition = Callable[[NodeProto, Operands], bool]
+
+REDUCTIONS = tuple(
+    f"Reduce{name}"
+    for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min")
+    + ("Prod", "Sum", "SumSquare")
+)
+
+
+def _attribute(node: NodeProto, name: str, default: Any) -> Any:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return helper.get_attribute_value(attribute)
+    return default
+
+
+def _operand(operands: Operands, place: int) -> Any:
+    return operands[place] if place < len(operands) else None
+
+
+def _is_outside(axes: Any, rank: int) -> bool:
+    return any(not -rank <= int(axis) < rank for axis in np.ravel(axes))
+
+
+def _has_axis_outside(node: NodeProto, operands: Operands) -> bool:
+    return _is_outside(_attribute(node, "axis", 0), operands[0].ndim)
+
+
+def _has_axes_outside(node: NodeProto, operands: Operands) -> bool:
+    default = [0, 2, 3] if node.op_type == "MeanVarianceNormalization" else []
+    axes = _operand(operands, 1)
+    given = _attribute(node, "axes", default) if axes is None else axes
+    return _is_outside(given, operands[0].ndim)
+
+
+def _sums_axis_outside(node: NodeProto, operands: Operands) -> bool:
+    return _is_outside(operands[1], operands[0].ndim)
+
+
+def _has_other_batches(node: NodeProto, operands: Operands) -> bool:
+    count = _attribute(node, "batch_dims", 0)
+    data, indices = operands[:2]
+    return bool(data.shape[:count] != indices.shape[:count])
+
+
+def _has_odd_weights(node: NodeProto, operands: Operands) -> bool:
+    weights = _operand(operands, 2)
+    return weights is not None and bool(weights.shape != operands[0].shape[1:2])
+
+
+def _imputes_odd_count(node: NodeProto, operands: Operands) -> bool:
+    floats = _attribute(node, "imputed_value_floats", [])
+    count = len(floats or _attribute(node, "imputed_value_int64s", []))
+    x = operands[0]
+    return count > 1 and (x.ndim not in (1, 2) or count != x.shape[-1])
+
+
+def _has_one_scale(node: NodeProto, operands: Operands) -> bool:
+    vectors = [x.size for x in operands[1:3]]
+    return operands[0].ndim > 1 and operands[0].shape[1] > 1 and 1 in vectors
+
+
+def _has_odd_frames(node: NodeProto, operands: Operands) -> bool:
+    window = _operand(operands, 2)
+    if window is not None and window.ndim != 1:
+        return True
+    real = operands[0].ndim < 3 or operands[0].shape[-1] == 1
+    return bool(_attribute(node, "onesided", 1)) and not real
+
+
+def _has_odd_coefficients(node: NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    width = x.shape[-1] if x.ndim else 1
+    count = len(_attribute(node, "coefficients", []))
+    return x.ndim not in (1, 2) or count != width * _attribute(node, "targets", 1)
+
+
+def _has_no_matrix(node: NodeProto, operands: Operands) -> bool:
+    return any(x.ndim not in (1, 2) for x in operands)
+
+
+def _has_larger_slope(node: NodeProto, operands: Operands) -> bool:
+    x, slope = operands
+    try:
+        return bool(np.broadcast_shapes(x.shape, slope.shape) != x.shape)
+    except ValueError:
+        return True
+
+
+def _has_several_scales(node: NodeProto, operands: Operands) -> bool:
+    given = [x for x in operands[1:] if x is not None]
+    return any(x.ndim > 1 or x.size != 1 for x in given)
+
+
+def _has_no_windows(node: NodeProto, operands: Operands) -> bool:
+    kernel = _attribute(node, "kernel_shape", [])
+    automatic = _attribute(node, "auto_pad", b"NOTSET")
+    if automatic in (b"SAME_UPPER", b"SAME_LOWER"):
+        return 0 in operands[0].shape[2:]
+    size = len(kernel)
+    pads = _attribute(node, "pads", [0] * 2 * size)
+    if automatic == b"VALID":
+        pads = [0] * 2 * size
+    strides = _attribute(node, "strides", [1] * size)
+    dilations = _attribute(node, "dilations", [1] * size)
+    for axis, extent in enumerate(operands[0].shape[2 : 2 + size]):
+        span = dilations[axis] * (kernel[axis] - 1) + 1
+        room = extent + pads[axis] + pads[axis + size] - span
+        if _attribute(node, "ceil_mode", 0):
+            room = -(-room // strides[axis]) * strides[axis]
+        if room < 0:
+            return True
+    return False
+
+
+#: Operators, the condition, and what the specification says.
+INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
+    (("ArgMax", "ArgMin"), _has_axis_outside, "`axis`: `range is [-r, r-1]`"),
+    (
+        (*REDUCTIONS, "MeanVarianceNormalization"),
+        _has_axes_outside,
+        "`axes`: `Accepted range is [-r, r-1] where r = rank(data)`",
+    ),
+    (("CumSum",), _sums_axis_outside, "`axis`: `Must be in the range [-r, r-1]`"),
+    (
+        ("GatherND",),
+        _has_other_batches,
+        "`The first b dimensions of the shape of indices tensor and data tensor must "
+        "be equal`; onnxruntime reads past the end",
+    ),
+    (
+        ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+        _has_odd_weights,
+        "`weight`: `it has to be a 1D Tensor assigning weight to each of the classes`; "
+        "onnxruntime reads past the end, or ignores what is too long",
+    ),
+    (
+        ("Imputer",),
+        _imputes_odd_count,
+        "`if the input tensor has the shape [*,F], then the length of the attribute "
+        "array may be 1 or F`; onnxruntime takes the first, and axis 1 for F",
+    ),
+    (
+        ("GroupNormalization",),
+        _has_one_scale,
+        "`scale`: `Scale tensor of shape (C)`; onnxruntime broadcasts",
+    ),
+    (
+        ("STFT",),
+        _has_odd_frames,
+        "`The window must have rank 1`; `if the input or window tensors are complex, "
+        "then onesided output is not possible`",
+    ),
+    (
+        ("LinearRegressor",),
+        _has_odd_coefficients,
+        "a weight for each feature of each target; onnxruntime reads past the end, or "
+        "ignores what is too long",
+    ),
+    (
+        ("FeatureVectorizer",),
+        _has_no_matrix,
+        "`All input shapes are 2-D`, `1-D tensors are treated as [1,C]`",
+    ),
+    (
+        ("PRelu",),
+        _has_larger_slope,
+        "`slope`: `should be unidirectional broadcastable to input tensor X`",
+    ),
+    (
+        ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"),
+        _has_several_scales,
+        "`scale`: `It must be a scalar`; onnxruntime reads the first",
+    ),
+    (
+        ("AveragePool", "LpPool", "MaxPool"),
+        _has_no_windows,
+        "a window that does not fit the padded axis; onnxruntime gives no elements",
+    ),
+)

@@ -1,0 +1,248 @@
+"""Nodes with NaN or infinite operands of which onnxruntime is no judge.
+
+Each rule says which operands it is about and what they hold. The reason is the formula
+of ONNX's documentation or function body that we follow, and what onnxruntime does
+instead; where neither says anything, it tells both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import NodeProto
+
+from tests.fuzz.explained import Operands, Rule
+
+Matches = Callable[[NodeProto, Operands], bool]
+
+
+def _attribute(node: NodeProto, name: str) -> Any:
+    for a in node.attribute:
+        if a.name == name:
+            value = onnx.helper.get_attribute_value(a)
+            return value.decode() if isinstance(value, bytes) else value
+    return None
+
+
+def _some(
+    test: Callable[[Any], Any], operands: Operands, places: Sequence[int]
+) -> bool:
+    chosen = places or range(len(operands))
+    arrays = [operands[i] for i in chosen if i < len(operands)]
+    return any(
+        isinstance(x, np.ndarray) and x.dtype.kind == "f" and bool(np.any(test(x)))
+        for x in arrays
+    )
+
+
+def nan(*places: int) -> Matches:
+    """NaN in one of the operands at ``places``, or in any."""
+    return lambda node, operands: _some(np.isnan, operands, places)
+
+
+def infinite(*places: int) -> Matches:
+    """An infinity in one of the operands at ``places``, or in any."""
+    return lambda node, operands: _some(np.isinf, operands, places)
+
+
+def either(*places: int) -> Matches:
+    """NaN or an infinity in one of the operands at ``places``, or in any."""
+    return lambda node, operands: _some(lambda x: ~np.isfinite(x), operands, places)
+
+
+def both(*conditions: Matches) -> Matches:
+    """Whether all of ``conditions`` hold."""
+    return lambda node, operands: all(test(node, operands) for test in conditions)
+
+
+def has(name: str, *values: Any) -> Matches:
+    """An attribute that is given, with one of ``values``."""
+    return lambda node, operands: _attribute(node, name) in values
+
+
+def _is_double(node: NodeProto, operands: Operands) -> bool:
+    return bool(operands[0].dtype == np.float64)
+
+
+def _pads(node: NodeProto, operands: Operands) -> bool:
+    same = _attribute(node, "auto_pad") in ("SAME_UPPER", "SAME_LOWER")
+    return same or any(_attribute(node, "pads") or ())
+
+
+def _has_own_sums(node: NodeProto, operands: Operands) -> bool:
+    """Whether a batch normalization is of every element, or of the batch itself."""
+    return len(node.output) > 1 or _attribute(node, "spatial") == 0
+
+
+def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
+    """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
+    names = {a.name for a in node.attribute}
+    given = [
+        name in names or (i < len(operands) and operands[i] is not None)
+        for i, name in ((1, "min"), (2, "max"))
+    ]
+    return not all(given) and _some(np.isinf, operands, ())
+
+
+def _hides(node: NodeProto, operands: Operands) -> bool:
+    """Whether attention hides keys: by a mask, by causality, or by lengths."""
+    flags = any(_attribute(node, n) for n in ("is_causal", "unidirectional"))
+    integral = any(x is not None and x.dtype.kind in "iub" for x in operands)
+    return flags or integral or len(operands) > 3 or node.op_type[0] == "G"
+
+
+ORDER = (
+    "no order of NaN is specified; a NaN is the result here, as in NumPy and in the "
+    "reference evaluator, and is skipped or not by its place in onnxruntime"
+)
+LARGEST = "the largest element skips NaN in onnxruntime"
+MASK = (
+    "what a mask hides is replaced by minus infinity, and a row of that alone is 0; "
+    "onnxruntime adds the mask, and a row of minus infinity is NaN"
+)
+TRANSFORM = (
+    "a fast transform leaves out products with 0 and 1, the sum of the definition "
+    "does not; which infinities become NaN depends on it"
+)
+GATES = (
+    "`Sigmoid` and `Tanh` of NaN are NaN; onnxruntime's own clamp their argument and "
+    "lose it, and R is not multiplied by an initial state that is left out"
+)
+DYNAMIC = (
+    "`Saturate(Round(qmin - min / scale))` is NaN as an integer, which has no value"
+)
+SCALES = (
+    "`(x - zero_point) * scale`; onnxruntime takes `zero_point * scale` out of the "
+    "difference, where infinities are subtracted from each other"
+)
+PLACE = (
+    "a place that is not finite is outside, or NaN; onnxruntime makes an integer of it"
+)
+WEIGHT = (
+    "elements beside a point that have the weight 0 are multiplied by it, or not read"
+)
+ELIMINATION = "infinities cancel by the order of elimination"
+
+
+def _rules(operators: str, matches: Matches, reason: str) -> list[Rule]:
+    return [Rule(operator, matches, reason) for operator in operators.split()]
+
+
+NOT_FINITE: tuple[Rule, ...] = (
+    *_rules("ArgMax ArgMin Hardmax ReduceMax ReduceMin TopK Unique", nan(0), ORDER),
+    *_rules("MaxPool GlobalMaxPool MaxRoiPool", nan(0), LARGEST),
+    *_rules(
+        "MaxPool",
+        infinite(0),
+        "the largest of minus infinities; onnxruntime begins with the lowest number",
+    ),
+    *_rules("MaxRoiPool RoiAlign", either(1), PLACE),
+    *_rules("RoiAlign Resize Upsample GridSample DeformConv", either(0), WEIGHT),
+    *_rules("GridSample", either(1), PLACE),
+    *_rules("DeformConv", nan(2), PLACE),
+    *_rules("NonMaxSuppression", nan(0, 1), ORDER),
+    *_rules(
+        "ScatterElements ScatterND", both(has("reduction", "max", "min"), nan()), ORDER
+    ),
+    *_rules("Range", nan(), "`ceil((limit - start) / delta)` of NaN is no number"),
+    *_rules(
+        "Clip",
+        _is_unbounded,
+        "the function body compares with no bound that is not given; onnxruntime, and "
+        "the attributes before version 11, have the largest finite number for it",
+    ),
+    *_rules(
+        "Clip",
+        nan(1, 2),
+        "`Min(max, Max(input, min))` of NaN is NaN; onnxruntime has no bound then",
+    ),
+    *_rules(
+        "Conv FusedConv",
+        both(either(1), _pads),
+        "padding is not read; onnxruntime multiplies its zeros by the weights",
+    ),
+    *_rules(
+        "InstanceNormalization",
+        infinite(1),
+        "`scale * (x - mean) / sqrt(variance + epsilon) + B`; onnxruntime subtracts "
+        "`mean * scale` from `x * scale`, both infinite",
+    ),
+    *_rules(
+        "BatchNormalization",
+        both(infinite(1), _has_own_sums),
+        "`(X - mean) / sqrt(var + epsilon) * scale + B`; onnxruntime subtracts "
+        "`mean * scale` from `X * scale`, both infinite",
+    ),
+    *_rules(
+        "LayerNormalization",
+        both(infinite(0), lambda node, _: len(node.output) > 1),
+        "`Mean = ReduceMean(X)` is infinite; onnxruntime subtracts infinities for it",
+    ),
+    *_rules(
+        "LogSoftmax SoftmaxCrossEntropyLoss",
+        both(either(0), _is_double),
+        "`Sub(X, ReduceMax(X))` is NaN in the function body, and in onnxruntime's "
+        "float32; its float64 skips NaN, and is minus infinity beside infinity",
+    ),
+    *_rules(
+        "LRN",
+        either(0),
+        "`square_sum` is of the channels around; onnxruntime adds the next to a "
+        "running sum and subtracts the last, so that infinities stay",
+    ),
+    *_rules(
+        "Attention MultiHeadAttention GroupQueryAttention QAttention", infinite(), MASK
+    ),
+    *_rules(
+        "Attention MultiHeadAttention GroupQueryAttention QAttention",
+        both(nan(), _hides),
+        MASK,
+    ),
+    *_rules("DFT STFT", either(), TRANSFORM),
+    *_rules(
+        "Einsum",
+        infinite(),
+        "terms are summed before or after a product with what they have in common",
+    ),
+    *_rules("Det", infinite(0), ELIMINATION),
+    *_rules("Inverse", either(0), ELIMINATION),
+    *_rules("GRU LSTM DynamicQuantizeLSTM", either(), GATES),
+    *_rules("RNN", either(2), GATES),
+    *_rules("DynamicQuantizeLinear DynamicQuantizeMatMul", either(0), DYNAMIC),
+    *_rules("QLinearAdd QLinearMul QLinearSoftmax", either(1, 3, 4), SCALES),
+    *_rules(
+        "SVMClassifier",
+        infinite(0),
+        "kernels of infinities are infinite or NaN, and so are the votes they make",
+    ),
+    *_rules(
+        "Normalizer",
+        either(0),
+        "a norm of NaN and a quotient of infinities are NaN; onnxruntime skips both",
+    ),
+)
+
+
+def is_not_finite(value: Any) -> bool:
+    """Whether a value has NaN or infinite elements."""
+    if isinstance(value, list):
+        return any(is_not_finite(item) for item in value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
+        return False
+    return not bool(np.isfinite(value).all())
+
+
+def not_finite_explanation(node: NodeProto, operands: Operands) -> str | None:
+    """Why onnxruntime is no judge of a node with NaN or infinite operands.
+
+    What the operands of nodes in a body hold is not known: a rule for one of their
+    operators is enough.
+    """
+    for rule in NOT_FINITE:
+        if rule.operator == node.op_type and rule.matches(node, operands):
+            return rule.reason
+    inner = {n.op_type for a in node.attribute for n in a.g.node}
+    return next((rule.reason for rule in NOT_FINITE if rule.operator in inner), None)

@@ -1,0 +1,94 @@
+"""Nodes that are not valid ONNX are refused, by the import or when they run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from burn_ir import ModelError
+from tests.fuzz.explained import explanation
+from tests.fuzz.subject import IMPORTS, called, imported
+from tests.fuzz.test_found import floats
+
+HEADER = """<ir_version: 9, opset_import: ["" : {}, "com.microsoft" : 1,
+"ai.onnx.ml" : 3]>
+"""
+#: The opset, a node on inputs ``x`` and ``y``, their contents, and what is expected.
+CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
+    "GatherND of other batches": (
+        13,
+        "GatherND <batch_dims: int = 1> (x, y)",
+        {"x": floats(2, 3), "y": np.zeros((4, 1, 1), np.int64)},
+        "expected 1 equal extents first",
+    ),
+    "GatherND out of bounds": (
+        13,
+        "GatherND (x, y)",
+        {"x": floats(2, 3), "y": np.array([[2]])},
+        "index 2 is out of bounds for axis 0 with size 2",
+    ),
+    "a group norm of one scale": (
+        21,
+        "GroupNormalization <num_groups: int = 1> (x, y, y)",
+        {"x": floats(2, 3, 4), "y": floats(1)},
+        "expected a .* of 3|each of 3",
+    ),
+    "PRelu of a larger slope": (
+        16,
+        "PRelu (x, y)",
+        {"x": floats(1, 3), "y": floats(2, 3)},
+        "expected a slope that broadcasts to",
+    ),
+    "a regressor of other features": (
+        13,
+        "ai.onnx.ml.LinearRegressor <coefficients: floats = [1.0, 2.0]> (x)",
+        {"x": floats(2, 3)},
+        "expected 2 features|expected equal inner extents",
+    ),
+    "scales along an axis, of one that is a scalar": (
+        13,
+        "com.microsoft.QLinearSigmoid (q, y, z, y, z)",
+        {"x": floats(1), "y": floats(3)},
+        "expected one number|expected one scale",
+    ),
+}
+
+
+def model_of(opset: int, node: str, feeds: Mapping[str, Any], known: bool) -> Any:
+    """A model of one node, with the extents of its inputs or names for them."""
+    inputs = []
+    for name, x in feeds.items():
+        names = [f"{name}{axis}" for axis in range(x.ndim)]
+        dims = map(str, x.shape) if known else names
+        kind = "float" if x.dtype == np.float32 else "int64"
+        inputs.append(f"{kind}[{','.join(dims)}] {name}")
+    constants = "<uint8[1,2,2] q = {1,2,3,4}, uint8 z = {0}>"
+    kind = "uint8" if "QLinear" in node else "float"
+    text = f"g ({', '.join(inputs)}) => ({kind} out) {constants} {{ out = {node} }}"
+    model = onnx.parser.parse_model(HEADER.format(opset) + text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_invalid(name: str, known: bool) -> None:
+    opset, node, feeds, expected = CASES[name]
+    model = model_of(opset, node, feeds, known)
+    with (
+        pytest.raises((ModelError, ValueError, IndexError), match=expected),
+        imported(model, IMPORTS["default"]) as module,
+    ):
+        called(module, feeds)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "out of bounds" not in n])
+def test_explained(name: str) -> None:
+    opset, node, feeds, _ = CASES[name]
+    model = model_of(opset, node, feeds, True)
+    (only,) = model.graph.node
+    stored = {"q": np.zeros((1, 2, 2), np.uint8), "z": np.zeros((), np.uint8)}
+    contents = {**stored, **feeds}
+    assert explanation(only, [contents[n] for n in only.input])

@@ -1,0 +1,94 @@
+"""Plans go by what primitives declare, and not by names of functions and files."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, ops
+from burn.primitive import primitive
+from tests.runtime.onednn import normal
+
+
+@primitive(removable=True)
+def removable_for_plans(x: Any) -> Any:
+    """Twice ``x``."""
+    return x + x
+
+
+@primitive
+def lasting_for_plans(x: Any) -> Any:
+    """Twice ``x``."""
+    return x + x
+
+
+removable_for_plans.no_gradient("only forward is tested")
+lasting_for_plans.no_gradient("only forward is tested")
+
+#: Activations whose gradients are of primitives for any use.
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "maximum": lambda x: ops.maximum(x, 0.0),
+    "where": lambda x: ops.where(x > 0.0, x, 0.1 * x),
+    "abs": ops.abs,
+    "clip of two": lambda x: ops.minimum(ops.maximum(x, -1.0), 1.0),
+}
+
+
+@pytest.mark.parametrize("of", ["input", "weight"])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_forward_of_a_plan_with_gradients_is_as_in_eager_calls(
+    name: str, of: str
+) -> None:
+    """Or an activation lets other elements pass than the gradient expects."""
+    backend = Autodiff(Cpu())
+    weight = burn.Parameter(burn.from_numpy(normal(64, 64, 3, 3) / 20))
+    if of == "weight":
+        weight.to(backend)
+
+    def function(x: Any) -> Any:
+        tracked = x.to(backend)
+        if of == "input":
+            tracked = tracked.require_grad()
+        y = ACTIVATIONS[name](ops.conv(tracked, weight, padding=1))
+        grads = ops.sum(y).backward()
+        return y.detach(), grads[tracked if of == "input" else weight].detach()
+
+    plan, x = burn.compile(function), burn.from_numpy(normal(1, 64, 80, 60))
+    for _ in range(3):
+        found = plan(x)
+    assert not plan.notes
+    expected = function(x)
+    np.testing.assert_array_equal(found[0].numpy(), expected[0].numpy())
+    np.testing.assert_allclose(
+        found[1].numpy(), expected[1].numpy(), rtol=1e-4, atol=1e-3
+    )
+
+
+def test_a_call_that_nobody_reads_goes_if_its_primitive_says_so() -> None:
+    calls: list[str] = []
+
+    def function(x: Any) -> Any:
+        removable_for_plans(x)
+        lasting_for_plans(x)
+        return x * 2.0
+
+    for made in (removable_for_plans, lasting_for_plans):
+        made.on(Cpu)(counting(made.kernel, made.name, calls))
+    plan, x = burn.compile(function), burn.from_numpy(normal(3))
+    plan(x)
+    calls.clear()
+    for _ in range(3):
+        plan(x)
+    assert set(calls) == {"lasting_for_plans"}
+
+
+def counting(
+    kernel: Callable[..., Any], name: str, calls: list[str]
+) -> Callable[..., Any]:
+    def counted(*args: Any) -> Any:
+        calls.append(name)
+        return kernel(*args)
+
+    return counted

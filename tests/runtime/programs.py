@@ -1,0 +1,46 @@
+"""The programs that compiled functions run on the CPU."""
+
+from typing import Any
+
+from burn.plan.cpu import CpuExecutable, cpu_passes
+from burn.plan.passes import run_passes
+from burn.plan.passes.graph import Inputs
+from burn.plan.program import Program
+from burn.plan.tree import Segment
+
+
+def executables_of(compiled: Any) -> list[CpuExecutable]:
+    """What runs each plan of ``compiled``, the oldest first."""
+    bound = [recordings.executable for recordings in compiled._plans.values()]
+    assert all(isinstance(executable, CpuExecutable) for executable in bound)
+    return bound
+
+
+def programs_of(compiled: Any) -> list[Program]:
+    """The program of each plan of ``compiled``, the oldest first."""
+    programs = [executable.program for executable in executables_of(compiled)]
+    return [program for program in programs if program is not None]
+
+
+def program_of(compiled: Any) -> Program:
+    """The program of the only plan of ``compiled``."""
+    (program,) = programs_of(compiled)
+    return program
+
+
+def calls_of(compiled: Any) -> list[Any]:
+    """The functions that the program of the only plan of ``compiled`` calls."""
+    node = program_of(compiled)._node
+    assert node is not None
+    return [getattr(call, "func", call) for _, call in node.sequence._calls]
+
+
+def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:
+    """The only plan of ``compiled`` after the passes for the CPU.
+
+    They know the shapes and dtypes of ``inputs``, by default those of the arguments.
+    """
+    (executable,) = executables_of(compiled)
+    plan = executable.plan
+    known = plan.inputs if inputs is None else inputs
+    return run_passes(plan.root, known, cpu_passes(plan))
