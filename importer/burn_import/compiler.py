@@ -13,8 +13,10 @@ from burn_import.passes.rewrite import in_bodies
 from burn_import.structure import flattened, recover
 from burn_import.structure.derived import with_derivations
 from burn_import.structure.extras import extra_notes
+from burn_import.structure.fills import note_fills
 from burn_import.structure.folded import folding_notes
 from burn_import.structure.homes import is_list
+from burn_import.structure.literals import with_literals
 from burn_import.structure.segments import ROOT
 from burn_import.structure.unread import unread, unread_notes
 from burn_ir.graph import Graph
@@ -46,7 +48,8 @@ def compile_graph(
     graph = in_bodies(dead_code, graph)
     graph.constants.unread = unread(graph)
     graph = in_bodies(dead_code, simplify(graph, options.passes))
-    graph = with_derivations(repeated(graph))
+    note_fills(graph)
+    graph = with_literals(with_derivations(repeated(graph)))
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)

@@ -87,6 +87,12 @@ class Constants(Mapping[str, Array]):
         self.trained: dict[str, bool] = {}
         #: Where the weights of layers are that no module holds in their dtype.
         self.layer_weights: dict[str, tuple[str, ...]] = {}
+        #: Small arrays that are written in the source where they are read.
+        self.inlined: set[str] = set()
+        #: Arrays that all readers use as fill values, bounds or quantization scales.
+        self.fills: set[str] = set()
+        #: Values that nodes make in the place of stored arrays.
+        self.made: set[str] = set()
         #: Buffers of the author's that are in no ``state_dict``.
         self.transient: set[str] = set()
         #: Whether the file says which buffers these are.

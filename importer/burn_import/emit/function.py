@@ -147,7 +147,8 @@ class Run:
         if name is None:
             return None
         if name not in self.values:
-            constant = name if name in graph.constants else ""
+            stored = name in graph.constants and name not in graph.constants.inlined
+            constant = name if stored else ""
             known = graph.type(name)
             if known is not None and constant and is_kept(graph, constant):
                 known = known.forget()  # read from the record, however small
@@ -258,6 +259,8 @@ class Run:
     def folded(self, node: Node, graph: Graph) -> bool:
         """Whether the results are known, and few enough numbers for the source."""
         types = [graph.types[name] for name in node.outputs if name is not None]
+        if any(name in graph.constants.made for name in node.outputs):
+            return False
         return all(
             t.known is not None
             and t.known.size <= KNOWN_LIMIT
@@ -270,7 +273,8 @@ class Run:
         symbol: Symbol = value.data
         known = graph.types[name]
         if symbol.type is None:
-            symbol.type, symbol.name = known.forget(), name
+            is_made = name in graph.constants.made
+            symbol.type, symbol.name = known if is_made else known.forget(), name
         self.values[name] = value
         self.note(known)
 

@@ -79,6 +79,20 @@ def keeps_dtype(arg: Tensor, call: Apply) -> bool:
     return typed or known.dtype in (object, default_dtype(known.item()))
 
 
+def fill_number(arg: Any) -> Any:
+    """The number that an operand is; zero of any dtype is the default, 0."""
+    known = number_in(arg.data) if isinstance(arg, Tensor) else arg
+    is_zero = isinstance(known, np.generic) and not any(known.tobytes())
+    return 0 if is_zero else known
+
+
+def nested(known: np.ndarray[Any, Any]) -> Any:
+    """An array as lists; floats keep their dtype, for the digits of the literal."""
+    if not is_float(known.dtype):
+        return known.tolist()
+    return [nested(row) for row in known] if known.ndim else known[()]
+
+
 def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
     """Whether a vector of one of these dtypes can stand as a list of numbers."""
     known, kind = symbol.known, symbol.type

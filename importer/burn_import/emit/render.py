@@ -12,12 +12,14 @@ from burn.dtypes import DType, is_float
 from burn.methods import SPELLINGS
 from burn.ops.support import Array
 from burn_import.emit.numbers import (
+    fill_number,
     fits,
     is_list,
     is_listable,
     is_number,
     is_text,
     keeps_dtype,
+    nested,
     number_in,
     rank_of,
     tensor_position,
@@ -52,6 +54,8 @@ WEAK = frozenset(
 TENSORS = (Array, Array | None, list[Array])
 #: Operands that may be a Python list of integers, and those of which dtypes.
 LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
+#: Operands that may be a Python number, in the dtype of the first operand.
+FILLS = frozenset({("pad", 2)})
 #: Primitives that keep tensors as they are, so that they may leave the model.
 KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
 #: Methods that take a shape or an order of axes as separate arguments.
@@ -254,6 +258,8 @@ class Renderer:
             )
             if weak:
                 result.append(self.weak(arg, call))
+            elif (name, position) in FILLS and is_number(arg):
+                result.append(self.host(fill_number(arg)))
             elif name in KEEPS and isinstance(arg, Tensor):
                 result.append(self.value(arg))
             elif annotation in TENSORS:
@@ -346,7 +352,7 @@ class Renderer:
         """A tensor of known integers and dimensions, made on the spot."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
-        values = self.host(symbol.known.tolist())
+        values = self.host(nested(symbol.known))
         return self.filled(symbol.known, values, dtype or symbol.type.dtype)
 
     def host(self, arg: Any) -> Expression:

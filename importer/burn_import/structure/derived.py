@@ -70,7 +70,7 @@ class _Derivations:
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that make its operands."""
-        held = set(_held(self.graph, node))
+        held = set(layer_constants(self.graph, node))
         inputs = tuple(
             name if name is None or name in held else self.value(name, node)
             for name in node.inputs
@@ -181,7 +181,7 @@ def is_persistent(graph: Graph, constant: str) -> bool:
     return is_derived(graph, constant)
 
 
-def _held(graph: Graph, node: Node) -> Iterator[str]:
+def layer_constants(graph: Graph, node: Node) -> Iterator[str]:
     """The constants that ``node`` holds as the weights of a layer."""
     types = [graph.type(name) for name in node.inputs]
     with blamed(node, graph.opsets):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from burn_import.emit.leftovers import is_leftover
-from burn_import.structure.parts import Path
+from burn_import.structure.parts import Path, with_bodies
 from burn_ir.graph import Graph, Node
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
@@ -71,6 +71,14 @@ def original(graph: Graph, constant: str) -> str:
             break
         constant = source
     return constant
+
+
+def homes_of_arrays(graph: Graph) -> set[Path]:
+    """The modules that stored arrays with dotted names are attributes of."""
+    inner = (one for node in graph.nodes for one in with_bodies(node))
+    read = {name for node in inner for name in node.inputs if name is not None}
+    names = {original(graph, name) for name in read if name in graph.constants}
+    return {tuple(name.split(".")[:-1]) for name in names if is_dotted(name)}
 
 
 class Homes:

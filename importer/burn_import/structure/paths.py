@@ -15,6 +15,7 @@ from burn_import.structure.homes import (
     Homes,
     are_same_weights,
     called_again,
+    homes_of_arrays,
     is_authored,
     is_dotted,
     original,
@@ -59,15 +60,7 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     for node in graph.nodes:
         run.place(node)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
-    return _with_names(run.without_wrapper(), _homes_of_arrays(graph))
-
-
-def _homes_of_arrays(graph: Graph) -> set[Path]:
-    """The modules that stored arrays with dotted names are attributes of."""
-    inner = (one for node in graph.nodes for one in with_bodies(node))
-    read = {name for node in inner for name in node.inputs if name is not None}
-    names = {original(graph, name) for name in read if name in graph.constants}
-    return {clean(name.split(".")[:-1]) for name in names if is_dotted(name)}
+    return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
 
 def _with_names(found: Places, homes: set[Path]) -> Places:
@@ -140,14 +133,11 @@ class _Placing:
         self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
     ) -> None:
         """Note a layer whose weights are stored, in its dtype if it ``fits``."""
-        if not fits:
-            self.other_dtypes[id(node)] = names
-            return
         # Another layer of the same weights is a function of them.
         arrays = tuple(names.values()) or (f"#{id(node)}",)
         call = (layer.name, layer.args, dict(layer.options))
         if self.constructors.setdefault(arrays, call) == call:
-            self.weights[id(node)] = names
+            (self.weights if fits else self.other_dtypes)[id(node)] = names
 
     def _has_dotted_parameter(self) -> bool:
         """Whether a node reads an author's tensor of which the file has the path."""

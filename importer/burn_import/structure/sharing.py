@@ -229,6 +229,7 @@ def _constant(graph: Graph, name: str) -> Hashable:
     """What of a stored array shows in the source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
-    if array.size > (_INLINE if is_integer(array.dtype) else 1):
+    limit = _INLINE if is_integer(array.dtype) else 1
+    if name not in graph.constants.inlined and array.size > limit:
         return kind
     return kind, array.tobytes() if array.dtype != object else repr(array.tolist())

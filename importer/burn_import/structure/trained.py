@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from burn.dtypes import float32, is_float, is_integer
+from burn.dtypes import float32, is_float
 from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.structure.folded import is_folded
 from burn_import.structure.homes import is_authored, is_dotted, original
@@ -43,6 +43,8 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return constants.trained[name]
     if constant in constants.layer_weights:
         return True
+    if constant in constants.fills:
+        return False
     if is_folded(graph, constant):
         return False
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
@@ -86,12 +88,6 @@ def contents(array: Array) -> str:
     if size < 2 or size != max(array.shape):
         return "mask" if _is_mask(array) else ""
     flat = array.reshape(-1)
-    if is_integer(array.dtype):
-        if array.ndim != 2 or size <= INLINE_LIMIT:
-            return ""
-        if np.array_equal(flat, np.arange(size)):
-            return "position_ids"
-        return "" if flat.any() else "token_type_ids"
     return _ladder(flat) if array.dtype == float32 else ""
 
 

@@ -1,0 +1,189 @@
+"""Stored arrays that are numbers of the program, and made by the source.
+
+An exporter stores what ``torch.ones``, ``torch.arange`` and ``torch.tril`` return with
+the parameters. A few numbers become a literal. More become the call that makes them, if
+they are all equal, count up or are a triangle; anything else stays a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from burn.dtypes import bool_, is_float, is_integer
+from burn_import.emit.numbers import INLINE_LIMIT
+from burn_import.passes.arrays import integers, literal
+from burn_import.passes.rewrite import changed, in_bodies, made
+from burn_import.structure.derived import layer_constants
+from burn_import.structure.homes import is_authored, is_key, original
+from burn_import.structure.trained import contents, is_sinusoid, is_trained
+from burn_ir.graph import Graph, Node
+from burn_ir.infer import infer
+from burn_ir.op import Op
+from burn_ir.ops.cast import Cast
+from burn_ir.ops.creation import ConstantOfShape, Range
+from burn_ir.ops.ordering import Trilu
+from burn_ir.ops.shape import Expand, Identity, Reshape
+from burn_ir.ops.support import ELEMENT_TYPES
+from burn_ir.types import Array
+
+_NUMBERS = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
+#: An operator and its operands after the value of the step before it.
+_Step = tuple[Op, tuple[str, ...]]
+
+
+def with_literals(graph: Graph) -> Graph:
+    """Return ``graph`` with nodes that make arrays of a pattern.
+
+    Arrays of a few numbers are noted in ``graph.constants.inlined``.
+    """
+    result = in_bodies(_with_literals, graph)
+    return result if result is graph else infer(result)
+
+
+def _with_literals(graph: Graph) -> Graph:
+    run = _Literals(graph, made(graph))
+    for node in graph.nodes:
+        run.add(node)
+    return changed(graph, run.nodes)
+
+
+@dataclass
+class _Literals:
+    """One pass over the nodes of a graph; ``nodes`` are the new ones."""
+
+    graph: Graph
+    taken: set[str]
+    nodes: list[Node] = field(default_factory=list)
+    #: The values that were inserted, by the array and the scope of the reader.
+    values: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def add(self, node: Node) -> None:
+        """Append ``node``, after the nodes that make its operands."""
+        held = set(layer_constants(self.graph, node))
+        inputs = tuple(
+            name if name is None or name in held else self.value(name, node)
+            for name in node.inputs
+        )
+        same = inputs == node.inputs
+        self.nodes.append(node if same else replace(node, inputs=inputs))
+
+    def value(self, name: str, reader: Node) -> str:
+        """Return the name of an operand: a new one if nodes make the array."""
+        key = (name, reader.scope)
+        if key in self.values:
+            return self.values[key]
+        if name in self.taken or not is_number_of_program(self.graph, name):
+            return name
+        array = self.graph.constants[name]
+        if array.size <= INLINE_LIMIT:
+            self.graph.constants.inlined.add(name)
+            return name
+        result = ""
+        for op, operands in _steps(self.graph, array):
+            inputs = (result, *operands) if result else operands
+            result = self.fresh(name)
+            self.nodes.append(
+                Node(op, inputs, (result,), "", reader.scope, reader.classes)
+            )
+        self.values[key] = result or name
+        return result or name
+
+    def fresh(self, name: str) -> str:
+        """Return a name for a value that stands for ``name``."""
+        name += ".made"
+        while name in self.taken or name in self.graph.constants:
+            name += "_"
+        self.taken.add(name)
+        self.graph.constants.made.add(name)
+        return name
+
+
+def is_number_of_program(graph: Graph, name: str) -> bool:
+    """Whether an operand is a stored array without a key, and no parameter."""
+    constants = graph.constants
+    if name not in constants or name in graph.states:
+        return False
+    array = constants[name]
+    if not (is_float(array.dtype) or is_integer(array.dtype) or array.dtype == bool_):
+        return False
+    first = original(graph, name)
+    if is_authored(graph, name) or is_key(graph.producer, first):
+        return False
+    if is_float(array.dtype) and (contents(array) == "inv_freq" or is_sinusoid(array)):
+        return False
+    return not is_trained(graph, name)
+
+
+def _steps(graph: Graph, array: Array) -> Iterator[_Step]:
+    """Yield the operators that make ``array``; none if it has no pattern."""
+    base = _without_repetitions(array)
+    if base.size == 1:
+        yield _filled(graph, base.reshape(-1), array.shape)
+        return
+    steps = list(_pattern(graph, base))
+    yield from steps
+    if steps and base.shape != array.shape:
+        yield Expand(), (integers(graph, list(array.shape)),)
+
+
+def _without_repetitions(array: Array) -> Array:
+    """Return the first of equal rows, along each axis."""
+    for axis in range(array.ndim):
+        first = array.take([0], axis)
+        if array.shape[axis] > 1 and (array == first).all():
+            array = first
+    return array
+
+
+def _pattern(graph: Graph, array: Array) -> Iterator[_Step]:
+    """Yield the operators that make an array without repetitions."""
+    if array.size <= INLINE_LIMIT:
+        name = literal(graph, f"{array.dtype}{array.tolist()}", array)
+        graph.constants.inlined.add(name)
+        yield Identity(), (name,)
+    elif array.size == max(array.shape):
+        yield from _counted(graph, array)
+    elif array.ndim >= 2 and array.size == array.shape[-2] * array.shape[-1]:
+        yield from _triangle(graph, array)
+
+
+def _filled(graph: Graph, value: Array, shape: tuple[int, ...]) -> _Step:
+    return ConstantOfShape(value.copy()), (integers(graph, list(shape)),)
+
+
+def _counted(graph: Graph, array: Array) -> Iterator[_Step]:
+    """Yield what makes whole numbers with one distance between neighbours."""
+    if array.dtype == bool_:
+        return
+    flat = array.reshape(-1)
+    start, step = int(flat[0]), int(flat[1]) - int(flat[0])
+    stop = start + step * flat.size
+    if not step or max(abs(start), abs(stop)) >= 1 << 23:
+        return
+    if not np.array_equal(flat, np.arange(start, stop, step).astype(array.dtype)):
+        return
+    bounds = [literal(graph, f"int64({n})", np.array(n)) for n in (start, stop, step)]
+    yield Range(), tuple(bounds)
+    if array.dtype != np.int64:
+        yield Cast(_NUMBERS[array.dtype]), ()
+    if array.ndim > 1:
+        yield Reshape(), (integers(graph, list(array.shape)),)
+
+
+def _triangle(graph: Graph, array: Array) -> Iterator[_Step]:
+    """Yield what makes one number on one side of a diagonal and 0 on the other."""
+    matrix = array.reshape(array.shape[-2:])
+    rows, columns = matrix.nonzero()
+    value = matrix[rows[:1], columns[:1]]
+    distances = columns - rows
+    for upper in (0, 1):
+        k = int(distances.min() if upper else distances.max())
+        cut = np.triu if upper else np.tril
+        if np.array_equal(matrix, cut(np.full_like(matrix, value[0]), k)):
+            yield _filled(graph, value, array.shape)
+            diagonal = literal(graph, f"int64({k})", np.array(k))
+            yield Trilu(upper=upper), (diagonal,)
+            return
