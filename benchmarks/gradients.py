@@ -26,7 +26,7 @@ from benchmarks.cases import print_table
 from benchmarks.training_cases import CASES
 from benchmarks.training_ours import NETWORKS, loss_of
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 
 HEAD = ("network", "variant", "tensors", "worst", "norm", "NumPy's worst", "norm")
 SMOOTH = {"relu": ops.softplus, "max_pool": ops.avg_pool}

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,10 @@ MAY_IMPORT = {
     "burn_templates": set[str](),
     "burn": set[str](),
 }
+# What ``burn.plan`` may not know of: devices bind plans, not the other way round.
+ENGINE = re.compile(
+    r"^burn\.backend\.(cpu|cuda)\b|onednn|^burn\.backend\.(Cpu|Cuda|Engine|engine)$"
+)
 NOT_IN_RUNTIME = {"onnx", "google", "jinja2", "black", "click"}
 TOP_FOLDERS = (
     *("importer", "ir", "templates", "runtime"),
@@ -40,7 +45,8 @@ REGISTRY_HOST = re.compile(
 )
 
 
-def tracked(*patterns: str) -> list[Path]:
+@cache
+def tracked(*patterns: str) -> tuple[Path, ...]:
     """Return the files git tracks, or would after ``git add .``, that match."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "-co", "--exclude-standard", "--", *patterns],
@@ -49,18 +55,19 @@ def tracked(*patterns: str) -> list[Path]:
         capture_output=True,
     )
     names = listing.stdout.decode().split("\0")
-    return [path for name in names if name and (path := ROOT / name).is_file()]
+    return tuple(path for name in names if name and (path := ROOT / name).is_file())
 
 
-def python_files() -> list[Path]:
+def python_files() -> tuple[Path, ...]:
     """Return every Python file of the repository."""
     files = tracked("*.py")
     assert files, "git lists no Python file"
     return files
 
 
+@cache
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of one file."""
+    """Return the syntax tree of one file, parsed once."""
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
@@ -124,6 +131,40 @@ def test_packages_import_only_what_they_may(package: str) -> None:
         for name, line in wrong_imports(package, parse(path))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def engine_imports(tree: ast.Module) -> list[tuple[str, int]]:
+    """Return the imports of what only the CPU knows of, and their lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [(f"{node.module}.{a.name}", node.lineno) for a in node.names]
+    return [(name, line) for name, line in found if ENGINE.search(name)]
+
+
+def test_plans_know_of_no_device() -> None:
+    wrong = [
+        f"{place(path, line)}: plans may not import {name}"
+        for path in sorted((PACKAGES["burn"] / "plan").rglob("*.py"))
+        for name, line in engine_imports(parse(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("from burn.backend.cpu import Cpu", 1),
+        ("from burn.backend.cpu.bind.arena import Arena", 1),
+        ("def f():\n    import burn.backend.cpu.onednn.binding.engine", 1),
+        ("from burn.backend import Autodiff, Cuda, engine", 2),
+        ("from burn.backend.arrays import host\nimport numpy", 0),
+    ],
+)
+def test_imports_of_engines_are_found(source: str, wrong: int) -> None:
+    assert len(engine_imports(ast.parse(source))) == wrong
 
 
 @pytest.mark.parametrize(

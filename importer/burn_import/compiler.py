@@ -15,7 +15,7 @@ from burn_import.structure.derived import with_derivations
 from burn_import.structure.extras import extra_notes
 from burn_import.structure.folded import folding_notes
 from burn_import.structure.homes import is_list
-from burn_import.structure.paths import ROOT
+from burn_import.structure.segments import ROOT
 from burn_import.structure.unread import unread, unread_notes
 from burn_ir.graph import Graph
 

@@ -85,6 +85,8 @@ class Constants(Mapping[str, Array]):
         self.has_keys: bool | None = None
         #: Whether an array is a parameter or a buffer, where the file says so.
         self.trained: dict[str, bool] = {}
+        #: Where the weights of layers are that no module holds in their dtype.
+        self.layer_weights: dict[str, tuple[str, ...]] = {}
         #: Buffers of the author's that are in no ``state_dict``.
         self.transient: set[str] = set()
         #: Whether the file says which buffers these are.

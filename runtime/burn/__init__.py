@@ -11,7 +11,7 @@
 
 from burn import dtypes, methods, nn, ops, record, store
 from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
-from burn.backend.onednn import kernels as _kernels
+from burn.backend.cpu.onednn import kernels as _kernels
 from burn.box import Box, Buffer, Parameter
 from burn.dtypes import (
     bfloat16,

@@ -46,6 +46,7 @@ class Primitive(Generic[P, R]):
         traceable: bool = False,
         removable: bool = False,
         infallible: bool = False,
+        bound: Callable[[Any, Any], float] | None = None,
     ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
@@ -61,6 +62,8 @@ class Primitive(Generic[P, R]):
         #: Whether there is a result for all floats of the recorded shapes: a call that
         #: cannot fail may run after the results of a plan are there.
         self.infallible = infallible
+        #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
+        self.bound = bound
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
         self.rule: Rule | None = None
         self.partial = False
@@ -167,11 +170,11 @@ def _highest(value: Any) -> Backend | None:
 def primitive(kernel: Callable[P, Any], /) -> Primitive[P, Tensor]: ...
 @overload
 def primitive(
-    *, outputs: Literal[1] = 1, host: bool = False, **facts: bool
+    *, outputs: Literal[1] = 1, host: bool = False, **facts: Any
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
 @overload
 def primitive(
-    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: bool
+    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: Any
 ) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
 def primitive(
     kernel: Callable[..., Any] | None = None,
@@ -179,14 +182,14 @@ def primitive(
     *,
     outputs: int = 1,
     host: bool = False,
-    **facts: bool,
+    **facts: Any,
 ) -> Any:
     """Declare the decorated array kernel as a primitive of the same name.
 
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
-    ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable`` and
-    ``infallible``.
+    ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
+    ``infallible`` and ``bound``.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

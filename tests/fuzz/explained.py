@@ -79,19 +79,6 @@ def _drops_axes(node: NodeProto, operands: Operands) -> bool:
     return keeps == [0] and len(operands) > 1
 
 
-def _has_spare_frequencies(node: NodeProto, operands: Operands) -> bool:
-    flags = {a.name: a.i for a in node.attribute}
-    length = operands[1] if len(operands) > 1 else None
-    if length is None or not (flags.get("inverse") and flags.get("onesided")):
-        return False
-    # The axis is 1 or the last but one if no attribute and no operand names it.
-    named = operands[2] if len(operands) > 2 else None
-    axes = [1, -2] if named is None else [int(np.ravel(named)[0])]
-    axes = [flags["axis"]] if "axis" in flags else axes
-    most = int(np.ravel(length)[0]) // 2 + 1
-    return any(operands[0].shape[axis] > most for axis in axes)
-
-
 def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
     return len(operands) > 2 and operands[2] is not None
 
@@ -100,8 +87,57 @@ def _joins_empty(node: NodeProto, operands: Operands) -> bool:
     if any(x.ndim == 0 for x in operands):
         return True  # scalars have no axis to join
     axis = next(a.i for a in node.attribute if a.name == "axis")
-    rests = {tuple(np.delete(x.shape, axis % x.ndim).tolist()) for x in operands}
+    rests = {
+        tuple(np.delete(x.shape, axis % max(1, x.ndim)).tolist()) for x in operands
+    }
     return len(rests) > 1
+
+
+def _resizes_half_spectrum(node: NodeProto, operands: Operands) -> bool:
+    """Whether half a spectrum has more or fewer frequencies than the result needs."""
+    flags = {a.name: a.i for a in node.attribute}
+    halved = flags.get("inverse") and flags.get("onesided")
+    if not halved or len(operands) < 2 or operands[1] is None:
+        return False
+    axes = [1, -2] if "axis" not in flags else [flags["axis"]]  # by version
+    if len(operands) > 2 and operands[2] is not None:
+        axes = np.ravel(operands[2]).tolist()
+    frequencies = int(np.ravel(operands[1])[0]) // 2 + 1
+    shape = operands[0].shape
+    return any(shape[axis % len(shape)] != frequencies for axis in axes if shape)
+
+
+def _has_odd_scale(node: NodeProto, operands: Operands) -> bool:
+    """Whether onnxruntime's table of exponentials cannot hold the result."""
+    if operands[1].size != 1 or operands[3].size != 1:
+        return True
+    x_scale, y_scale = (float(operands[i].item()) for i in (1, 3))
+    if not (np.isfinite([x_scale, y_scale]).all() and min(x_scale, y_scale) > 0):
+        return True
+    steps = float(np.float32(1) / np.float32(y_scale))
+    zero = 0 if len(operands) < 5 else int(np.ravel(operands[4])[0])
+    wraps = operands[0].dtype == np.int8 and steps + zero > 127
+    return steps != np.floor(steps) or wraps
+
+
+def _transposes_beside_vector(node: NodeProto, operands: Operands) -> bool:
+    flags = {a.name: a.i for a in node.attribute}
+    return bool(flags.get("transA")) and operands[1].ndim == 1
+
+
+def _averages_nothing(node: NodeProto, operands: Operands) -> bool:
+    return bool(operands[0].size == 0)
+
+
+def _has_close_elements(node: NodeProto, operands: Operands) -> bool:
+    """Whether floating elements differ by no more than about 100 roundings."""
+    data = operands[0]
+    if data.dtype.kind != "f":
+        return False
+    ordered = np.sort(data.astype(np.float64), None)
+    slack = 100 * float(np.finfo(data.dtype).eps) * np.abs(ordered[1:])
+    steps = np.diff(ordered)
+    return bool(((steps > 0) & (steps <= slack)).any())
 
 
 RULES = (
@@ -109,12 +145,6 @@ RULES = (
         Rule(operator, matches, reason)
         for operators, matches, reason in INVALID
         for operator in operators
-    ),
-    # Open, not explained: the average is rounded in another order than by onnxruntime,
-    # and one step apart where it is half way between two integers.
-    *(
-        Rule(operator, lambda *_: True, "open: quantized averages half way")
-        for operator in ("QLinearAveragePool", "QLinearGlobalAveragePool")
     ),
     Rule(
         "Compress",
@@ -151,9 +181,34 @@ RULES = (
     ),
     Rule(
         "DFT",
-        _has_spare_frequencies,
+        _resizes_half_spectrum,
         "`only values for k in [0, 1, 2, ..., floor(n_fft/2) + 1] are used`; "
-        "onnxruntime adds what is behind",
+        "onnxruntime mirrors the other ones as well",
+    ),
+    Rule(
+        "QLinearSoftmax",
+        _has_odd_scale,
+        "`Softmax(input, axis) = Exp(input) / ReduceSum(Exp(input))`, then quantized; "
+        "onnxruntime multiplies by 1 / Y_scale rounded down, wraps int8 around, and "
+        "has no exponentials for scales that are not positive",
+    ),
+    *(
+        Rule(
+            operator,
+            _transposes_beside_vector,
+            "`transA`: A is `transposed on the last two dimensions before doing "
+            "multiplication`; onnxruntime does not do so beside a vector",
+        )
+        for operator in ("FusedMatMul", "TransposeMatMul")
+    ),
+    Rule(
+        "ReduceMean",
+        _averages_nothing,
+        "`Reduction over an empty set of values yields undefined`",
+    ),
+    *(
+        Rule(operator, _has_close_elements, "rounding tells which elements are equal")
+        for operator in ("Unique", "Hardmax", "ArgMax", "ArgMin", "TopK")
     ),
     Rule(
         "QuantizeLinear",

@@ -11,6 +11,7 @@ from tests.importer.pytorch_files import zip_file
 from tests.importer.test_pytorch_damaged import WRONG, ZIPS
 from tests.importer.test_pytorch_hostile import BOMBS, PAYLOADS
 from tests.pace import within
+from tests.runtime.test_record_limits import HEADERS
 from tests.runtime.test_record_of_burn import HOSTILE
 
 
@@ -21,7 +22,7 @@ def test_every_hostile_file(tmp_path: Path) -> None:
     }
     files = {name: zip_file(root) for name, root in roots.items()}
     files |= {name: content for name, (content, _) in ZIPS.items()}
-    files |= {name: make() for name, (make, _) in HOSTILE.items()}
+    files |= {name: make() for name, (make, _) in {**HOSTILE, **HEADERS}.items()}
     paths = []
     for number, (name, content) in enumerate(files.items()):
         paths.append(tmp_path / f"{number} {name.replace('/', ' ')}")

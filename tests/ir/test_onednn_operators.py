@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import dtypes
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn_ir import operators
 from tests.laws import models
 from tests.laws.devices import results

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 
 #: Without the library there is nothing to compare.
 needs_onednn = pytest.mark.skipif(

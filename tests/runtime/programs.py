@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from burn.plan.cpu import CpuExecutable, cpu_passes
+from burn.backend.cpu.bind.executable import CpuExecutable, cpu_passes
+from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
 from burn.plan.passes.graph import Inputs
-from burn.plan.program import Program
-from burn.plan.tree import Segment
+from burn.plan.plan_ir import Segment
 
 
 def executables_of(compiled: Any) -> list[CpuExecutable]:

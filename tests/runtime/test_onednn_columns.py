@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.onednn import columns, engine
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels import columns
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
 
 pytestmark = needs_onednn

@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.onednn import elementwise, engine
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels import elementwise
 from tests.runtime.onednn import both, by_numpy, compare, laid_out, needs_onednn, normal
 
 pytestmark = needs_onednn

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import burn
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.ops.fused import group_norm_then
 from burn.ops.norm import group_norm
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal

@@ -7,8 +7,9 @@ import pytest
 
 import burn
 from burn.backend.cpu import Cpu
-from burn.backend.onednn import engine, quantized_layers
-from burn.backend.onednn.parts import Form, shared
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels import quantized_layers
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.dtypes import float32, int8, uint8
 from burn.ops.integers import (
     conv_of_integers,

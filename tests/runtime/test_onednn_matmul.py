@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import (
     assert_close,
     both,

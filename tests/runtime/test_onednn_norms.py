@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.ops.layer_norm import layer_norm_grad
 from burn.ops.norm import batch_norm_grad
 from burn.ops.softmax import softmax_grad

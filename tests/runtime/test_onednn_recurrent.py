@@ -9,8 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import Autodiff, Cpu, nn, ops
-from burn.backend.onednn import engine
-from burn.plan.calls import call_kernel
+from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
 from tests.runtime.programs import calls_of
 

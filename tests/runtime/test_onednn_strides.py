@@ -9,7 +9,7 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 
 pytestmark = needs_onednn

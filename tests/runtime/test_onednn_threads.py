@@ -6,7 +6,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import cache, engine
+from burn.backend.cpu.onednn.binding import cache, engine
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 
 pytestmark = needs_onednn

@@ -9,8 +9,9 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn, ops
-from burn.backend.onednn import convolution, engine, winograd
-from burn.backend.onednn.winograd_sums import FOUR, TWO, Form
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels.convolution import convolution, winograd
+from burn.backend.cpu.onednn.kernels.convolution.winograd_sums import FOUR, TWO, Form
 from burn.ops.window import windows
 from tests.runtime.onednn import (
     assert_close,

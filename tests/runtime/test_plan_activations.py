@@ -7,7 +7,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 from tests.runtime.test_plan_fusion import left
 from tests.runtime.test_plan_images import box

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
 
 MATRIX = burn.Parameter(burn.from_numpy(normal(64, 64, seed=1)))

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 )
 from numpy.lib.array_utils import byte_bounds
 
-from burn.plan.arena import Arena, Buffer
+from burn.backend.cpu.bind.arena import Arena, Buffer
 
 ALIGNMENT = 64
 SIZE = 4096

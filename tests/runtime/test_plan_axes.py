@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import nn, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.test_plan_images import box
 

@@ -7,8 +7,8 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
-from burn.plan.program import CHANGES
+from burn.backend.cpu.bind.program import CHANGES
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
 
 

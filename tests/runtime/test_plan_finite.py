@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import burn
-from burn.backend.onednn.total import total
-from burn.plan.finite import is_finite
+from burn.backend.cpu.bind.finite import is_finite
+from burn.backend.cpu.onednn.kernels.total import total
 from tests.runtime.onednn import needs_onednn, normal
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.plan.compiled import Compiled
-from burn.plan.tree import Step
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, laid_out, normal
 from tests.runtime.programs import optimized
 

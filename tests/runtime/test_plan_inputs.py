@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.plan import inputs
+from burn.backend.cpu.bind import inputs
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal
 
 pytestmark = needs_onednn

@@ -11,12 +11,12 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.jit import machine as machines
+from burn.backend.cpu.jit.calls import read
+from burn.backend.cpu.jit.groups import Frees, Group
+from burn.backend.cpu.jit.source import BLOCK, written
+from burn.backend.cpu.onednn.binding import engine
 from burn.plan.compiled import Compiled
-from burn.plan.kernels import machine as machines
-from burn.plan.kernels.calls import read
-from burn.plan.kernels.groups import Frees, Group
-from burn.plan.kernels.source import BLOCK, written
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.programs import programs_of
 from tests.runtime.test_plan_training import (

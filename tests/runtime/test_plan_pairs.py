@@ -7,8 +7,8 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, nn, ops
-from burn.backend.onednn import engine
-from burn.plan.tree import Step
+from burn.backend.cpu.onednn.binding import engine
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, laid_out, normal
 from tests.runtime.programs import program_of
 

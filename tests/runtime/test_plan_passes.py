@@ -7,10 +7,10 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.ops.norm import batch_norm
 from burn.plan.compiled import Compiled
-from burn.plan.tree import Step
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.programs import program_of
 

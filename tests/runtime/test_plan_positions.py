@@ -6,7 +6,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.plan.tree import Step
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.programs import optimized
 

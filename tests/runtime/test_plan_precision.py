@@ -8,10 +8,10 @@ import pytest
 
 import burn
 from burn import nn, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.dtypes import bfloat16, int8, uint8
 from burn.plan.compiled import Compiled
-from burn.plan.tree import Step
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import needs_onednn, normal
 from tests.runtime.programs import optimized, program_of
 

@@ -10,7 +10,7 @@ import pytest
 
 import burn
 from burn import nn, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import normal
 from tests.runtime.programs import program_of
 
@@ -100,7 +100,7 @@ def test_threads_that_meet_branches_for_the_first_time() -> None:
 
 
 def test_a_program_does_not_know_of_branches_that_are_recorded_later() -> None:
-    from burn.plan.tree import UnforeseenError
+    from burn.plan.plan_ir import UnforeseenError
 
     def function(x: Any) -> Any:
         y = x + 1.0

@@ -7,9 +7,9 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from burn.ops.indexing import add_rows, getitem_grad
-from burn.plan.tree import Step
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 from tests.runtime.programs import program_of
 

@@ -131,7 +131,15 @@ def reduce_mean(draw: Draw, version: int) -> Example:
 @case("QLinearGlobalAveragePool", domain=DOMAIN)
 def global_average_pool(draw: Draw, version: int) -> Example:
     attrs = {"channels_last": draw(st.integers(0, 1))}
-    return unary(draw, attrs, optional=False)
+    return with_halves(draw, unary(draw, attrs, optional=False))
+
+
+def with_halves(draw: Draw, example: Example) -> Example:
+    """``example``, perhaps with one scale for both sides: averages half way occur."""
+    if not draw(st.booleans()):
+        return example
+    x, scale, zero, _, result_zero = example.inputs
+    return replace(example, inputs=[x, scale, zero, scale, result_zero])
 
 
 @case("QLinearAveragePool", domain=DOMAIN)
@@ -139,7 +147,7 @@ def average_pool(draw: Draw, version: int) -> Example:
     dtype = draw(st.sampled_from(OCTETS))
     x = numbers_of(draw, (2, 5, 6, 7), dtype)
     attrs: dict[str, Any] = {
-        "kernel_shape": (2, 3),
+        "kernel_shape": (2, draw(st.integers(3, 4))),
         "count_include_pad": draw(st.integers(0, 1)),
         "channels_last": draw(st.integers(0, 1)),
     }
@@ -147,7 +155,7 @@ def average_pool(draw: Draw, version: int) -> Example:
         attrs |= {"strides": (2, 1), "pads": (1, 0, 1, 2)}
     operands = [x, *parameters(draw, dtype), *parameters(draw, dtype, 1.37)]
     names = {0: ("batch", 5, 6, 7)}
-    return Example(attrs, operands, symbols=names)
+    return with_halves(draw, Example(attrs, operands, symbols=names))
 
 
 @case("QLinearWhere", domain=DOMAIN)

@@ -15,7 +15,7 @@ from burn_import.emit.text import ClassText
 from burn_import.source.names import attribute
 from burn_import.structure.homes import is_key, original
 from burn_import.structure.parts import Entry, Path
-from burn_import.structure.paths import ROOT, clean
+from burn_import.structure.segments import ROOT, clean
 from burn_ir.graph import Graph
 
 _FIELD = re.compile(r"self\.(\w+) = ")

@@ -15,7 +15,7 @@ from burn_import.structure.derived import is_persistent
 from burn_import.structure.folded import is_folded
 from burn_import.structure.homes import is_key, original
 from burn_import.structure.parts import Part
-from burn_import.structure.paths import clean
+from burn_import.structure.segments import clean
 from burn_import.structure.trained import contents, is_trained
 from burn_ir.graph import Graph
 
@@ -108,9 +108,11 @@ class StoredArrays:
         # A key means its layout too: what was turned or reshaped is not it.
         whole = same_view(constants[name], constants[constant])
         known = name in constants.trained or is_key(self.graph.producer, name)
-        if made or not whole or not known:
-            return ()
         path, own = clean(name.split(".")), self.part.path
+        if made or not whole or not known:
+            path = constants.layer_weights.get(constant, ())
+        if not path:
+            return ()
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
         inside = self.named(path[len(own) :]) if within else path[-1:]
@@ -132,6 +134,8 @@ class StoredArrays:
         known = contents(self.graph.constants[constant])
         if known:
             return known
+        if constant in self.graph.constants.layer_weights:
+            return self.graph.constants.layer_weights[constant][-1]
         if is_folded(self.graph, constant):
             # The author may have a parameter of the plain name, which this is not.
             noun = self.nouns.get(constant, "") or self.roles.get(constant, "")

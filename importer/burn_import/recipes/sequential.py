@@ -11,7 +11,7 @@ from burn_import.pytorch import Checkpoint
 from burn_import.recipes.steps import BATCH_NORMS, Step, steps_of
 from burn_import.recipes.weights import Weights
 from burn_import.recipes.writer import BATCH, Writer
-from burn_import.structure.paths import ROOT
+from burn_import.structure.segments import ROOT
 from burn_ir import RawModel, UnsupportedModel
 from burn_ir.dim import symbol
 from burn_ir.errors import Problem

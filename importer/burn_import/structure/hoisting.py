@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from burn.dtypes import is_float
 from burn_import.structure.parts import Path
-from burn_import.structure.paths import Places, common
+from burn_import.structure.paths import Places
+from burn_import.structure.segments import common
 from burn_ir.graph import Graph, Node
 
 

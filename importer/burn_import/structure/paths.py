@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from burn.dtypes import DType, float32
-from burn_import.source.names import attribute, identifier, snake
+from burn.dtypes import DType, float32, is_float
+from burn_import.source.names import identifier, snake
 from burn_import.structure.folded import is_module
 from burn_import.structure.homes import (
     Homes,
@@ -21,6 +20,7 @@ from burn_import.structure.homes import (
 )
 from burn_import.structure.numbering import joined, without_false_lists
 from burn_import.structure.parts import Path, with_bodies
+from burn_import.structure.segments import clean, common
 from burn_import.structure.stems import common_stem
 from burn_ir.blame import blamed
 from burn_ir.graph import Graph, Node
@@ -32,10 +32,6 @@ _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
 )
-#: The attribute that stands for the model where its keys begin with numbers.
-ROOT = "layers"
-#: Modules inside modules; nobody nests them deeper, but a file may say so.
-_DEEPEST = 24
 
 
 @dataclass
@@ -61,6 +57,7 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
         run.place(node)
+    graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), _homes_of_arrays(graph))
 
 
@@ -106,6 +103,8 @@ class _Placing:
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self.constructors: dict[tuple[str, ...], Layer] = {}
+        #: As ``weights``, of the layers that no module holds in their dtype.
+        self.other_dtypes: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
@@ -128,16 +127,26 @@ class _Placing:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 floats = {p: n for p, n in names.items() if p not in layer.tables}
                 dtype = layer.options.get("dtype", float32)
-                stored = all(self._is_weight(name, dtype) for name in floats.values())
-                if stored and is_module(graph, layer, floats):
-                    # Another layer of the same weights is a function of them.
-                    arrays = tuple(names.values()) or (f"#{id(node)}",)
-                    first = self.constructors.setdefault(arrays, layer)
-                    if first.has_constructor_of(layer):
-                        self.weights[id(node)] = names
+                stored = {self._stored_dtype(name) for name in floats.values()}
+                one = len(stored) <= 1 and None not in stored
+                if one and is_module(graph, layer, floats):
+                    self._add_layer(node, layer, names, fits=stored <= {dtype})
             if id(node) not in self.forks:
                 for body in node.op.bodies().values():
                     self._find_layers(body)
+
+    def _add_layer(
+        self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
+    ) -> None:
+        """Note a layer whose weights are stored, in its dtype if it ``fits``."""
+        if not fits:
+            self.other_dtypes[id(node)] = names
+            return
+        # Another layer of the same weights is a function of them.
+        arrays = tuple(names.values()) or (f"#{id(node)}",)
+        first = self.constructors.setdefault(arrays, layer)
+        if first.has_constructor_of(layer):
+            self.weights[id(node)] = names
 
     def _has_dotted_parameter(self) -> bool:
         """Whether a node reads an author's tensor of which the file has the path."""
@@ -157,10 +166,19 @@ class _Placing:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
 
-    def _is_weight(self, name: str, dtype: DType) -> bool:
-        """Whether a stored array can be a layer's: those hold one dtype."""
+    def _stored_dtype(self, name: str) -> DType | None:
+        """The dtype of a stored array that may be a layer's: those hold one dtype."""
         array = self.graph.constants.get(name)
-        return array is not None and array.dtype == dtype
+        return None if array is None or not is_float(array.dtype) else array.dtype
+
+    def weights_of_other_dtypes(self) -> dict[str, Path]:
+        """Where the arrays of ``other_dtypes`` are: in the scope of a single layer."""
+        paths: dict[str, Path] = {}
+        for node in self.graph.nodes:
+            scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
+            for parameter, name in self.other_dtypes.get(id(node), {}).items():
+                paths.setdefault(name, (*scope, parameter))
+        return paths
 
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else with_bodies(node)
@@ -366,28 +384,3 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
-
-
-def clean(segments: Sequence[str]) -> Path:
-    """Path segments as identifiers; numbers stay numbers, in a list of the model's."""
-    path: list[str] = []
-    for segment in segments:
-        for piece in re.split(r"[./]", segment):
-            if piece:
-                path.append(piece if _is_number(piece) else attribute(piece))
-    del path[_DEEPEST:]
-    return (ROOT, *path) if path and path[0].isdigit() else tuple(path)
-
-
-def _is_number(piece: str) -> bool:
-    """Whether a segment is a place in a list: ``12``; not ``012`` and not a date."""
-    return re.fullmatch(r"0|[1-9][0-9]{0,3}", piece) is not None
-
-
-def common(paths: Sequence[Path]) -> Path:
-    """The longest path that all of ``paths`` start with."""
-    first, last = min(paths), max(paths)
-    length = 0
-    while length < min(len(first), len(last)) and first[length] == last[length]:
-        length += 1
-    return first[:length]

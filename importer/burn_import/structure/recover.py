@@ -20,8 +20,9 @@ from burn_import.structure.parts import (
     Tree,
     with_bodies,
 )
-from burn_import.structure.paths import Places, clean, places
+from burn_import.structure.paths import Places, places
 from burn_import.structure.repeats import with_blocks
+from burn_import.structure.segments import clean
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
 from burn_import.structure.states import hold_states

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from burn_import.structure.homes import original
 from burn_import.structure.parts import Call, Fork, Item, Part, Path, State, calls_of
-from burn_import.structure.paths import clean
+from burn_import.structure.segments import clean
 from burn_ir.graph import Graph
 
 

@@ -41,6 +41,8 @@ def is_trained(graph: Graph, constant: str) -> bool:
     name = original(graph, constant)
     if name in constants.trained:
         return constants.trained[name]
+    if constant in constants.layer_weights:
+        return True
     if is_folded(graph, constant):
         return False
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")

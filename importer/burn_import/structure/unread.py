@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from burn_import.structure.homes import original
 from burn_import.structure.parts import Part, calls_of
-from burn_import.structure.paths import clean
+from burn_import.structure.segments import clean
 from burn_ir.graph import Constants, Graph
 from burn_ir.types import Array
 

@@ -3,8 +3,8 @@
 from burn.backend.autodiff import Autodiff, Gradients
 from burn.backend.base import Backend
 from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.engine import Engine, engine, numpy_only
 from burn.backend.cuda import Cuda
-from burn.backend.onednn.engine import Engine, engine, numpy_only
 
 __all__ = [
     "Autodiff",

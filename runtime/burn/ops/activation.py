@@ -12,6 +12,7 @@ from typing import Any, Literal, ParamSpec
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import abs, erf, exp, neg
 from burn.ops.logic import where
@@ -42,7 +43,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def relu(x: Array) -> Array:
     """``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -64,7 +65,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.sloped)
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """``x`` where positive, ``alpha * x`` elsewhere."""
@@ -76,7 +77,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 def prelu(x: Array, slope: Array) -> Array:
     """``slope * x`` where negative, ``x`` elsewhere; ``slope`` is broadcast to ``x``.
 
@@ -112,7 +113,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -124,7 +125,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """``gamma`` times: ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -143,7 +144,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -155,7 +156,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.up_to_one)
 @_wide
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``."""
@@ -170,7 +171,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.up_to_one)
 @_wide
 def tanh(x: Array) -> Array:
     """The hyperbolic tangent."""
@@ -182,7 +183,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def softplus(x: Array) -> Array:
     """``log(1 + exp(x))``."""
@@ -207,7 +208,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """``alpha * x + beta``, at least 0 and at most 1."""
@@ -219,7 +220,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def hard_swish(x: Array) -> Array:
     """``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
@@ -232,7 +233,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``."""
@@ -247,7 +248,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + out * (1.0 - gate))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def mish(x: Array) -> Array:
     """``x * tanh(softplus(x))``."""
@@ -260,7 +261,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.activated)
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """``x`` times the normal distribution function of ``x``.
@@ -294,7 +295,7 @@ def _(
     return gelu_grad(grad, x, approximate=approximate)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.gelu_derivative)
 @_wide
 def gelu_grad(
     grad: Array, x: Array, *, approximate: Literal["none", "tanh"] = "none"
@@ -337,7 +338,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """``x``, at least ``low`` and then at most ``high``; None is no bound.
 

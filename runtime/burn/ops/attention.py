@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.dtypes import HALVES, DType, bool_, float32
+from burn.ops import bounds
 from burn.ops.activation import tanh
 from burn.ops.creation import arange
 from burn.ops.elementwise import cast
@@ -237,7 +238,7 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.up_to_one)
 def masked_softmax(x: Array) -> Array:
     """The softmax over the last axis, where a row of minus infinity becomes 0."""
     if not x.size:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.support import Array, accumulate, namespace, pair
 from burn.ops.window import (
@@ -28,7 +29,7 @@ from burn.primitive import composite, primitive
 _LIMIT = 256 << 20
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.layer)
 def conv(
     x: Array,
     weight: Array,
@@ -80,7 +81,7 @@ def _(
     )
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.transposed_layer)
 def conv_transpose(
     x: Array,
     weight: Array,

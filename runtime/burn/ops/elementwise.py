@@ -7,12 +7,13 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
+from burn.ops import bounds
 from burn.ops.logic import where
 from burn.ops.support import Array, like, namespace, numeric, pair
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
 def add(x: Array, y: Array) -> Array:
     """``x + y``."""
     return np.add(*pair(x, y))
@@ -23,7 +24,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(grad, y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all)
 def sub(x: Array, y: Array) -> Array:
     """``x - y``."""
     return np.subtract(*numeric(x, y))
@@ -34,7 +35,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad, x), lambda: like(-grad, y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.product)
 def mul(x: Array, y: Array) -> Array:
     """``x * y``."""
     return np.multiply(*pair(x, y))
@@ -45,7 +46,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * y, x), lambda: like(grad * x, y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.quotient)
 def div(x: Array, y: Array) -> Array:
     """``x / y``; integers are divided in float32."""
     x, y = numeric(x, y)
@@ -139,7 +140,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return of_x, of_y
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.of_first)
 def neg(x: Array) -> Array:
     """``-x``."""
     return np.negative(x)
@@ -150,7 +151,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.of_first)
 def abs(x: Array) -> Array:
     """The magnitude."""
     return np.abs(x)
@@ -250,7 +251,7 @@ def round(x: Array) -> Array:
 round.no_gradient("piecewise constant")
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
 def maximum(x: Array, y: Array) -> Array:
     """The larger of two; NaN if either is."""
     return np.maximum(*pair(x, y))
@@ -262,7 +263,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     return lambda: like(grad * share, x), lambda: like(grad * (1.0 - share), y)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.largest_of_all)
 def minimum(x: Array, y: Array) -> Array:
     """The smaller of two; NaN if either is."""
     return np.minimum(*pair(x, y))
@@ -281,7 +282,7 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
     return first / (first + second)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, bound=bounds.of_first)
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from burn.ops import bounds
 from burn.ops.creation import ones_like
 from burn.ops.elementwise import div
 from burn.ops.indexing import take, take_grad
@@ -11,7 +12,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def embedding(
     weight: Array,
     indices: Array,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.ops import activation
+from burn.ops import activation, bounds
 from burn.ops.conv import conv, conv_weight_grad
 from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
@@ -54,7 +54,7 @@ _KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.layer)
 def conv_then(
     x: Array,
     weight: Array,
@@ -68,7 +68,7 @@ def conv_then(
     return _then(conv.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.layer)
 def linear_then(
     x: Array,
     weight: Array,
@@ -81,7 +81,7 @@ def linear_then(
     return _then(linear.kernel(x, weight, bias), residual, after)
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.matrices)
 def matmul_then(
     x: Array,
     y: Array,
@@ -97,7 +97,7 @@ def matmul_then(
     return _then(matmul.kernel(x, y), residual, after)
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.normalised)
 def group_norm_then(
     x: Array,
     weight: Array,
@@ -111,7 +111,7 @@ def group_norm_then(
     return _then(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive(removable=True, infallible=True)
+@primitive(removable=True, infallible=True, bound=bounds.chained)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     """``x`` after a chain of operations on its elements, in one pass over memory.
 
@@ -133,7 +133,7 @@ def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
     return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
 
 
-@primitive(outputs=2, removable=True)
+@primitive(outputs=2, removable=True, bound=bounds.of_first)
 def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
     """:func:`max_pool`, and the :func:`window_argmax` of its result."""
     out = max_pool.kernel(x, **static)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops import bounds
 from burn.ops.creation import zeros_like
 from burn.ops.shape import flatten, permute, reshape
 from burn.ops.support import Array, Axes, accumulate, axes_of, integers, namespace
@@ -14,7 +15,7 @@ from burn.primitive import composite, primitive
 Key = Any  # whatever may stand in x[...]
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def getitem(x: Array, key: Key) -> Array:
     """``x[key]`` by NumPy's rules: integers, slices, None, ``...``, integer and bool
     tensors, and tuples of them."""
@@ -124,7 +125,7 @@ def _slices(
     return tuple(key)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def take(x: Array, indices: Array, axis: int = 0) -> Array:
     """The entries ``indices`` of ``x`` along ``axis``, which they replace.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import sqrt
 from burn.ops.reduction import mean, sum_to
@@ -16,7 +17,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, like, namespace
 from burn.primitive import primitive
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.normalised)
 def layer_norm(
     x: Array,
     weight: Array | None = None,

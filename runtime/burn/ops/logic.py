@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.support import Array, like, namespace, pair
 from burn.primitive import primitive
 
@@ -89,7 +90,7 @@ isnan.no_gradient("the result is a bool")
 isinf.no_gradient("the result is a bool")
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.largest_of_all)
 def where(condition: Array, x: Array, y: Array) -> Array:
     """``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops import bounds
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape, transpose, unsqueeze
 from burn.ops.support import Array, accumulate, like, numeric
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.matrices)
 def matmul(x: Array, y: Array) -> Array:
     """The matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
@@ -63,7 +64,7 @@ def _outer_rows(x: Any, y: Any) -> Any:
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.layer)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias ``[out]``.
 

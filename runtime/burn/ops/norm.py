@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import div, mul, pow, sqrt
 from burn.ops.layer_norm import (
@@ -195,7 +196,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.normalised)
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.ops import bounds
 from burn.ops.elementwise import abs, div, pow
 from burn.ops.reduction import lowest, root
 from burn.ops.support import Array, accumulate, namespace
@@ -19,7 +20,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.of_first)
 def max_pool(
     x: Array,
     *,
@@ -131,7 +132,7 @@ def _(grad: Any, out: Any, x: Any, choice: Any, **static: Any) -> Any:
     return lambda: window_scatter(grad, choice, size=x.shape[2:], **static), None
 
 
-@primitive(removable=True)
+@primitive(removable=True, bound=bounds.of_first)
 def avg_pool(
     x: Array,
     *,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
-from burn.ops import elementwise
+from burn.ops import bounds, elementwise
 from burn.ops.logic import where
 from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import composite, primitive
@@ -22,7 +22,7 @@ def axes_or_all(axes: Array, x: Array) -> Array:
 axes_or_all.no_gradient("axes are integers")
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.total)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
@@ -38,7 +38,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _spread(grad, x, axis, keepdims)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The mean over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
@@ -92,7 +92,7 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
     return ops.permute(ops.reshape(before * after, extents), inverse)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The largest element over ``axis``; of none, the smallest value there is."""
     return _extreme(np.max, x, axis, keepdims, lowest(x.dtype))
@@ -103,7 +103,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _to_extremes(grad, out, x, axis, keepdims)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.of_first)
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The smallest element over ``axis``; of none, the largest value there is."""
     return _extreme(np.min, x, axis, keepdims, highest(x.dtype))

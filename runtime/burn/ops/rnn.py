@@ -15,6 +15,7 @@ to all of them:
 
 from typing import Any
 
+from burn.ops import bounds
 from burn.ops.recurrence import (
     ArrayMaths,
     Options,
@@ -29,7 +30,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, bound=bounds.recurrent)
 def lstm(
     x: Array,
     w: Array,
@@ -117,7 +118,7 @@ def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> St
     return step
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, bound=bounds.recurrent)
 def gru(
     x: Array,
     w: Array,
@@ -196,7 +197,7 @@ def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) ->
     return step
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, bound=bounds.plain_recurrent)
 def rnn(
     x: Array,
     w: Array,

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.support import Array, Axes, axes_of, integers
 from burn.primitive import composite, primitive
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """The elements of ``x``, in row-major order, in ``shape``; one extent may be -1.
 
@@ -26,7 +27,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def expand(x: Array, shape: Any) -> Array:
     """``x`` broadcast to ``shape``; an extent of -1 or 1 keeps that of ``x``."""
     target = tuple(1 if n == -1 else n for n in integers(shape))
@@ -40,7 +41,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any) -> Any:
     return sum_to(grad, shape=x.shape), None
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
@@ -55,7 +56,7 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
     return permute(grad, inverse)
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def transpose(x: Array, first: int, second: int) -> Array:
     """``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
@@ -66,7 +67,7 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
     return transpose(grad, first, second)
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
     """``x`` with the axes ``start`` to ``end`` (included) made one."""
     first, last = axes_of(start, x.ndim)[0], axes_of(end, x.ndim)[0]
@@ -79,7 +80,7 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
     return reshape(grad, x.shape)
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """``x`` without the axes of extent 1 named by ``axis`` (all of them if None).
 
@@ -101,7 +102,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """``x`` with axes of extent 1 inserted, so that they stand at ``axis``."""
     return np.expand_dims(x, integers(axis))
@@ -112,7 +113,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(traceable=True, removable=True)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """The arrays joined along an axis they have."""
     return np.concatenate(xs, axis=axis)
@@ -124,7 +125,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: list(split(grad, sizes, axis)), None
 
 
-@primitive(outputs=0, traceable=True, removable=True)
+@primitive(outputs=0, traceable=True, removable=True, bound=bounds.of_first)
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """``x`` cut along ``axis`` into pieces of the given sizes."""
     bounds = np.cumsum(integers(sizes))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.elementwise import exp
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import expand, reshape
@@ -11,7 +12,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, bound=bounds.up_to_one)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.support import Array
-from burn.plan.nested import mapped
+from burn.plan.pytree import mapped
 from burn.tensor import Tensor
 
 

@@ -9,10 +9,8 @@ from burn.backend.arrays import ArrayBackend, default_device
 from burn.backend.base import Backend
 from burn.plan.calibration import Accuracy
 from burn.plan.executable import Executable, Plan, PlanMemoryError
-from burn.plan.nested import is_named, mapped
-from burn.plan.passes import LOWERINGS, Pass
-from burn.plan.recorder import Recorder, UnplannableError, Value
-from burn.plan.tree import (
+from burn.plan.passes import PRECISIONS, Pass
+from burn.plan.plan_ir import (
     Lifted,
     Segment,
     Slot,
@@ -20,6 +18,8 @@ from burn.plan.tree import (
     UnrepeatableError,
     grow,
 )
+from burn.plan.pytree import is_named, mapped
+from burn.plan.recorder import Recorder, UnplannableError, Value
 from burn.primitive import RECORDER
 from burn.tensor import Tensor
 
@@ -125,7 +125,7 @@ class Compiled(Generic[P, R]):
         self.function, self.precision = function, precision
         #: How close each result is to float32, where there was a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
-        self._lowering = LOWERINGS[precision] if lowering is None else lowering
+        self._lowering = PRECISIONS[precision] if lowering is None else lowering
         self._observed, self._generated = observed, generated
         self._plans: OrderedDict[Hashable, _Recordings] = OrderedDict()
         self._lock = threading.Lock()

@@ -6,8 +6,8 @@ from typing import Any, ParamSpec, TypeVar
 from burn.backend.arrays import default_device
 from burn.plan.calibration import arguments_of, compared
 from burn.plan.compiled import Compiled
-from burn.plan.passes import LOWERINGS, Pass
-from burn.plan.passes.calibrated import Calibrated, Observing, Ranges
+from burn.plan.passes import PRECISIONS, Pass
+from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,8 +41,8 @@ def compile(
         ValueError: there is no such ``precision``, or no plan to calibrate.
         TypeError: an example is neither a tuple nor a tensor.
     """
-    if precision not in LOWERINGS:
-        known = ", ".join(map(repr, LOWERINGS))
+    if precision not in PRECISIONS:
+        known = ", ".join(map(repr, PRECISIONS))
         raise ValueError(f"expected a precision of {known}: {precision!r}")
     samples = [arguments_of(sample) for sample in calibration]
     if samples and precision != "int8":
@@ -64,7 +64,7 @@ def _calibrated(
     if observing.notes or not len(ranges):
         why = observing.notes or ["no layer with weights was seen in a plan"]
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
-    lowering: tuple[Pass, ...] = (Calibrated(ranges), *LOWERINGS["int8"])
+    lowering: tuple[Pass, ...] = (Calibrated(ranges), *PRECISIONS["int8"])
     made = Compiled(function, "int8", lowering, generated=generated)
     made.accuracy = compared(made, samples, expected)
     return made

@@ -11,7 +11,7 @@ from typing import Any
 
 from burn.plan.passes import Pass
 from burn.plan.passes.graph import Inputs
-from burn.plan.tree import Segment, has_gradients, written
+from burn.plan.plan_ir import Segment, has_gradients, written
 
 
 class PlanMemoryError(Exception):

@@ -1,10 +1,10 @@
-"""Memory that the values of a plan need at one time, from where each is last read."""
+"""The peak memory of a plan, from the lifetimes of its values."""
 
 from math import prod
 
 from burn.box import Box
 from burn.ops.support import Array
-from burn.plan.tree import Read, Segment, Step, slots_in
+from burn.plan.plan_ir import Read, Segment, Step, slots_in
 
 
 def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int:

@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
-from burn.plan.nested import mapped
 from burn.plan.passes.places import last_place
+from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
+from burn.plan.pytree import mapped
 from burn.plan.recorder import innermost
-from burn.plan.tree import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.tensor import Tensor
 
 Values: TypeAlias = list[Any]

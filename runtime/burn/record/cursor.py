@@ -8,6 +8,8 @@ from burn.record.errors import RecordError, shown
 MOST_NESTED = 100
 #: Values in all, so that a small file cannot fill the memory with objects.
 MOST_ITEMS = 500_000
+#: Bytes of text in all, which take up to four times as much as objects.
+MOST_TEXT = 16 * 2**20
 
 
 class Blob(NamedTuple):
@@ -26,7 +28,7 @@ class Cursor:
 
     def __init__(self, data: memoryview, what: str, at: int = 0) -> None:
         self.data, self.what, self.at = data, what, at
-        self.items = self.depth = 0
+        self.items = self.depth = self.texts = 0
 
     def take(self, size: int) -> memoryview:
         """The next bytes.
@@ -49,6 +51,9 @@ class Cursor:
     def text(self, size: int) -> str:
         """The next bytes as UTF-8."""
         start = self.at
+        self.texts += size
+        if self.texts > MOST_TEXT < len(self.data):
+            raise self.problem(f"more than {MOST_TEXT} bytes of text")
         try:
             return str(self.take(size), "utf-8")
         except UnicodeDecodeError:

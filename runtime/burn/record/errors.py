@@ -10,8 +10,20 @@ class RecordError(ValueError):
     """
 
 
+#: Values in a header of JSON: 100 000 tensors of rank 3 have as many.
+MOST_VALUES = 1_000_000
 LONGEST_SHOWN = 80
 MOST_SHOWN = 10
+
+
+def check_values(text: bytes, what: str) -> None:
+    """Refuse JSON that would become more objects than a header or index needs.
+
+    Raises:
+        RecordError: ``text``, which the message calls ``what``, has more values.
+    """
+    if text.count(b",") + text.count(b":") > MOST_VALUES:
+        raise RecordError(f"{what} has more than {MOST_VALUES} values")
 
 
 def shown(value: object) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 HEAD_SIZE = 4096
-MAX_HEADER = 100_000_000
+#: In bytes. Text takes up to four times as much in memory, and is there twice.
+MAX_HEADER = 16 * 2**20
 
 
 @dataclass(frozen=True)

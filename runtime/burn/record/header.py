@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, NoReturn
 
 from burn.record.dtypes import DTYPES, bits
-from burn.record.errors import RecordError, joined, shown
+from burn.record.errors import RecordError, check_values, joined, shown
 from burn.record.files import MAX_HEADER
 
 METADATA = "__metadata__"
@@ -84,6 +84,7 @@ def parse_header(raw: bytes, data_size: int) -> Header:
 def _load_json(raw: bytes) -> dict[str, Any]:
     if raw[:1] != b"{":
         raise RecordError(f"header must begin with '{{', got {shown(raw[:8])}")
+    check_values(raw, "the header")
     try:
         return dict(
             json.loads(
@@ -186,7 +187,7 @@ def encode_header(entries: Mapping[str, Entry], metadata: Mapping[str, str]) -> 
 
     Tensors stand in the order given, metadata sorted by key. Raises
     ``RecordError`` for text that UTF-8 cannot hold, metadata that is not text,
-    and a header above 100 MB.
+    and a header above 16 MiB or a million values.
     """
     fields: dict[str, Any] = {}
     if metadata:
@@ -204,6 +205,7 @@ def encode_header(entries: Mapping[str, Entry], metadata: Mapping[str, str]) -> 
         raise RecordError(
             f"header too large: {len(text)} bytes, expected at most {MAX_HEADER}"
         )
+    check_values(text, "the header")
     return len(text).to_bytes(8, "little") + text
 
 

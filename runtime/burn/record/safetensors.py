@@ -43,7 +43,7 @@ def encode(
     """The bytes of a safetensors file.
 
     Raises:
-        RecordError: text that UTF-8 cannot hold, or a header above 100 MB.
+        RecordError: text that UTF-8 cannot hold, or a header above 16 MiB.
     """
     entries = _layout(pieces)
     more = {"settings": settings(precision)} if precision else {}

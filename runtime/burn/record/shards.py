@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from burn.record.errors import RecordError, joined, shown
+from burn.record.errors import RecordError, check_values, joined, shown
+from burn.record.files import MAX_HEADER
 from burn.record.reader import Record, open_record
 
-_MOST_BYTES = 100_000_000
 _WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
 
 
@@ -38,7 +38,7 @@ def read_index(path: Path) -> Index:
         OSError: it cannot be read.
     """
     with open(path, "rb") as file:
-        index = _parsed(file.read(_MOST_BYTES + 1))
+        index = _parsed(file.read(MAX_HEADER + 1))
     weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict):
         raise RecordError(_WEIGHT_MAP)
@@ -119,8 +119,9 @@ def _blobs(directory: Path) -> Path | None:
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    if len(data) > _MOST_BYTES:
-        raise RecordError(f"an index of more than {_MOST_BYTES} bytes")
+    if len(data) > MAX_HEADER:
+        raise RecordError(f"an index of more than {MAX_HEADER} bytes")
+    check_values(data, "the index")
     try:
         index = json.loads(
             data.decode("utf-8-sig"),

@@ -7,9 +7,9 @@ import pytest
 
 import burn
 from burn import ops
-from burn.plan.arena import Arena
+from burn.backend.cpu.bind.arena import Arena
+from burn.backend.cpu.bind.program import Program
 from burn.plan.compiled import Compiled
-from burn.plan.program import Program
 from tests.runtime.programs import program_of
 
 ROWS = 1000

@@ -14,7 +14,7 @@ import pytest
 import burn
 import burn.plan.passes
 from burn import Autodiff, Cpu, ops
-from burn.backend.onednn import engine
+from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.plans.graphs import Graph, Maker, Program
 
 #: The graphs of a normal run.

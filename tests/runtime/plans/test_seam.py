@@ -12,8 +12,8 @@ from burn.backend.arrays import ArrayBackend
 from burn.backend.base import map_structure
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import run_passes
+from burn.plan.plan_ir import Lifted, Read, Segment, Slot, UnforeseenError
 from burn.plan.recorder import innermost
-from burn.plan.tree import Lifted, Read, Segment, Slot, UnforeseenError
 from tests.runtime.onednn import assert_close, normal
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from burn import dtypes, ops
@@ -159,7 +160,13 @@ class Unary:
         zero_point: Value = None,
     ) -> Value:
         y = self.apply(real(x, x_scale, x_zero_point), x)
-        return quantized(y, scale, zero_point, x)
+        return self.quantized(y, scale, zero_point, x)
+
+    def quantized(
+        self, y: Value, scale: Value, zero_point: Value, like: Value
+    ) -> Value:
+        """``y`` in the dtype of ``like``."""
+        return quantized(y, scale, zero_point, like)
 
     def apply(self, y: Value, x: Value) -> Value:
         """The function of ``y``, the numbers that the operand ``x`` stands for."""
@@ -233,8 +240,24 @@ class QLinearGlobalAveragePool(
         space = self._space(x.rank)
         return tuple(1 if i in space else d for i, d in enumerate(x.shape))
 
-    def apply(self, y: Value, x: Value) -> Value:
-        return y.mean(self._space(len(x.shape)), keepdims=True)
+    def lower(
+        self,
+        x: Value,
+        x_scale: Value,
+        x_zero_point: Value,
+        scale: Value,
+        zero_point: Value = None,
+    ) -> Value:
+        # Integers are summed, and scaled by one factor, as onnxruntime does: halves
+        # between two results are exact so.
+        space = self._space(len(x.shape))
+        shifts = given(shift(x_zero_point))
+        numbers = x.cast(dtypes.int32)
+        for zero in shifts:
+            numbers = numbers - zero.cast(dtypes.int32)
+        total = numbers.sum(space, keepdims=True).cast(dtypes.float32)
+        step = x_scale / (scale * prod(x.shape[axis] for axis in space))
+        return quantized(total * step, 1.0, zero_point, x)
 
     def _space(self, rank: int) -> tuple[int, ...]:
         return tuple(range(1, rank - 1) if self.channels_last else range(2, rank))
@@ -259,11 +282,31 @@ class QLinearAveragePool(
         dims = self._pool().pooled(first).dims
         return (dims[0], *dims[2:], dims[1])
 
+    def lower(self, x: Value, *parameters: Value) -> Value:
+        if tuple(self._space(x)) == self.kernel_shape and "padding" not in (
+            self._pool().geometry.options(self._space(x))
+        ):
+            # onnxruntime's other kernel, which rounds otherwise.
+            whole = QLinearGlobalAveragePool(channels_last=self.channels_last)
+            return whole.lower(x, *parameters)
+        return super().lower(x, *parameters)
+
+    def _space(self, x: Value) -> tuple[Any, ...]:
+        return tuple(x.shape[1:-1] if self.channels_last else x.shape[2:])
+
+    def quantized(
+        self, y: Value, scale: Value, zero_point: Value, like: Value
+    ) -> Value:
+        # onnxruntime adds the zero point before it rounds: halves go to the even sum.
+        y = y / scale
+        for zero in given(shift(zero_point)):
+            y = y + zero.cast(dtypes.float32)
+        return quantized(y, 1.0, None, like)
+
     def apply(self, y: Value, x: Value) -> Value:
         rank = len(self.kernel_shape) + 2
-        space = x.shape[1:-1] if self.channels_last else x.shape[2:]
         options: dict[str, Any] = {"kernel_size": one(self.kernel_shape)}
-        options |= self._pool().geometry.options(tuple(space))
+        options |= self._pool().geometry.options(self._space(x))
         options |= changed(count_include_pad=(bool(self.count_include_pad), False))
         if not self.channels_last:
             return ops.avg_pool(y, **options)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import changes
 from burn.plan.executable import Executable, Plan
-from burn.plan.nested import mapped
+from burn.plan.plan_ir import boxes_read
+from burn.plan.pytree import mapped
 from burn.plan.recorder import innermost
 from burn.plan.replay import Replay
-from burn.plan.tree import boxes_read
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -7,15 +7,27 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from burn.plan.passes.cells import as_cells
-from burn.plan.passes.chains import in_chains
-from burn.plan.passes.channels import in_memory_order
 from burn.plan.passes.constants import constants_first
-from burn.plan.passes.contractions import as_products
 from burn.plan.passes.dead import without_dead
-from burn.plan.passes.endings import with_endings
+from burn.plan.passes.fusion.cells import as_cells
+from burn.plan.passes.fusion.chains import in_chains
+from burn.plan.passes.fusion.contractions import as_products
+from burn.plan.passes.fusion.epilogue_fusion import with_endings
+from burn.plan.passes.fusion.layers import as_layers, unflattened, with_biases
+from burn.plan.passes.fusion.merging import merged
+from burn.plan.passes.fusion.norms import without_norms
+from burn.plan.passes.fusion.norms_ahead import with_norms_ahead
+from burn.plan.passes.fusion.pairs import paired
+from burn.plan.passes.fusion.positions import as_rows
+from burn.plan.passes.fusion.rows import in_rows
+from burn.plan.passes.fusion.scales import with_scales
+from burn.plan.passes.fusion.sums import as_matrices
 from burn.plan.passes.graph import Graph, Inputs, Steps
-from burn.plan.passes.integers import (
+from burn.plan.passes.layout.channels import in_memory_order
+from burn.plan.passes.layout.transposed import with_transposed_factors
+from burn.plan.passes.places import with_own_places
+from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
+from burn.plan.passes.precision.integers import (
     LAYERS,
     of_integers,
     quantized_early,
@@ -24,20 +36,8 @@ from burn.plan.passes.integers import (
     with_floats,
     with_sums,
 )
-from burn.plan.passes.layers import as_layers, unflattened, with_biases
-from burn.plan.passes.merging import merged
-from burn.plan.passes.narrow import BFLOAT16, narrowed
-from burn.plan.passes.norms import without_norms
-from burn.plan.passes.norms_ahead import with_norms_ahead
-from burn.plan.passes.pairs import paired
-from burn.plan.passes.places import with_own_places
-from burn.plan.passes.positions import as_rows
-from burn.plan.passes.rows import in_rows
-from burn.plan.passes.scales import with_scales
-from burn.plan.passes.sums import as_matrices
-from burn.plan.passes.transposed import with_transposed_factors
 from burn.plan.passes.updates import with_updates_last
-from burn.plan.tree import Segment, Step, find_drops
+from burn.plan.plan_ir import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -64,7 +64,7 @@ PASSES: tuple[Pass, ...] = (
 LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
 
 #: What lowers the precision of a plan after that, by its name.
-LOWERINGS: dict[str, tuple[Pass, ...]] = {
+PRECISIONS: dict[str, tuple[Pass, ...]] = {
     "float32": (),
     "bf16": (narrowed,),
     "int8": (

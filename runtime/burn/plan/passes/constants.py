@@ -1,4 +1,4 @@
-"""What does not depend on a call comes first, so that whatever is later can use it."""
+"""Input-independent steps first, so that all later steps can use their results."""
 
 from burn.plan.passes.graph import Graph, Steps
 

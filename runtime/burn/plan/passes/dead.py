@@ -1,7 +1,7 @@
-"""What nobody reads is not computed."""
+"""Dead code elimination."""
 
 from burn.plan.passes.graph import Graph, Steps
-from burn.plan.tree import Step, slots_in
+from burn.plan.plan_ir import Step, slots_in
 
 
 def without_dead(steps: Steps, graph: Graph) -> Steps:

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.plan.tree import Read, Segment, Slot, Step, slots_in, written
+from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in, written
 from burn.primitive import Primitive
 from burn.tensor import Tensor
 
@@ -136,3 +136,9 @@ def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
             graph.maker.update(dict.fromkeys(new.outputs, new))
         found.extend(changed)
     return [step for step in found if id(step) not in gone]
+
+
+def swapped_axes(step: Step) -> tuple[int, ...]:
+    """The two axes that a transpose swaps, which may be one."""
+    rank = len(step.shapes[0])
+    return tuple(axis % rank for axis in (*step.args[1:], *step.static.values()))

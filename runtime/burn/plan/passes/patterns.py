@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from burn.ops.elementwise import add, mul
 from burn.plan.passes.graph import FLOAT32, Graph
-from burn.plan.tree import Slot, Step
+from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
 #: A name, a number, or a primitive with patterns of its arguments.

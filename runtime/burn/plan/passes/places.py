@@ -6,8 +6,8 @@ from itertools import count
 from typing import Any
 
 from burn.backend.base import map_structure
-from burn.plan.nested import mapped
-from burn.plan.tree import Lifted, Read, Segment, Slot, Step, slots_in
+from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, slots_in
+from burn.plan.pytree import mapped
 
 
 def with_own_places(root: Segment) -> Segment:

@@ -1,14 +1,14 @@
-"""What boxes hold next is made last, so that a run that fails has changed nothing."""
+"""State updates at the end of a plan, so that a run that fails changes no state."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from burn.plan.tree import Segment, Step, slots_in
+from burn.plan.plan_ir import Segment, Step, slots_in
 
 
 def with_updates_last(root: Segment) -> Segment:
-    """A copy of a plan whose steps that make nothing but what is written come last."""
+    """Return the plan with all state updates moved to the end."""
     children = {value: with_updates_last(c) for value, c in root.children.items()}
     root = replace(root, children=children)
     if root.guard is not None or not root.writes:

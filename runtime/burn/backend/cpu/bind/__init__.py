@@ -1,0 +1,1 @@
+"""Plans on the CPU: memory, calls of oneDNN and NumPy on it, and their bounds."""

@@ -1,0 +1,75 @@
+"""Which steps the engine is right for, by the bounds that primitives declare."""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from burn.ops import activation
+from burn.ops.activation import gelu_grad
+from burn.ops.attention import masked_softmax
+from burn.ops.bounds import MOST, Operands
+from burn.ops.conv import conv, conv_transpose
+from burn.ops.fused import (
+    chained,
+    conv_then,
+    linear_then,
+    matmul_then,
+    max_pool_with_places,
+)
+from burn.ops.matmul import linear, matmul
+from burn.ops.pool import max_pool
+from burn.ops.rnn import gru, lstm, rnn
+from burn.ops.softmax import softmax
+from burn.plan.plan_ir import Step
+
+#: The largest finite number of float32.
+LARGEST = float(np.finfo(np.float32).max)
+#: What gives NaN for NaN and a limit at infinities after a product, as in eager calls.
+_EXACT_ENDINGS = frozenset({"add", "scale", "sigmoid", "tanh"})
+
+PRODUCTS = frozenset(
+    {conv, conv_then, conv_transpose, linear, linear_then, matmul, matmul_then}
+)
+#: Activations that the engine computes by formulas of its own.
+_ACTIVATIONS = frozenset(
+    {activation.celu, activation.elu, activation.gelu, activation.hard_sigmoid}
+    | {activation.hard_swish, activation.mish, activation.prelu, activation.selu}
+    | {activation.silu, activation.softplus}
+)
+#: The engine's are looked at for NaN in every run.
+SOFTMAX = frozenset({softmax, masked_softmax})
+#: Computed by the engine otherwise than by NumPy where there is a NaN or infinity.
+_HAZARDS = _ACTIVATIONS | {max_pool, max_pool_with_places, gru, lstm, rnn, gelu_grad}
+
+
+def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
+    """The operands that must be finite, with the result, for the engine to be right.
+
+    With ``rounds`` products are sums in another order than in eager calls, or other
+    sums: where one overflows the result may be an infinity or NaN.
+    """
+    primitive = step.primitive
+    links = step.static.get("chain", ()) if primitive is chained else ()
+    has_relu = any(name == "relu" for name, _ in links)
+    if not _has_exact_end(step) or has_relu or primitive in _HAZARDS:
+        return tuple(range(len(step.args)))
+    return (0, 1, 2)[: len(step.args)] if rounds and primitive in PRODUCTS else ()
+
+
+def _has_exact_end(step: Step) -> bool:
+    """Whether what follows in the same pass is for NaN and infinities as well."""
+    return {name for name, *_ in step.static.get("after", ())} <= _EXACT_ENDINGS
+
+
+def is_safe(step: Step, known: Operands) -> bool:
+    """Whether all numbers inside of a step are finite, by the bounds of operands."""
+    if step.primitive in PRODUCTS and _has_exact_end(step):
+        step = replace(step, static={})  # what is added may be infinite, as a mask
+    return magnitude(step, known) <= MOST
+
+
+def magnitude(step: Step, known: Operands) -> float:
+    """A bound for the results of a step, infinite where none is known."""
+    rule = step.primitive.bound
+    return inf if rule is None else rule(step, known)

@@ -1,0 +1,392 @@
+"""From steps to calls: each step is done once, and what it did is noted.
+
+A step becomes calls of oneDNN's primitives or of NumPy's functions on memory that
+stays, or one call of its kernel where neither is possible. Views become nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import proxy
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.bind.arena import Arena, Buffer, Releases
+from burn.backend.cpu.bind.bounds import SOFTMAX, magnitude
+from burn.backend.cpu.bind.calls import call_kernel, check, several, traced_arguments
+from burn.backend.cpu.bind.constants import Constants
+from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, looking, written_over
+from burn.backend.cpu.bind.finite import (
+    NotFiniteError,
+    expect_numbers,
+    is_finite,
+    refuse_nan,
+)
+from burn.backend.cpu.bind.inputs import Input, Inputs
+from burn.backend.cpu.bind.magnitudes import Magnitudes, expect_within
+from burn.backend.cpu.bind.memory_orders import wanted_orders
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
+from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.onednn.binding.capture import noted_by
+from burn.backend.cpu.onednn.binding.engine import current
+from burn.backend.cpu.onednn.binding.prepared import Fixed, Prepared
+from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
+from burn.box import Box
+from burn.ops.support import Array
+from burn.plan.plan_ir import Read, Segment, Step, slots_in
+from burn.plan.recorder import innermost
+from burn.plan.replay import arguments, constant, has_bounds
+from burn.record.mapped import forget
+
+
+class Builder:
+    """Binds the steps of one segment after the other, with the values of this run.
+
+    It is what kernels and traced arrays tell of what they do.
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        volatile: set[Box],
+        generated: bool = False,
+        gradients: bool = False,
+    ) -> None:
+        self.arena, self._generated, self._gradients = arena, generated, gradients
+        self._releases = Releases(arena, held=generated)
+        self.values: dict[int, Array] = {}
+        self.boxes: list[tuple[Box, int]] = []
+        self._kept: dict[Box, DonatedBuffer] = {}
+        self._volatile = volatile
+        self._buffers: dict[int, Buffer] = {}
+        self._constants: set[int] = set()
+        self._known = Constants()
+        self._session = current()
+        self._scratch = Scratch(self._session.api) if self._session else None
+        self._sequence = Sequence()
+        self._fresh: list[Buffer] = []
+        self._order: tuple[int, ...] = ()
+        self._free: list[Buffer] = []
+        self._inputs = Inputs(self._session)
+        self._is_late = False
+        self._magnitudes = Magnitudes(self.values, self._constants)
+
+    def branched(self) -> "Builder":
+        """One that goes on from here, beside others that do."""
+        self._releases.release()
+        how = (self._generated, self._gradients)
+        other = Builder(self.arena.branched(), self._volatile, *how)
+        other.values, other.boxes = dict(self.values), self.boxes
+        other._kept = dict(self._kept)
+        other._constants = set(self._constants)
+        other._known = self._known.copy()
+        other._magnitudes = self._magnitudes.branched(other.values, other._constants)
+        for place, array in self.values.items():
+            buffer = other.arena.owner(array) if array.dtype != object else None
+            if buffer is not None and place in self._buffers:
+                other._buffers[place] = buffer
+        return other
+
+    def take(self, place: int, array: Array) -> Input:
+        """Have memory for an input, with what it is this time."""
+        target = self.shaped_as(array)
+        np.copyto(target, array)
+        self._set(place, target)
+        self._end(())
+        limit = self._magnitudes.limit(place, array)
+        return Input(self._inputs.add(self._buffers.get(place), target), limit)
+
+    def build(self, segment: Segment) -> Sequence:
+        """The calls that do the steps of a segment but the late ones, which are done.
+
+        Raises:
+            NotFiniteError: there are numbers that it is not made for.
+            UnforeseenError: a step gives another shape than it gave before.
+        """
+        self._sequence = Sequence()
+        orders = wanted_orders(segment)
+        for step, drops in segment.in_time():
+            self._free = self._last(drops)
+            self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
+            if isinstance(step, Read):
+                self._read(step)
+            else:
+                self._bind(step)
+            self._end(drops)
+        return self._sequence
+
+    def finish(self, segment: Segment) -> tuple[Sequence, list[tuple[Box, Any]]]:
+        """The calls that make what is written, which are done, and where it is.
+
+        What a box holds is written over where nobody reads it any more.
+        """
+        self._sequence, self._order, self._is_late = Sequence(), (), True
+        kept = {
+            slot.place: self._kept[box]
+            for box, slot in segment.writes.items()
+            if box in self._kept
+        }
+        for step, drops in segment.late_ones():
+            self._free = self._last(drops)
+            mine = kept.get(step.outputs[0])
+            owner = mine and self.arena.owner(mine.target)
+            # The one user that stays is the box.
+            if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
+                self._free = [owner]
+            self._bind(step)
+            look = mine and looking(step, mine, self.values)
+            if look:
+                look()
+                self.note(look)
+            self._end(drops)
+        writes = [
+            (box, self.values[slot.place]) for box, slot in segment.writes.items()
+        ]
+        return self._sequence, written_over(self, self._kept, writes)
+
+    # What kernels and traced arrays ask for.
+
+    def empty(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], *, apart: bool = False
+    ) -> Array:
+        """Row-major memory of the plan, ``apart`` from that of other branches."""
+        array, buffer = self.arena.empty(shape, dtype, apart=apart)
+        self._fresh.append(buffer)
+        return array
+
+    def shaped_as(self, found: Array, *, apart: bool = False) -> Array:
+        """Memory for a result like ``found``, in the same order of axes."""
+        if found.dtype.kind == "O":
+            return np.empty_like(found)
+        order = sorted(range(found.ndim), key=lambda a: (-abs(found.strides[a]), a))
+        shape = tuple(found.shape[a] for a in order)
+        memory = self.empty(shape, found.dtype, apart=apart)
+        return memory.transpose(np.argsort(order).tolist()) if order else memory
+
+    def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
+        """Memory of the shape, dtype and order of ``x``.
+
+        Its own if it is free then, and nothing of ``read`` is in it.
+        """
+        return x if self.may_overwrite(x, read) else self.shaped_as(x)
+
+    def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
+        """Whether a result may take the place of ``array`` while ``read`` is read."""
+        owner = self.arena.owner(array)
+        if owner is None or owner not in self._free or owner in self._inputs:
+            return False
+        if any(self.arena.owner(other) is owner for other in read):
+            return False
+        self._free.remove(owner)
+        return True
+
+    def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The axes of a result of ``shape`` in the order of memory that suits best."""
+        return self._order if len(self._order) == len(shape) else None
+
+    def assign(self, target: Array, source: Array) -> None:
+        """Copy, now and whenever the plan runs."""
+        np.copyto(target, source)
+        self.note(partial(np.copyto, target, source))
+
+    def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
+        """Compute, now and whenever the plan runs."""
+        assert self._scratch is not None
+        for place in addresses:
+            self._sequence.owned.extend(self._known.at(place))
+        fixed: Fixed = prepared.fixed(addresses, self._scratch)
+        self._inputs.execute(fixed, addresses)
+        with noted_by(None):
+            prepared.run(*addresses)
+        self._sequence.engine(fixed)
+
+    def expect_numbers(self, array: Array) -> None:
+        """Leave the plan in every run in which there is a NaN in ``array``."""
+        expect_numbers(array)
+        self.note(partial(expect_numbers, array))
+
+    def is_constant(self, array: Array) -> bool:
+        """Whether ``array`` is the same whenever the plan runs."""
+        return array in self._known
+
+    def may_round(self, array: Array) -> bool:
+        """Whether products with ``array`` may be rounded in another way."""
+        return not self._gradients and array in self._known
+
+    def keep(self, memory: Block | Array) -> None:
+        """Own memory that primitives were given."""
+        self._sequence.owned.append(memory)
+
+    def note(self, call: Callable[[], Any]) -> None:
+        """Make this call whenever the plan runs; it was made already."""
+        self._sequence.numpy(call)
+        self._inputs.call()
+
+    # Steps.
+
+    def _read(self, read: Read) -> None:
+        version = read.box.version  # first: it is set, and then counted
+        array = innermost(read.held()).data
+        if not is_finite(array):
+            raise NotFiniteError
+        if read.box in self._volatile:
+            # It is written when the box was set alone: nobody else may be there.
+            target = self.shaped_as(array, apart=True)
+            np.copyto(target, array)
+            kept = self._kept[read.box] = DonatedBuffer(read, target, version)
+            self.note(kept.refresh)
+            self._set(read.place, target)
+            if read.place in self._buffers:
+                self._buffers[read.place].users += 1
+            return
+        forget(array)
+        self.boxes.append((read.box, version))
+        self._hold(read.place, array)
+
+    def _bind(self, step: Step) -> None:
+        kernel = step.primitive.kernel_for(Cpu())
+        self._inputs.start(self._counts(tuple(slots_in(step.args))))
+        template = [constant(arg, Cpu()) for arg in step.args]
+        args = [arguments(arg, self.values) for arg in template]
+        for arg in template:
+            refuse_nan(arg)
+            self._known.add(arg)  # as long as the plan is, since it is written there
+        if all(place in self._constants for place in slots_in(step.args)):
+            found = several(step, kernel(*args, **step.static))
+            for place, array in zip(step.outputs, found, strict=True):
+                refuse_nan(array)
+                self._hold(place, Cpu().as_data(array))
+            return
+        results = None
+        if not self._is_kept_finite(step):
+            kernel = step.primitive.kernel
+        elif not any(map(has_bounds, template)):
+            results = self._noted(step, kernel, args)
+        is_checked = results is not None and step.primitive in SOFTMAX
+        bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
+        if results is None and step.primitive.traceable:
+            results = self._traced(step, template)
+        if results is None:
+            results = self._called(step, kernel, template, args)
+        for place, array in zip(step.outputs, results, strict=True):
+            self._set(place, array)
+            self._magnitudes.set(place, bound)
+
+    def _is_kept_finite(self, step: Step) -> bool:
+        """Whether the engine may compute a step; what it needs is compared with limits.
+
+        It is too late for that when boxes are being set.
+        """
+        if self._session is None:
+            return True
+        known, rounds = self._magnitudes, not self._gradients
+        limits = known.checks(step, rounds=rounds, may_check=not self._is_late)
+        for place, limit in limits or ():
+            array = self.values[place]
+            call = partial(expect_within, array, limit)
+            owner = self.arena.owner(array)
+            if owner is not None and owner in self._inputs:
+                self.note(call)
+            else:
+                self._sequence.numpy(call)
+        return limits is not None
+
+    def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
+        """The results of a kernel that says all that it does, or None."""
+        if self._session is None or kernel is step.primitive.kernel:
+            return None
+        mark, free = self._sequence.mark(), list(self._free)
+        with noted_by(self):
+            results = several(step, kernel(*args, **step.static))
+        if self._sequence.mark() > mark and self._are_ours(step, results):
+            return results
+        self._sequence.back_to(mark)
+        self._free = free
+        return None
+
+    def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
+        """The results of a kernel of nothing but NumPy's functions, or None."""
+        mark = self._sequence.mark()
+        try:
+            how = (self.values, self._constants, proxy(self))
+            operands = [traced_arguments(arg, *how) for arg in template]
+            found = step.primitive.kernel(*operands, **step.static)
+            results = [plain(array) for array in several(step, found)]
+        except UntraceableError:
+            results = []
+        if results and not unheard(operands) and self._are_ours(step, results):
+            return results
+        self._sequence.back_to(mark)
+        return None
+
+    def _called(
+        self, step: Step, kernel: Any, template: list[Any], args: list[Any]
+    ) -> list[Array]:
+        """The results of a kernel that is called whenever the plan runs."""
+        if self._session is None:  # or weights would be packed where they are written
+            kernel = step.primitive.kernel
+        found = several(step, kernel(*args, **step.static))
+        check(step, found)
+        targets = [self.shaped_as(Cpu().as_data(array)) for array in found]
+        for target, array in zip(targets, found, strict=True):
+            np.copyto(target, array)
+        values = {place: self.values[place] for place in slots_in(step.args)}
+        self.note(partial(call_kernel, kernel, template, values, step, targets))
+        return targets
+
+    def _are_ours(self, step: Step, results: list[Array]) -> bool:
+        """Whether results lie in memory of the plan, and are such as were recorded."""
+        check(step, results)
+        return all(
+            isinstance(array, np.ndarray) and self.arena.owner(array) is not None
+            for array in results
+        )
+
+    # Memory.
+
+    def _hold(self, place: int, array: Array) -> None:
+        self.values[place] = array
+        self._constants.add(place)
+        self._known.add(array)
+
+    def _set(self, place: int, array: Array) -> None:
+        self.values[place] = array
+        if array.dtype.kind == "O":
+            return
+        buffer = self.arena.owner(array)
+        assert buffer is not None
+        buffer.users += 1
+        self._buffers[place] = buffer
+
+    def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
+        """The buffers that nobody needs after this step."""
+        counts = self._counts(drops).items()
+        return [buffer for buffer, count in counts if count == buffer.users]
+
+    def _counts(self, drops: tuple[int, ...]) -> Counter[Buffer]:
+        """How many of the places are in each buffer."""
+        buffers = map(self._buffers.get, drops)
+        return Counter(buffer for buffer in buffers if buffer is not None)
+
+    def _end(self, drops: tuple[int, ...]) -> None:
+        """Give memory back: that of values which are needed no more, and temporary."""
+        self._inputs.start(())
+        touched = self._fresh
+        self._fresh = []
+        for place in drops:
+            value = self.values.pop(place, None)
+            if place in self._constants:
+                self._known.drop(value)
+            buffer = self._buffers.pop(place, None)
+            if buffer is not None:
+                buffer.users -= 1
+                touched.append(buffer)
+        unused = {id(buffer): buffer for buffer in touched if not buffer.users}
+        for buffer in unused.values():
+            self._sequence.freed(*self.arena.span(buffer))
+            self._inputs.release(buffer)
+        self._releases.take(list(unused.values()))
+        if self._sequence.ends_in_engine():
+            self._releases.release()

@@ -1,0 +1,61 @@
+"""Kernels that are called whenever a plan runs."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced
+from burn.ops.support import Array
+from burn.plan.plan_ir import Slot, Step, UnforeseenError
+from burn.plan.replay import arguments, has_slots
+
+
+def several(step: Step, found: Any) -> list[Any]:
+    """The results of a step's kernel as a list."""
+    return list(found) if step.primitive.outputs != 1 else [found]
+
+
+def check(step: Step, results: list[Any]) -> None:
+    """Compare results with what was recorded.
+
+    Raises:
+        UnforeseenError: they are of other shapes or dtypes.
+    """
+    for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
+        if np.shape(array) != shape or array.dtype != dtype:
+            raise UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
+
+
+def call_kernel(
+    kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
+) -> None:
+    """Call a kernel, and copy its results to where they are expected."""
+    args = [arguments(arg, values) for arg in template]
+    found = several(step, kernel(*args, **step.static))
+    check(step, found)
+    for target, array in zip(targets, found, strict=True):
+        np.copyto(target, array)
+
+
+def traced_arguments(
+    arg: Any, values: dict[int, Array], constants: set[int], tracer: Any
+) -> Any:
+    """An argument of a step with arrays that ``tracer`` hears of in its slots.
+
+    ``tracer`` is a weak proxy: views of what is traced are in calls of a plan, and
+    NumPy's arrays take no part in the search for cycles.
+
+    Raises:
+        UntraceableError: a bound of a slice is computed.
+    """
+    kind = type(arg)
+    if kind is Slot:
+        array = values[arg.place]
+        if type(array) is not np.ndarray:
+            return array
+        return traced(array, tracer, arg.place in constants)
+    if kind is list or kind is tuple:
+        return kind([traced_arguments(a, values, constants, tracer) for a in arg])
+    if has_slots(arg):
+        raise UntraceableError("a bound of a slice is computed")
+    return arg

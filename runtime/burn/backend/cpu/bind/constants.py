@@ -1,0 +1,52 @@
+"""Arrays that are the same whenever a plan runs."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.memory import address
+from burn.ops.support import Array
+from burn.record.mapped import forget
+
+
+class Constants:
+    """Constant arrays by identity, and by where they start, until they are dropped."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._starts: dict[int, list[Array]] = {}
+
+    def copy(self) -> "Constants":
+        """The same, from where it goes on separately."""
+        other = Constants()
+        other._counts = Counter(self._counts)
+        other._starts = {place: list(known) for place, known in self._starts.items()}
+        return other
+
+    def __contains__(self, array: Array) -> bool:
+        return id(array) in self._counts
+
+    def at(self, place: int) -> list[Array]:
+        """Those that start at an address."""
+        return self._starts.get(place, [])
+
+    def add(self, array: Any) -> None:
+        """Remember that an array is constant, as often as it is held."""
+        if isinstance(array, np.ndarray):
+            self._counts[id(array)] += 1
+            self._starts.setdefault(address(array), []).append(array)
+
+    def drop(self, array: Any) -> None:
+        """Keep it no longer than those calls that read it where it is.
+
+        Weights are read in packed form: the pages of their file are not needed.
+        """
+        if not isinstance(array, np.ndarray):
+            return
+        self._counts[id(array)] -= 1
+        if not self._counts[id(array)]:
+            del self._counts[id(array)]
+            known = self._starts[address(array)]
+            known[:] = [other for other in known if other is not array]
+            forget(array)

@@ -1,0 +1,125 @@
+"""Donated buffers: storage of state tensors that a plan updates in place."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
+from burn.backend.cpu.onednn.binding.capture import Notes
+from burn.box import Box
+from burn.ops.fused import rows_added
+from burn.ops.support import Array
+from burn.plan.plan_ir import Read, Step
+from burn.plan.recorder import innermost
+from burn.plan.replay import arguments, constant
+from burn.tensor import Tensor
+
+#: Held while plans write what boxes hold, and while that is copied for others.
+WRITING = threading.Lock()
+#: Of so many bytes there is little in the cache when they have been written.
+CACHED = 1 << 20
+_CPU = Cpu()
+
+
+class DonatedBuffer:
+    """The value of a box in memory of the plan, which is updated in place.
+
+    Nothing is copied between runs: the box refers to this memory, and gets a copy of
+    its own as soon as somebody else reads it.
+    """
+
+    def __init__(self, read: Read, target: Array, version: int) -> None:
+        self.target = target
+        self._read, self._version = read, version
+        self._is_finite, self._will_be_finite = True, False
+
+    def has(self, array: Array) -> bool:
+        """Whether ``array`` is what is kept."""
+        return _are_same(self.target, array)
+
+    def look(self, rows: Array | None) -> None:
+        """Know whether all is finite, of which some rows alone have changed, or all."""
+        written = self.target if rows is None else self.target[rows]
+        self._will_be_finite = is_finite(written)
+
+    def refresh(self) -> None:
+        """Copy what the box holds if somebody else has set it.
+
+        Raises:
+            NotFiniteError: there are infinities or NaN.
+        """
+        version = self._read.box.version  # first: it is set, and then counted
+        if self._version == version:
+            if not self._is_finite and not is_finite(self.target):
+                raise NotFiniteError
+            self._is_finite = True
+            return
+        held = innermost(self._read.held())
+        if not is_finite(held.data):
+            raise NotFiniteError
+        np.copyto(self.target, held.data)
+        self._version, self._is_finite = version, True
+
+    def commit(self) -> None:
+        """Let the box hold what is in the memory now."""
+        self._is_finite, self._will_be_finite = self._will_be_finite, False
+        self._version = self._read.box.lend(partial(_copied, self.target))
+
+
+def looking(
+    step: Step, kept: DonatedBuffer, values: dict[int, Array]
+) -> Callable[[], None] | None:
+    """What looks at the value that is written over, while it is in the cache, or None.
+
+    Of a table it looks at no more than the rows that a step has changed.
+    """
+    rows = None
+    if step.primitive is rows_added:
+        rows = arguments(constant(step.args[2], _CPU), values)
+    elif kept.target.nbytes > CACHED:
+        return None
+    return partial(kept.look, rows) if kept.has(values[step.outputs[0]]) else None
+
+
+def written_over(
+    memory: Notes, kept: dict[Box, DonatedBuffer], writes: list[tuple[Box, Array]]
+) -> list[tuple[Box, Array | DonatedBuffer]]:
+    """Boxes with where their next values are, which are copied there if need be."""
+    moved = [
+        kept[box].target
+        for box, value in writes
+        if box in kept and not kept[box].has(value)
+    ]
+    found: list[tuple[Box, Array | DonatedBuffer]] = []
+    for position, (box, value) in enumerate(writes):
+        # Values of boxes that are written over are put aside first, as in a swap.
+        if any(np.may_share_memory(value, target) for target in moved):
+            aside = memory.shaped_as(value)
+            memory.assign(aside, value)
+            writes[position] = (box, aside)
+    for box, value in writes:
+        if box in kept and not kept[box].has(value):
+            memory.assign(kept[box].target, value)
+        found.append((box, kept.get(box, value)))
+    return found
+
+
+def _are_same(a: Array, b: Array) -> bool:
+    return a.ctypes.data == b.ctypes.data and bool(a.strides == b.strides)
+
+
+def commit(boxes: list[tuple[Box, Array | DonatedBuffer]]) -> None:
+    """Let boxes hold what was computed, in memory of theirs or in that of the plan."""
+    for box, value in boxes:
+        if isinstance(value, DonatedBuffer):
+            value.commit()
+        else:
+            box.set(Tensor(value.copy("K"), _CPU))
+
+
+def _copied(target: Array) -> Tensor:
+    with WRITING:
+        return Tensor(target.copy("K"), _CPU)

@@ -1,0 +1,81 @@
+"""Plans on the CPU: passes, and programs of prepared calls on memory that stays."""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.bind.finite import NotFiniteError
+from burn.backend.cpu.bind.program import Program
+from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
+from burn.plan import passes
+from burn.plan.executable import Executable, Plan
+from burn.plan.passes import Pass, is_lowered, run_passes
+from burn.plan.passes.fusion.cells import as_cells
+from burn.plan.passes.fusion.chains import in_chains
+from burn.plan.plan_ir import boxes_read
+from burn.plan.recorder import innermost
+from burn.plan.replay import Replay
+
+
+def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
+    """The passes for a plan on the CPU, in their order.
+
+    NumPy has no recurrent layers that are quicker than their equations. Chains of
+    operations are left to generated kernels, except where a plan sets boxes: there the
+    updates of tables are found in them.
+    """
+    left_out: list[Pass] = []
+    if current() is None:
+        left_out.append(as_cells)
+    if plan.generated and not plan.sets_boxes:
+        left_out.append(in_chains)
+    lowering = () if plan.sets_boxes else plan.lowering
+    every = (*passes.PASSES, *lowering, *passes.LAST)
+    return tuple(each for each in every if each not in left_out)
+
+
+class CpuExecutable(Executable):
+    """A program for finite numbers, and the plan as it was recorded for all others."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.is_lowered = bool(plan.lowering) and not plan.sets_boxes
+        root = run_passes(plan.root, plan.inputs, cpu_passes(plan))
+        if self.is_lowered:  # the recording packed what is of no use after it
+            for box in boxes_read(plan.root):
+                drop_packed(innermost(box.held()).data)
+        self.program: Program | None = None
+        if not plan.is_observed:
+            self.program = Program(root, plan.generated, plan.has_gradients)
+        recorded = root if plan.is_observed else plan.root
+        self._replay = Replay(
+            replace(plan, root=recorded, lowering=(), generated=False), Cpu()
+        )
+        self._notes: list[str] = []
+        if plan.lowering and plan.sets_boxes:
+            self._notes.append(f"{plan.precision} is not used: it sets boxes")
+        elif plan.lowering and not plan.is_observed and not is_lowered(root):
+            why = "it has no layer for it, or none with scales"
+            self._notes.append(f"{plan.precision} is not used: {why}")
+
+    @property
+    def notes(self) -> list[str]:
+        idle = None if self.plan.is_observed else no_gain(self.plan.precision)
+        return self._notes if idle is None else [*self._notes, idle]
+
+    def run(self, inputs: list[Any]) -> Any:
+        program = self.program
+        if program is not None:
+            try:
+                return program.run(inputs)
+            except NotFiniteError:
+                pass  # the plan as it was recorded is right for all numbers
+        return self._replay.run(inputs)
+
+    def release_memory(self) -> None:
+        if self.program is not None:
+            self.program.release_memory()
+
+    def allocate_in_each_run(self, reason: str) -> None:
+        self.program = None
+        self._notes.append(f"a plan runs without memory of its own: {reason}")

@@ -1,0 +1,57 @@
+"""Finite numbers: programs are for them alone, and look at what goes in and out."""
+
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.backend.cpu.onednn.kernels.total import total
+from burn.ops.support import Array
+
+
+class NotFiniteError(Exception):
+    """A plan for finite numbers alone met others."""
+
+
+#: Of so many numbers two extremes are found in less time than one sum.
+_MANY = 20_000
+
+
+def is_finite(array: Any) -> bool:
+    """Whether there is no infinity and no NaN in ``array``.
+
+    Its sum has none, then; a sum that overflows tells nothing.
+    """
+    if array.dtype.kind == "f":
+        if array.size < _MANY:
+            return isfinite(np.add.reduce(array, axis=None))
+        found = total(array)
+        if found is not None and isfinite(found):
+            return True
+        extremes = (np.maximum.reduce, np.minimum.reduce)
+        return all(isfinite(reduce(array, axis=None)) for reduce in extremes)
+    if dtypes.is_complex(array.dtype):
+        return bool(np.isfinite(array).all())
+    return not dtypes.is_float(array.dtype) or is_finite(array.astype(np.float32))
+
+
+def has_nan(array: Any) -> bool:
+    """Whether there is a NaN in ``array``; infinities are none."""
+    return not is_finite(array) and bool(np.isnan(array).any())
+
+
+def refuse_nan(constant: Any) -> None:
+    """Leave it to the plan as it was recorded if there is a NaN in a constant."""
+    if isinstance(constant, list | tuple):
+        for item in constant:
+            refuse_nan(item)
+    elif isinstance(constant, np.ndarray) and has_nan(constant):
+        raise NotFiniteError
+
+
+def expect_numbers(array: Array) -> None:
+    """Leave the plan if there is a NaN in ``array``."""
+    found = total(array)
+    if isnan(np.add.reduce(array, axis=None) if found is None else found):
+        raise NotFiniteError

@@ -1,0 +1,151 @@
+"""Upper bounds for the magnitudes of values, which keep plans free of overflow.
+
+Code of the engine may give a number where NaN is due (a ReLU in the pass of a product),
+or NaN where an infinity is (Winograd's sums, GELU). It is right for finite numbers. A
+bound of each value follows from the bounds of the operands; where it does not show that
+all is finite, the plan compares an operand with a limit in every run.
+"""
+
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.backend.cpu.bind.bounds import (
+    LARGEST,
+    PRODUCTS,
+    is_safe,
+    operands_at_risk,
+)
+from burn.backend.cpu.bind.finite import NotFiniteError
+from burn.ops.bounds import INTEGERS
+from burn.ops.support import Array
+from burn.plan.plan_ir import Slot, Step, slots_in
+from burn.tensor import Tensor
+
+#: How many times the magnitude at the binding a value may have before a plan is left.
+_GROWTH, _LEAST = 1e6, 1e9
+
+
+def largest(array: Any) -> float:
+    """The largest magnitude in ``array``, infinite if there is a NaN."""
+    if array.dtype.kind in "Oc" or not array.size:
+        return inf if array.dtype.kind == "c" else 0.0
+    if not dtypes.is_float(array.dtype):
+        return 1.0 if array.dtype.kind == "b" else INTEGERS
+    found = max(-float(np.min(array)), float(np.max(array)))
+    return found if isfinite(found) else inf
+
+
+def is_within(array: Array, limit: float) -> bool:
+    """Whether no magnitude in ``array`` is above ``limit``, and none is NaN."""
+    if not array.size:
+        return True
+    return bool(np.max(array) <= limit and np.min(array) >= -limit)
+
+
+def limit_for(array: Array) -> float:
+    """The limit for other values like ``array``, infinite if that is not finite."""
+    found = largest(array)
+    return inf if found > LARGEST else min(max(found * _GROWTH, _LEAST), LARGEST)
+
+
+class Magnitudes:
+    """The bounds of the places of a plan, which is bound to ``values``."""
+
+    def __init__(self, values: dict[int, Array], constants: set[int]) -> None:
+        self._values, self._constants = values, constants
+        self._known: dict[int, float] = {}
+
+    def branched(self, values: dict[int, Array], constants: set[int]) -> "Magnitudes":
+        """The bounds of a segment that goes on from here."""
+        other = Magnitudes(values, constants)
+        other._known = dict(self._known)
+        return other
+
+    def set(self, place: int, bound: float) -> None:
+        """Know that no magnitude in ``place`` is above ``bound``."""
+        self._known[place] = bound
+
+    def limit(self, place: int, array: Array) -> float:
+        """The limit of an input, infinite where it is not of floats."""
+        found = limit_for(array) if dtypes.is_float(array.dtype) else inf
+        self.set(place, found)
+        return found
+
+    def bound(self, arg: Any) -> float:
+        """An upper bound for the magnitudes in an argument, infinite if unknown."""
+        kind = type(arg)
+        if kind is Slot:
+            known = self._known.get(arg.place)
+            if known is None and arg.place in self._constants:
+                known = self._known[arg.place] = largest(self._values[arg.place])
+            return inf if known is None else known
+        if kind in (int, float):
+            return abs(arg) if abs(arg) <= LARGEST else inf
+        if kind is list or kind is tuple:
+            return max(map(self.bound, arg), default=0.0)
+        if kind is Tensor:
+            return largest(arg.numpy())
+        return 0.0
+
+    def shape(self, arg: Any) -> tuple[int, ...]:
+        """The shape of an argument that is a tensor."""
+        shape: tuple[int, ...] = np.shape(self._array(arg))
+        return shape
+
+    def constant(self, arg: Any) -> Array | None:
+        """The array of an argument that is the same in every run."""
+        if type(arg) is Slot and arg.place not in self._constants:
+            return None
+        found: Array = self._array(arg)
+        return found
+
+    def _array(self, arg: Any) -> Any:
+        if type(arg) is Slot:
+            return self._values[arg.place]
+        return arg.numpy() if type(arg) is Tensor else arg
+
+    def checks(
+        self, step: Step, *, rounds: bool, may_check: bool
+    ) -> list[tuple[int, float]] | None:
+        """The places that have to be within limits for the engine to compute a step.
+
+        None if it must not; so it is where limits are needed and it may not check.
+
+        Raises:
+            NotFiniteError: they are not finite this time, or a product of what is
+                within limits may overflow.
+        """
+        operands = operands_at_risk(step, rounds=rounds)
+        if not operands or is_safe(step, self):
+            return []
+        return self._limits(step, operands) if may_check else None
+
+    def _limits(
+        self, step: Step, operands: tuple[int, ...]
+    ) -> list[tuple[int, float]] | None:
+        before, found = dict(self._known), []
+        for place in slots_in([step.args[index] for index in operands]):
+            array = self._values[place]
+            if place in self._constants or not dtypes.is_float(array.dtype):
+                continue
+            limit = limit_for(array)
+            if limit > LARGEST:
+                raise NotFiniteError
+            if limit < self._known.get(place, inf):
+                self._known[place] = limit
+                found.append((place, limit))
+        if not is_safe(step, self):
+            self._known = before
+            if step.primitive in PRODUCTS:  # by weights that are not as recorded
+                raise NotFiniteError
+            return None
+        return found
+
+
+def expect_within(array: Array, limit: float) -> None:
+    """Leave the plan if ``array`` has magnitudes above ``limit``, or NaN."""
+    if not is_within(array, limit):
+        raise NotFiniteError

@@ -1,0 +1,57 @@
+"""The order of axes in memory of each result, chosen by what its consumers prefer."""
+
+from collections import Counter
+
+from burn.ops.conv import conv
+from burn.ops.elementwise import cast
+from burn.ops.fused import conv_then
+from burn.ops.integers import conv_of_integers, to_integers
+from burn.ops.shape import permute, transpose
+from burn.ops.support import axes_of
+from burn.plan.passes.graph import swapped_axes
+from burn.plan.plan_ir import Segment, Slot, Step, slots_in
+
+_CASTS = frozenset({cast, to_integers})
+_CONVOLUTIONS = frozenset({conv, conv_then, conv_of_integers})
+
+
+def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
+    """The axes from the slowest to the fastest, by place.
+
+    What is only read with its axes in another order is row-major after that, so that
+    it needs no copy. What is cast for a convolution has its channels last.
+    """
+    uses = Counter(slots_in(segment.ends))
+    for step in segment.steps:
+        if isinstance(step, Step):
+            uses.update(slots_in(step.args))
+    found: dict[int, tuple[int, ...]] = {}
+    casts: dict[int, int] = {}  # the rank of what is cast, by place
+    for step in segment.steps:
+        if not isinstance(step, Step):
+            continue
+        if step.primitive in _CASTS:
+            casts[step.outputs[0]] = len(step.shapes[0])
+        first = next(slots_in(step.args[:1]), None)
+        if first is None or uses[first] != 1:
+            continue
+        order = _order(step) if type(step.args[0]) is Slot else None
+        if step.primitive in _CONVOLUTIONS and casts.get(first, 0) > 2:
+            order = (0, *range(2, casts[first]), 1)
+        if order is not None:
+            found[first] = order
+    return found
+
+
+def _order(step: Step) -> tuple[int, ...] | None:
+    """The order of axes of the operand that makes the result row-major."""
+    rank = len(step.shapes[0])
+    axes = list(range(rank))
+    if step.primitive is transpose:
+        first, second = swapped_axes(step)
+        axes[first], axes[second] = axes[second], axes[first]
+        return tuple(axes)
+    if step.primitive is permute:
+        given = (*step.args[1:], step.static.get("axes"))[0]
+        return tuple(axes[::-1]) if given is None else axes_of(given, rank)
+    return None

@@ -1,0 +1,328 @@
+"""Capture of a kernel's NumPy calls by running it once on arrays that report them.
+
+A kernel runs once on such arrays. Each of NumPy's functions that it calls is noted with
+its operands and with memory for its result, so that a plan does the same without the
+kernel. What a kernel decides in Python by the numbers themselves cannot be noted.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.capture import Notes
+from burn.ops.support import Array
+
+
+class UntraceableError(Exception):
+    """A kernel does what cannot be noted."""
+
+
+def _refused(self: "Traced", *args: Any, **options: Any) -> Any:
+    raise UntraceableError("a method is called that is not captured")
+
+
+class Traced(np.ndarray[Any, Any]):
+    """A view of memory of a plan.
+
+    NumPy asks it about its functions (``__array_ufunc__``, ``__array_function__``), not
+    about methods of arrays. Each of those is captured or refused here.
+    """
+
+    tracer: Notes
+    #: Whether the elements are the same whenever the plan runs.
+    constant: bool
+    #: Not empty once something was done with it, or with a view that NumPy made of it.
+    used: list[bool]
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.tracer = getattr(source, "tracer", None)  # type: ignore[assignment]
+        self.constant = getattr(source, "constant", False)
+        self.used = getattr(source, "used", [])
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any
+    ) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method not in ("__call__", "reduce", "accumulate"):
+            raise UntraceableError(f"{ufunc.__name__}.{method}")
+        varies = _varies((inputs, options))
+        options = {name: plain(value) for name, value in options.items()}
+        operands = plain(inputs)
+        if out is not None:
+            (target,) = out
+            if getattr(target, "constant", True) and varies:
+                raise UntraceableError("a constant is written to")
+            if not varies and getattr(target, "constant", True):
+                function(*operands, out=plain(target), **options)
+                return target
+            function(*operands, out=plain(target), **options)
+            self.tracer.note(partial(function, *operands, out=plain(target), **options))
+            return target
+        found = function(*operands, **options)
+        if isinstance(found, tuple):
+            raise UntraceableError(f"{ufunc.__name__} has several results")
+        if not varies:
+            return self._known(np.asarray(found))
+        target = self._kept(np.asarray(found))
+        self.tracer.note(partial(function, *operands, out=plain(target), **options))
+        return target
+
+    def __array_function__(
+        self, function: Any, types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        special = _SPECIAL.get(function)
+        if special is not None:
+            return special(*args, **kwargs)
+        varies = _varies((args, kwargs))
+        args, kwargs = plain(args), plain(kwargs)
+        found = function(*args, **kwargs)
+        if function in _ASKING:
+            return found
+        if isinstance(found, list | tuple) and all(_is_view(f, args) for f in found):
+            return [self._traced(part, not varies) for part in found]
+        if not isinstance(found, np.ndarray | np.generic):
+            raise UntraceableError(f"{function.__name__} gives {type(found).__name__}")
+        if _is_view(found, args):
+            return self._traced(found, not varies)
+        if not varies:
+            return self._known(np.asarray(found))
+        function = _REDUCE.get(function, function)
+        call = partial(function, *args, **kwargs)
+        if function not in _WITH_OUT:
+            return self._assigned(np.asarray(found), call)
+        target = self._kept(np.asarray(found))
+        self.tracer.note(partial(call, out=plain(target)))
+        return target
+
+    def _traced(self, array: Array, constant: bool) -> Any:
+        return traced(array, self.tracer, constant)
+
+    def _known(self, array: Array) -> Any:
+        """A result that is the same whenever the plan runs."""
+        return traced(array, self.tracer, constant=True)
+
+    def _kept(self, found: Array) -> Any:
+        """The result in memory of the plan."""
+        target = self.tracer.shaped_as(found)
+        np.copyto(target, found)
+        return self._traced(target, constant=False)
+
+    def _assigned(self, found: Array, call: Callable[[], Any]) -> Any:
+        """The result of a function that cannot write where it is told to."""
+        target = self._kept(found)
+        self.tracer.note(partial(_assign, plain(target), call))
+        return target
+
+    def astype(  # type: ignore[override]
+        self, dtype: Any, *args: Any, copy: bool = True, **options: Any
+    ) -> Any:
+        """As NumPy's."""
+        if not copy and self.dtype == dtype:
+            return self
+        source = plain(self)
+        if self.constant:
+            return self._known(source.astype(dtype, copy=copy, **options))
+        target = self._kept(source.astype(dtype, **options))
+        self.tracer.note(partial(np.copyto, plain(target), source, casting="unsafe"))
+        return target
+
+    def copy(self, order: Any = "C") -> Any:
+        """As NumPy's."""
+        return self.astype(self.dtype)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """As NumPy's."""
+        source = plain(self)
+        found = source.reshape(*shape, **options)
+        if _is_view(found, source):
+            return self._traced(found, self.constant)
+        if self.constant:
+            return self._known(found)
+        target = self._kept(np.ascontiguousarray(found))
+        call = partial(np.copyto, plain(target).reshape(source.shape), source)
+        self.tracer.note(call)
+        return target
+
+    def __getitem__(self, key: Any) -> Any:
+        varies = _varies((self, key))
+        key, source = plain(key), plain(self)
+        found = np.asarray(source[key])
+        if _is_view(found, source):
+            return self._traced(found, self.constant)
+        if not varies:
+            return self._known(found)
+        return self._assigned(found, partial(_item, source, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.constant:
+            raise UntraceableError("a constant is written to")
+        key, value, target = plain(key), plain(value), plain(self)
+        target[key] = value
+        self.tracer.note(partial(target.__setitem__, key, value))
+
+    def sum(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.add.reduce(self, axis=axis, **options)
+
+    def prod(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.multiply.reduce(self, axis=axis, **options)
+
+    def max(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.maximum.reduce(self, axis=axis, **options)
+
+    def min(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.minimum.reduce(self, axis=axis, **options)
+
+    def any(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.logical_or.reduce(self, axis=axis, **options)
+
+    def all(self, axis: Any = None, **options: Any) -> Any:  # type: ignore[override]
+        return np.logical_and.reduce(self, axis=axis, **options)
+
+    def mean(self, *args: Any, **options: Any) -> Any:
+        return np.mean(self, *args, **options)
+
+    def swapaxes(self, *axes: Any) -> Any:
+        return np.swapaxes(self, *axes)
+
+    def transpose(self, *axes: Any) -> Any:
+        given = axes[0] if len(axes) == 1 else axes or None
+        return np.transpose(self, given)
+
+    def squeeze(self, *args: Any, **options: Any) -> Any:
+        return np.squeeze(self, *args, **options)
+
+    def repeat(self, *args: Any, **options: Any) -> Any:
+        return np.repeat(self, *args, **options)
+
+    def take(self, *args: Any, **options: Any) -> Any:
+        return np.take(self, *args, **options)
+
+    # These compute in C without a word.
+    argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refused
+    compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refused
+    dumps = fill = flatten = getfield = item = nonzero = partition = put = _refused
+    ravel = resize = round = searchsorted = setfield = setflags = sort = _refused
+    std = to_device = tofile = tolist = trace = var = _refused
+
+    def __bool__(self) -> bool:
+        raise UntraceableError("numbers are read")
+
+    __int__ = __float__ = __index__ = __bool__
+
+
+def _mean(x: Traced, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """NumPy's mean of floats: it is the sum, divided in place."""
+    if x.dtype.kind != "f":
+        raise UntraceableError(f"the mean of {x.dtype}")
+    total: Any = np.add.reduce(x, axis, keepdims=keepdims)  # type: ignore[call-overload]
+    total /= total.dtype.type(x.size // max(total.size, 1))
+    return total
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    """``np.where``, which has no ``out``, as two copies."""
+    first, *_ = [a for a in (condition, x, y) if type(a) is Traced]
+    varies = _varies((condition, x, y))
+    condition, x, y = plain(condition), plain(x), plain(y)
+    found = np.where(condition, x, y)
+    if not varies:
+        return first._known(np.asarray(found))
+    target = first._kept(np.asarray(found))
+    first.tracer.note(partial(np.copyto, plain(target), y))
+    first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
+    return target
+
+
+def _copyto(target: Any, source: Any, **options: Any) -> None:
+    if getattr(target, "constant", True):
+        raise UntraceableError("a constant is written to")
+    call = partial(np.copyto, plain(target), plain(source), **plain(options))
+    call()
+    target.tracer.note(call)
+
+
+def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
+    return x.reshape(*shape, **options)
+
+
+_REDUCE = {
+    np.sum: np.add.reduce,
+    np.prod: np.multiply.reduce,
+    np.max: np.maximum.reduce,
+    np.min: np.minimum.reduce,
+    np.any: np.logical_or.reduce,
+    np.all: np.logical_and.reduce,
+}
+_WITH_OUT = {*_REDUCE.values(), np.concatenate, np.einsum, np.stack, np.take}
+_SPECIAL: dict[Any, Callable[..., Any]] = {
+    np.where: _where,
+    np.copyto: _copyto,
+    np.mean: _mean,
+    np.reshape: _reshape,
+}
+_ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
+
+
+def traced(array: Array, tracer: Notes, constant: bool = False) -> Any:
+    """``array`` such that ``tracer`` hears what is done with it."""
+    view = array.view(Traced)
+    view.tracer, view.constant, view.used = tracer, constant, []
+    return view
+
+
+def unheard(value: Any) -> bool:
+    """Whether there is an array among arguments that nothing was done with.
+
+    A kernel that needs it has read its numbers elsewhere: ``np.asarray`` gives NumPy's
+    own array, of which no tracer hears.
+    """
+    kind = type(value)
+    if kind is Traced:
+        return not value.used and not value.constant
+    return (kind is tuple or kind is list) and any(map(unheard, value))
+
+
+def _varies(value: Any) -> bool:
+    """Whether there is an array in a nested value that may be another next time."""
+    kind = type(value)
+    if kind is Traced:
+        return not value.constant
+    if kind is tuple or kind is list:
+        return any(map(_varies, value))
+    return kind is dict and any(map(_varies, value.values()))
+
+
+def plain(value: Any) -> Any:
+    """``value`` with NumPy's own arrays."""
+    kind = type(value)
+    if kind is Traced:
+        value.used.append(True)
+        return value.view(np.ndarray)
+    if kind is tuple or kind is list:
+        return kind([plain(item) for item in value])
+    if kind is dict:
+        return {name: plain(item) for name, item in value.items()}
+    return value
+
+
+def _is_view(found: Any, source: Any) -> bool:
+    if isinstance(source, np.ndarray):
+        return isinstance(found, np.ndarray) and bool(
+            np.may_share_memory(found, source)
+        )
+    if isinstance(source, list | tuple):
+        return any(_is_view(found, item) for item in source)
+    return False
+
+
+def _assign(target: Array, call: Callable[[], Any]) -> None:
+    found = call()
+    if np.shape(found) != target.shape:
+        raise ValueError(f"expected {target.shape}, got {np.shape(found)}")
+    target[...] = found
+
+
+def _item(source: Array, key: Any) -> Any:
+    return source[key]

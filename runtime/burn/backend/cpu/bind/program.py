@@ -1,0 +1,216 @@
+"""A plan with memory of its own: what it does is a list of calls on fixed addresses."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from burn.backend.arrays import ignoring_errors
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.bind.arena import Arena
+from burn.backend.cpu.bind.builder import Builder
+from burn.backend.cpu.bind.donated_buffers import WRITING, commit
+from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
+from burn.backend.cpu.bind.inputs import Input
+from burn.backend.cpu.bind.sequence import Sequence
+from burn.backend.cpu.onednn.binding.engine import forks
+from burn.box import Box, changes
+from burn.ops.support import Array
+from burn.plan.executable import PlanMemoryError
+from burn.plan.lifetimes import peak_bytes
+from burn.plan.plan_ir import (
+    Lifted,
+    Segment,
+    Slot,
+    UnforeseenError,
+    written,
+)
+from burn.plan.pytree import is_named
+from burn.tensor import Tensor
+
+#: A box that changed so often is read in every run: what follows from it is not kept.
+CHANGES = 3
+#: After how many calls at most a plan tries to bind again.
+MOST_WAITING = 64
+_CPU = Cpu()
+
+
+class _Node:
+    """A segment that is bound, and those after it that were needed so far."""
+
+    def __init__(self, segment: Segment, builder: Builder, generated: bool) -> None:
+        self.segment, self.builder, self.generated = segment, builder, generated
+        self.sequence = builder.build(segment)
+        if generated:
+            self.sequence.join()
+        self.result = _result(segment.result, builder)
+        self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
+        self.children: dict[bytes, _Node] = {}
+
+    def finish(self) -> None:
+        """Set the boxes that are written."""
+        if not self.segment.writes:
+            return
+        with WRITING:
+            if self._end is None:
+                self._end = self.builder.finish(self.segment)
+                if self.generated:
+                    self._end[0].join()
+            else:
+                self._end[0].run()
+        commit(self._end[1])
+
+
+class Program:
+    """The plan of one kind of arguments on the CPU.
+
+    Its memory is used by one thread at a time; the others wait. It is for finite
+    numbers alone, in the arguments and in boxes. With ``generated`` what is left of
+    NumPy's functions becomes kernels. With ``gradients`` forward values are those of
+    eager calls to the last bit: a mask that a gradient uses may not differ.
+    """
+
+    def __init__(
+        self, root: Segment, generated: bool = False, gradients: bool = False
+    ) -> None:
+        self._root, self._generated, self._gradients = root, generated, gradients
+        self._lock = threading.Lock()
+        self._node: _Node | None = None
+        self._forks = forks()
+        self._inputs: list[Input] = []
+        self._changed: Counter[Box] = Counter()
+        self._seen = -1
+        self._failures = self._waiting = 0
+
+    def run(self, inputs: list[Array]) -> Any:
+        """The result of the function.
+
+        Raises:
+            NotFiniteError: there are infinities or NaN.
+            UnforeseenError: a value read, a shape or a box is as in no recording.
+            PlanMemoryError: its memory cannot be had; no box is set.
+        """
+        with self._lock, ignoring_errors():
+            try:
+                return self._run(inputs)
+            except MemoryError as error:
+                self._node = None
+                raise PlanMemoryError(str(error)) from error
+
+    def release_memory(self) -> None:
+        """Give the memory up until the next run, unless one is going on."""
+        if self._lock.acquire(blocking=False):
+            self._node, self._inputs = None, []
+            self._lock.release()
+
+    def _run(self, inputs: list[Array]) -> Any:
+        if self._node is not None and self._is_stale():
+            self._node = None
+        if self._node is None:
+            for array in inputs:
+                if not is_finite(array):
+                    raise NotFiniteError
+            node = self._bound(inputs)
+        else:
+            node = self._node
+            for given, array in zip(self._inputs, inputs, strict=True):
+                given.take(array)
+            node.sequence.run()
+        while node.segment.guard is not None:
+            node = self._next(node, node.segment.guard)
+        result = node.result()
+        node.finish()
+        return result
+
+    def _bound(self, inputs: list[Array]) -> _Node:
+        """The root that is bound with these inputs.
+
+        Raises:
+            NotFiniteError: numbers inside are not finite, or were not in earlier calls:
+                the next try is after twice as many calls as the last one.
+        """
+        if self._waiting:
+            self._waiting -= 1
+            raise NotFiniteError
+        try:
+            node = self._bound_now(inputs)
+        except NotFiniteError:
+            self._failures += 1
+            self._waiting = min(2**self._failures, MOST_WAITING)
+            raise
+        self._failures = 0
+        return node
+
+    def _bound_now(self, inputs: list[Array]) -> _Node:
+        volatile = {box for box, count in self._changed.items() if count >= CHANGES}
+        volatile.update(written(self._root))
+        how = (self._generated, self._gradients)
+        builder = Builder(
+            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *how
+        )
+        self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
+        node = _Node(self._root, builder, self._generated)
+        self._forks = forks()
+        self._node = node
+        return node
+
+    def _next(self, node: _Node, place: int) -> _Node:
+        seen = node.builder.values[place].tobytes()
+        child = node.children.get(seen)
+        if child is not None:
+            child.sequence.run()
+            return child
+        if seen not in node.segment.children:
+            raise UnforeseenError(f"{node.builder.values[place]} was read")
+        segment = node.segment.children[seen]
+        child = _Node(segment, node.builder.branched(), self._generated)
+        node.children[seen] = child
+        return child
+
+    def _is_stale(self) -> bool:
+        """Whether a box was set that the calls rely on, or threads are gone."""
+        assert self._node is not None
+        if forks() != self._forks:
+            return True
+        seen = changes()  # first: a box is set, and then counted
+        if seen == self._seen:
+            return False
+        stale = [
+            box for box, version in self._node.builder.boxes if box.version != version
+        ]
+        self._changed.update(stale)
+        self._seen = seen
+        return bool(stale)
+
+
+def _result(result: Any, builder: Builder) -> Callable[[], Any]:
+    """What makes the result of a segment, in memory of its own."""
+    kind = type(result)
+    if kind is Lifted:
+        inner, backend = _result(result.value, builder), result.backend
+        return lambda: Tensor(inner(), backend)
+    if kind is Slot:
+        array = builder.values[result.place]
+        if array.dtype == object or builder.arena.owner(array) is not None:
+            return partial(_copied, array)
+        result = Tensor(array, Cpu())
+    items = result.values() if kind is dict else result
+    if (
+        kind is not dict
+        and kind is not list
+        and kind is not tuple
+        and not is_named(kind)
+    ):
+        return lambda: result
+    makers = [_result(item, builder) for item in items]
+    if kind is dict:
+        names = list(result)
+        return lambda: {name: make() for name, make in zip(names, makers, strict=True)}
+    if is_named(kind):
+        return lambda: kind(*(make() for make in makers))
+    return lambda: kind([make() for make in makers])
+
+
+def _copied(array: Array) -> Tensor:
+    return Tensor(array.copy("K"), _CPU)

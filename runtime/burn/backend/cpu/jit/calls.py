@@ -1,0 +1,169 @@
+"""What NumPy's calls do, element by element."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.jit.functions import (
+    REDUCTIONS,
+    can_convert,
+    result_of,
+    types_of,
+)
+from burn.ops.support import Array
+
+#: The names of what stands between operands and result without a function of NumPy's.
+COPY, SELECT = "copy", "select"
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A function of operands: arrays, numbers and other calls, which have no target.
+
+    ``axes`` are those that it reduces, None where it goes element by element.
+    ``types`` are the dtypes in which it takes its operands.
+    """
+
+    name: str
+    operands: tuple[Any, ...]
+    types: tuple[np.dtype[Any], ...]
+    target: Array | None
+    axes: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the elements that it goes over."""
+        if self.axes is None and self.target is not None:
+            return shape_of(self.target)
+        return np.broadcast_shapes(*map(shape_of, self.operands))
+
+
+def shape_of(operand: Any) -> tuple[int, ...]:
+    """The shape of an operand of a call."""
+    found: tuple[int, ...] = getattr(operand, "shape", ())
+    return found
+
+
+def read(call: Callable[[], Any]) -> list[Call] | None:
+    """What a call that a plan notes does; None if no kernel can do it."""
+    if type(call) is not partial:
+        return None
+    function, args, named = call.func, call.args, dict(call.keywords)
+    found = None
+    if function is np.copyto:
+        found = _copied(args, named)
+    elif function is np.concatenate:
+        found = _joined(args, named)
+    elif function in (np.vecdot, np.einsum):
+        found = _product(function, args, named)
+    elif isinstance(function, np.ufunc):
+        found = _of_elements(function, args, named)
+    elif isinstance(getattr(function, "__self__", None), np.ufunc):
+        found = _reduced(function, args, named)
+    return found if found and all(map(_is_whole, found)) else None
+
+
+def _is_whole(call: Call) -> bool:
+    """Whether kernels can read what it takes, and write what it gives."""
+    if not all(map(_is_taken, call.operands, call.types)):
+        return False
+    if call.target is None:
+        return True
+    found, dtype = result_of(call.name, call.types), call.target.dtype
+    return can_convert(found, dtype)
+
+
+def _is_taken(operand: Any, dtype: np.dtype[Any]) -> bool:
+    if isinstance(operand, Call):
+        return _is_whole(operand)
+    if type(operand) is not np.ndarray:
+        return isinstance(operand, bool | int | float | np.generic)
+    return operand.flags.aligned and can_convert(operand.dtype, dtype)
+
+
+def _of_elements(function: np.ufunc, args: Any, named: Any) -> list[Call] | None:
+    target = named.pop("out", None)
+    if named or target is None or len(args) != function.nin:
+        return None
+    types = types_of(function, args)
+    if types is None:
+        return None
+    return [Call(function.__name__, tuple(args), types, target)]
+
+
+def _reduced(function: Any, args: Any, named: Any) -> list[Call] | None:
+    ufunc, target = function.__self__, named.pop("out", None)
+    if function.__name__ != "reduce" or ufunc.__name__ not in REDUCTIONS:
+        return None
+    axis = args[1] if len(args) > 1 else named.pop("axis", 0)
+    named.pop("keepdims", None)
+    if named.pop("dtype", None) is not None or named or len(args) > 2:
+        return None
+    return _total(ufunc.__name__, args[0], axis, target)
+
+
+def _total(name: str, x: Any, axis: Any, target: Any) -> list[Call] | None:
+    if target is None or not isinstance(target, np.ndarray):
+        return None
+    dtype = x.types[0] if isinstance(x, Call) else getattr(x, "dtype", None)
+    if dtype != target.dtype or dtype not in REDUCTIONS[name]:
+        return None
+    rank = len(shape_of(x))
+    axes = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    whole = tuple(sorted(a % rank for a in axes))
+    return [Call(name, (x,), (target.dtype,), target, whole)] if whole else None
+
+
+def _product(function: Any, args: Any, named: Any) -> list[Call] | None:
+    """The sum of the products of two arrays of one shape over some axes."""
+    target = named.pop("out", None)
+    if function is np.einsum:
+        if len(args) != 5 or any(type(part) is not list for part in args[1::2]):
+            return None
+        x, every, y, also, kept = args
+        if every != also or every != list(range(len(every))) or kept != sorted(kept):
+            return None
+        axes = tuple(a for a in every if a not in kept)
+    else:
+        (x, y), axes = args, (-1,)
+    if named or shape_of(x) != shape_of(y) or not axes or not shape_of(x):
+        return None
+    types = types_of(np.multiply, (x, y))
+    if types is None or not all(type(a) is np.ndarray for a in (x, y)):
+        return None
+    return _total("add", Call("multiply", (x, y), types, None), axes, target)
+
+
+def _copied(args: Any, named: Any) -> list[Call] | None:
+    target, source = args
+    where = named.pop("where", None)
+    named.pop("casting", None)
+    if named or not isinstance(target, np.ndarray):
+        return None
+    kind = (target.dtype,)
+    if where is None:
+        return [Call(COPY, (source,), kind, target)]
+    if not isinstance(where, np.ndarray):
+        return None
+    types = (np.dtype(np.bool_), *kind, *kind)
+    return [Call(SELECT, (where, source, target), types, target)]
+
+
+def _joined(args: Any, named: Any) -> list[Call] | None:
+    """Copies to the parts of the result of a concatenation."""
+    target, axis = named.pop("out", None), named.pop("axis", 0)
+    if named or len(args) != 1 or target is None or axis is None:
+        return None
+    start, found = 0, []
+    for part in args[0]:
+        if type(part) is not np.ndarray:
+            return None
+        end = start + part.shape[axis]
+        place = [slice(None)] * target.ndim
+        place[axis] = slice(start, end)
+        found.append(Call(COPY, (part,), (target.dtype,), target[tuple(place)]))
+        start = end
+    return found

@@ -1,0 +1,239 @@
+"""Which calls can be one loop, and which of their values nobody else needs."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.cpu.jit.calls import COPY, Call
+from burn.backend.cpu.jit.functions import result_of
+from burn.backend.cpu.onednn.binding.memory import address
+from burn.ops.support import Array
+
+#: The most calls of a group, and the most arrays that one reads and writes.
+CALLS, ARRAYS = 64, 24
+# Whether two arrays share memory is searched for so long.
+_SEARCH = 1_000
+
+
+class Place(NamedTuple):
+    """Where the elements of a value are: the bytes between them along each axis.
+
+    Along axes in which they are the same the stride is 0.
+    """
+
+    address: int
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What a loop computes of its operands, or reads: then it has no name, but a place.
+
+    ``axes`` are those that it reduces; ``row`` values are the same along all of those
+    which the group reduces. ``stage`` is the number of passes over those axes that come
+    before there is a first of its elements.
+    """
+
+    name: str
+    operands: tuple[Any, ...]
+    types: tuple[np.dtype[Any], ...]
+    dtype: np.dtype[Any]
+    row: bool
+    stage: int
+    place: Place | None = None
+    reduces: bool = False
+
+
+class Store(NamedTuple):
+    """A value that goes to memory."""
+
+    place: Place
+    value: Value
+
+
+class Free(NamedTuple):
+    """Memory from ``low`` to ``high`` that nobody needs after so many calls."""
+
+    calls: int
+    low: int
+    high: int
+
+
+@dataclass
+class Group:
+    """Calls over the same elements, one after the other.
+
+    ``shape`` is that of the elements, ``axes`` those that are reduced, if any are.
+    ``start`` is the number of its first call.
+    """
+
+    start: int
+    shape: tuple[int, ...] = ()
+    axes: tuple[int, ...] | None = None
+    count: int = 0
+    arrays: dict[Place, Array] = field(default_factory=dict)
+    current: dict[Place, tuple[Value, int]] = field(default_factory=dict)
+    _read: dict[Place, Value] = field(default_factory=dict)
+
+    def take(self, calls: Iterable[Call], frees: "Frees") -> bool:
+        """Add what one of NumPy's calls does; False, and nothing, if that cannot be."""
+        before = (self.shape, self.axes, dict(self.current), dict(self._read))
+        arrays = dict(self.arrays)
+        position = self.start + self.count
+        if self.count < CALLS and all(
+            self._takes(call, position, frees) for call in calls
+        ):
+            self.count += 1
+            return True
+        self.shape, self.axes, self.current, self._read = before
+        self.arrays = arrays
+        return False
+
+    def stores(self, frees: "Frees") -> list[Store]:
+        """The values that are needed after the group."""
+        end = self.start + self.count
+        return [
+            Store(place, value)
+            for place, (value, position) in self.current.items()
+            if not frees.are(self.arrays[place], position, end)
+        ]
+
+    def _takes(self, call: Call, position: int, frees: "Frees") -> bool:
+        if not self.count and not self.current:
+            self.shape = call.shape
+            if 0 in self.shape:
+                return False
+        if call.axes is not None:
+            if call.shape != self.shape or self.axes not in (None, call.axes):
+                return False
+            self.axes = call.axes
+        value = self._value(call, position, frees)
+        if value is None or call.target is None:
+            return False
+        kind = call.target.dtype
+        if value.dtype != kind:
+            value = Value(COPY, (value,), (kind,), kind, value.row, value.stage)
+        return self._put(call.target, value, position, frees)
+
+    def _value(self, call: Call, position: int, frees: "Frees") -> Value | None:
+        """What a call computes, None if it is over other elements."""
+        shape = call.shape
+        row = call.axes is None and shape != self.shape and self._is_row(shape)
+        if shape != self.shape and not row:
+            return None
+        operands = []
+        for operand in call.operands:
+            if isinstance(operand, Call):
+                found: Any = self._value(operand, position, frees)
+            elif isinstance(operand, np.ndarray):
+                found = self._operand(operand, shape, position, frees)
+            else:
+                found = operand
+            if found is None:
+                return None
+            operands.append(found)
+        stage = max((v.stage for v in operands if isinstance(v, Value)), default=0)
+        reduces = call.axes is not None
+        dtype = result_of(call.name, call.types)
+        rest = (dtype, row or reduces, stage + reduces, None, reduces)
+        return Value(call.name, tuple(operands), call.types, *rest)
+
+    def _operand(
+        self, array: Array, shape: tuple[int, ...], position: int, frees: "Frees"
+    ) -> Value | None:
+        place = self._place(array, shape)
+        if place is None:
+            return None
+        if place in self.current:
+            return self.current[place][0]
+        if any(self._meet(array, frees, position)):
+            return None
+        self.arrays[place] = array
+        new = Value("", (), (), array.dtype, False, 0, place)
+        return self._read.setdefault(place, new)
+
+    def _put(self, target: Array, value: Value, position: int, frees: "Frees") -> bool:
+        place = self._place(target, target.shape)
+        if place is None or any(
+            not stride and extent != 1 and axis not in (self.axes or ())
+            for axis, (stride, extent) in enumerate(
+                zip(place.strides, self.shape, strict=True)
+            )
+        ):
+            return False
+        if not value.row and any(
+            not place.strides[axis] and self.shape[axis] != 1
+            for axis in self.axes or ()
+        ):
+            return False
+        for other in list(self._meet(target, frees, position, place)):
+            if not frees.are(self.arrays[other], self.current[other][1], position):
+                return False
+            del self.current[other]
+        self.arrays[place] = target
+        self.current[place] = (value, position)
+        return len(self.arrays) <= ARRAYS
+
+    def _meet(
+        self, array: Array, frees: "Frees", position: int, but: Place | None = None
+    ) -> Iterator[Place]:
+        """The places of the group's own values that ``array`` has a part in."""
+        for place, (_, since) in self.current.items():
+            mine = self.arrays[place]
+            if place == but or not np.may_share_memory(mine, array):
+                continue
+            if but is None and frees.are(mine, since, position):
+                continue
+            if overlap(mine, array):
+                yield place
+
+    def _is_row(self, shape: tuple[int, ...]) -> bool:
+        return self.axes is not None and shape in (self._kept(), self._ones())
+
+    def _kept(self) -> tuple[int, ...]:
+        axes = self.axes or ()
+        return tuple(n for a, n in enumerate(self.shape) if a not in axes)
+
+    def _ones(self) -> tuple[int, ...]:
+        axes = self.axes or ()
+        return tuple(1 if a in axes else n for a, n in enumerate(self.shape))
+
+    def _place(self, array: Array, shape: tuple[int, ...]) -> Place | None:
+        """Where the elements of ``array``, broadcast to ``shape``, are."""
+        pairs = list(zip(np.broadcast_to(array, shape).strides, shape, strict=True))
+        if shape not in (self.shape, self._ones()) and shape == self._kept():
+            for axis in self.axes or ():
+                pairs.insert(axis, (0, 1))
+        if len(pairs) != len(self.shape):
+            return None
+        strides = tuple(stride if extent != 1 else 0 for stride, extent in pairs)
+        return Place(address(array), array.dtype, strides)
+
+
+class Frees:
+    """When which memory is needed no more."""
+
+    def __init__(self, frees: list[Free]) -> None:
+        self._frees = sorted(frees)
+
+    def are(self, array: Array, since: int, until: int) -> bool:
+        """Whether ``array``, written by call ``since``, is free after ``until``."""
+        low, high = np.lib.array_utils.byte_bounds(array)
+        first = bisect_right(self._frees, since, key=attrgetter("calls"))
+        last = bisect_right(self._frees, until, key=attrgetter("calls"))
+        return any(
+            free.low <= low and high <= free.high for free in self._frees[first:last]
+        )
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays may have an element in common."""
+    try:
+        return np.shares_memory(a, b, max_work=_SEARCH)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

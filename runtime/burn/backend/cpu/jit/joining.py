@@ -1,0 +1,69 @@
+"""Lists of calls with generated kernels in the place of NumPy's functions."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from burn.backend.cpu.jit.calls import Call, read
+from burn.backend.cpu.jit.groups import Free, Frees, Group
+from burn.backend.cpu.jit.loops import UnwritableError
+from burn.backend.cpu.jit.machine import SHARED, machine
+from burn.backend.cpu.jit.source import Kernel, written
+
+#: Whether a call is oneDNN's and on one thread, or None, and the call.
+Entry: TypeAlias = tuple[bool | None, Callable[[], Any]]
+
+
+def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any]]:
+    """The calls with kernels for those that follow each other.
+
+    The other result has to live as long as they do.
+    """
+    known = Frees(frees)
+    found: list[Entry] = []
+    owned: list[Any] = []
+    position = 0
+    while position < len(calls):
+        group, reads = _grown(calls, position, known)
+        kernel = _kernel(group, reads, known) if reads else None
+        if kernel is None:
+            found.append(calls[position])
+            position += 1
+            continue
+        count, made = kernel
+        call, mine = machine().call(made)
+        found.append((None, call))
+        owned += [mine, calls[position : position + count]]
+        position += count
+    return found, owned
+
+
+def _grown(
+    calls: list[Entry], start: int, frees: Frees
+) -> tuple[Group, list[list[Call]]]:
+    """The longest group that starts there, and what its calls do."""
+    group, reads = Group(start), []
+    for engine, call in calls[start:]:
+        one = read(call) if engine is None else None
+        if one is None or not group.take(one, frees):
+            break
+        reads.append(one)
+    return group, reads
+
+
+def _kernel(
+    group: Group, reads: list[list[Call]], frees: Frees
+) -> tuple[int, Kernel] | None:
+    """The kernel of the longest part of a group that pays one, and its length."""
+    for count in range(len(reads), 0, -1):
+        if count != group.count:
+            group = Group(group.start)
+            if not all(group.take(one, frees) for one in reads[:count]):
+                continue
+        try:
+            kernel = written(group, group.stores(frees))
+        except UnwritableError:
+            continue
+        # A single function gains nothing but the help of other threads.
+        if count > 1 or kernel.work >= SHARED:
+            return count, kernel
+    return None

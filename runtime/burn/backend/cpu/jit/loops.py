@@ -1,0 +1,67 @@
+"""In which order loops go through memory."""
+
+from math import prod
+from typing import NamedTuple
+
+from burn.backend.cpu.jit.groups import Group, Place, Store
+
+# Of more elements a sum over axes that are not the innermost is left to NumPy, which
+# adds whole rows.
+_STRIDED = 2_048
+
+
+class UnwritableError(Exception):
+    """A group is no single loop after all."""
+
+
+class Axis(NamedTuple):
+    """A loop: so many elements, and the bytes between them in each place."""
+
+    extent: int
+    strides: dict[Place, int]
+
+
+def axes_of(
+    group: Group, places: list[Place], stores: list[Store]
+) -> tuple[list[Axis], list[Axis]]:
+    """The loops over elements that stay, and over those that are reduced.
+
+    They go through memory in the order of what is written, and two that can be one are.
+    Of elements none of which is reduced the innermost are a pass.
+    """
+    every = range(len(group.shape))
+    reduced = group.axes or ()
+
+    def axes(which: list[int], leads: list[Place]) -> list[Axis]:
+        def order(axis: int) -> tuple[int, ...]:
+            return (*(-abs(place.strides[axis]) for place in leads), axis)
+
+        wanted = sorted((a for a in which if group.shape[a] != 1), key=order)
+        found: list[Axis] = []
+        for axis in wanted:
+            extent = group.shape[axis]
+            strides = {place: place.strides[axis] for place in places}
+            if found and all(
+                found[-1].strides[place] == stride * extent
+                for place, stride in strides.items()
+            ):
+                extent *= found.pop().extent
+            found.append(Axis(extent, strides))
+        return found
+
+    written = [store.place for store in stores]
+    leads = sorted([*written, *places], key=_spread, reverse=True)
+    kept = axes([a for a in every if a not in reduced], leads[:1])
+    inner = axes(list(reduced), leads[:1])
+    if inner and prod(group.shape) > _STRIDED:
+        steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
+        if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
+            raise UnwritableError("what is reduced is not side by side")
+    if group.axes is None and kept:
+        inner = [kept.pop()]
+    return kept, inner or [Axis(1, {})]
+
+
+def _spread(place: Place) -> tuple[int, int]:
+    """How many axes a place has elements along, and how far it goes."""
+    return sum(map(bool, place.strides)), sum(map(abs, place.strides))

@@ -1,0 +1,129 @@
+"""Machine code by LLVM, and the threads of oneDNN's OpenMP to run it."""
+
+import threading
+from collections.abc import Callable
+from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
+from functools import cache, partial
+from typing import Any
+
+from burn.backend.cpu.jit.source import Kernel
+from burn.backend.cpu.onednn.binding.engine import loaded
+
+#: A kernel of less work (in additions) is done by one thread.
+SHARED = 400_000
+#: The extra that installs what this needs.
+EXTRA = "burn-import[jit]"
+
+
+class Code:
+    """A compiled text: the addresses of its functions as long as this lives."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.whole: int = engine.get_function_address("whole")
+        self.shared: int = engine.get_function_address("shared")
+
+
+class Machine:
+    """LLVM for the processor of this machine. Equal texts are compiled once."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self._llvm = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        # LLVM's passes leave memory behind in each run, so none is run twice.
+        self._codes: dict[str, Code] = {}
+        self._lock = threading.Lock()
+        self._share, self._threads = _openmp(llvm)
+
+    def code(self, text: str) -> Code:
+        """The machine code of a text."""
+        with self._lock:
+            found = self._codes.get(text)
+            if found is None:
+                found = self._codes[text] = self._compiled(text)
+            return found
+
+    def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
+        """What does a kernel whenever it is called, and what has to live as long."""
+        code = self.code(kernel.text)
+        given = [place.address for place in kernel.places] + list(kernel.numbers)
+        data = (c_size_t * len(given))(*given)
+        threads = min(self._threads, kernel.parts)
+        large = threads > 1 and kernel.work >= SHARED
+        if large and self._share is not None and loaded() is not None:
+            call = partial(self._share, code.shared, addressof(data), threads, 0)
+        else:
+            call = partial(_plain_function(code.whole), addressof(data))
+        return call, (code, data)
+
+    def _compiled(self, text: str) -> Code:
+        llvm = self._llvm
+        module = llvm.parse_assembly(text)
+        module.verify()
+        target = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(),
+            features=llvm.get_host_cpu_features().flatten(),
+            opt=3,
+            jit=True,
+        )
+        options = llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = llvm.create_pass_builder(target, options)
+        builder.getModulePassManager().run(module, builder)
+        engine = llvm.create_mcjit_compiler(module, target)
+        engine.finalize_object()
+        return Code(engine)
+
+
+@cache
+def machine() -> Machine:
+    """The machine of this process.
+
+    Raises:
+        ImportError: llvmlite is not installed.
+    """
+    try:
+        return Machine()
+    except ImportError as error:
+        raise ImportError(
+            f"generated kernels need llvmlite: pip install '{EXTRA}'"
+        ) from error
+
+
+def _plain_function(address: int) -> Any:
+    # It takes less time than to give Python's lock away.
+    return PYFUNCTYPE(None, c_void_p)(address)
+
+
+def _openmp(llvm: Any) -> tuple[Any, int]:
+    """GNU's function that runs another on several threads, and how many there are.
+
+    None where oneDNN has other threads, or there is no oneDNN.
+    """
+    session = loaded()
+    library = session.api.library.calls if session is not None else None
+    names = ("omp_get_thread_num", "omp_get_num_threads")
+    try:
+        share = library.GOMP_parallel if library is not None else None
+        places = [_address(getattr(library, name)) for name in names if library]
+    except AttributeError:
+        share, places = None, []
+    for name, place in zip(names, places or [_address(_ALONE)] * 2, strict=True):
+        llvm.add_symbol(name, place)
+    if share is None or session is None:
+        return None, 1
+    share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
+    return share, session.api.threads
+
+
+def _address(function: Any) -> int:
+    found = cast(function, c_void_p).value
+    assert found is not None
+    return found
+
+
+# What stands for OpenMP's functions where nobody calls the function that asks them.
+_ALONE = PYFUNCTYPE(None)(lambda: None)

@@ -1,0 +1,363 @@
+"""A group of calls as a function for LLVM.
+
+For each of the elements that stay there are passes over those that are reduced. Before
+a pass everything is computed that is the same in all of it; what two passes need of an
+element is computed in both.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.cpu.jit.calls import COPY, SELECT
+from burn.backend.cpu.jit.functions import (
+    FLOATS,
+    TYPES,
+    constant,
+    converted,
+    cost_of,
+    write,
+)
+from burn.backend.cpu.jit.groups import Group, Place, Store, Value, overlap
+from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
+from burn.backend.cpu.jit.writer import Writer
+
+#: So many floats are summed in single precision before the sum goes to a double.
+BLOCK = 4_096
+_DOUBLE = np.dtype(np.float64)
+# An innermost loop of so many elements is worth being a vector.
+_SHORT = 4
+
+
+class Kernel(NamedTuple):
+    """The text of a function, the memory that it is called with, and its work."""
+
+    text: str
+    places: tuple[Place, ...]
+    #: What it takes after the addresses of the places.
+    numbers: tuple[int, ...]
+    #: How many additions it takes as long as.
+    work: int
+    #: How many parts it can be done in at once.
+    parts: int
+
+
+def written(group: Group, stores: list[Store]) -> Kernel:
+    """The function that does a group.
+
+    Raises:
+        UnwritableError: an element would be read after it was written.
+    """
+    return _Source(group, stores).kernel()
+
+
+class _Source(Writer):
+    def __init__(self, group: Group, stores: list[Store]) -> None:
+        super().__init__()
+        self.group, self.stores = group, stores
+        self.places: dict[Place, int] = {}
+        self.used: set[Place] = set()
+        self.late: dict[Place, int] = {}
+        self.extents: list[int] = []
+        self.work = 0
+        self._index: list[tuple[Axis, str]] = []
+        self._row: dict[Value, str] = {}
+        self._loop: dict[Value, str] = {}
+        self._stage: int | None = None
+        found = list(_reached(store.value for store in stores))
+        self.values = found
+        known = [v.place for v in found if v.place] + [s.place for s in stores]
+        self.kept, self.inner = axes_of(group, list(dict.fromkeys(known)), stores)
+        # How often it is gone around is no part of the text: batches differ.
+        whole = self.kept or (self.inner if group.axes is None else [])
+        self.shared = whole[0] if whole else None
+
+    def kernel(self) -> Kernel:
+        with self._loops(self.kept):
+            self._body()
+        self._check()
+        parts = self.shared.extent if self.shared else 1
+        given = [("ptr", f"%p{n}") for n in range(len(self.places))]
+        given += [("i64", f"%m{n}") for n in range(1, len(self.extents) + 1)]
+        loads = [
+            f"  %a{n} = getelementptr i64, ptr %data, i64 {n}\n"
+            f"  {name} = load {kind}, ptr %a{n}"
+            for n, (kind, name) in enumerate([*given, ("i64", "%parts")])
+        ]
+        text = _TEXT.format(
+            params="".join(
+                f"{kind}{' noalias' if kind == 'ptr' else ''} {name}, "
+                for kind, name in given
+            ),
+            body="\n".join([*self.head, "  br label %start", "start:", *self.lines]),
+            loads="\n".join(loads),
+            given="".join(f"{kind} {name}, " for kind, name in given),
+            notes="\n".join(self.notes),
+        )
+        extents = [axis.extent for axis in (*self.kept, *self.inner)]
+        work = prod(extents) * self.work
+        return Kernel(text, tuple(self.places), (*self.extents, parts), work, parts)
+
+    def _body(self) -> None:
+        """What is done for each of the elements that stay."""
+        last = max((store.value.stage for store in self.stores), default=0)
+        for stage in range(last + 1):
+            roots = [v for v in self.values if v.reduces and v.stage == stage + 1]
+            full = [
+                s for s in self.stores if not s.value.row and s.value.stage == stage
+            ]
+            if roots or full:
+                self._pass(stage, roots, full)
+        for store in self.stores:
+            if store.value.row:
+                self._write(store.place, self._row_value(store.value))
+
+    def _pass(self, stage: int, roots: list[Value], full: list[Store]) -> None:
+        """A pass over the elements that are reduced."""
+        self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
+        totals = [self._started(root, _wide(root)) for root in roots]
+        *outer, innermost = self.inner
+        self._stage, self._loop = stage, {}
+        with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
+            partial = [self._started(root, root.dtype) for root in roots]
+            with self._loop_over(innermost, *bounds, vector=True):
+                self._loop = {}
+                for root, cell in zip(roots, partial, strict=True):
+                    value = self._taken(root.operands[0], root.types[0])
+                    self.accumulate(root.name, cell, root.dtype, value)
+                found = [self._loop_value(store.value) for store in full]
+                for store, name in zip(full, found, strict=True):
+                    self._write(store.place, name)
+            for root, cell, total in zip(roots, partial, totals, strict=True):
+                part = converted(
+                    self, self.get(cell, root.dtype), root.dtype, _wide(root)
+                )
+                self.accumulate(root.name, total, _wide(root), part, exact=True)
+        self._stage = None
+        for root, cell in zip(roots, totals, strict=True):
+            wide = _wide(root)
+            self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
+
+    def _started(self, root: Value, dtype: np.dtype[Any]) -> str:
+        """A variable with what a reduction starts with."""
+        cell = self.cell(dtype)
+        self.set(cell, dtype, constant_of(root.name, dtype))
+        return cell
+
+    # Values.
+
+    def _needed_first(self, roots: list[Any]) -> None:
+        """Compute what a pass takes of values that are the same in all of it."""
+        waiting, seen = list(roots), set()
+        while waiting:
+            value = waiting.pop()
+            if not isinstance(value, Value) or value in seen:
+                continue
+            seen.add(value)
+            if value.row:
+                self._row_value(value)
+            else:
+                waiting += value.operands
+
+    def _row_value(self, value: Value) -> str:
+        if value not in self._row:
+            self._row[value] = self._made(value)
+        return self._row[value]
+
+    def _loop_value(self, value: Value) -> str:
+        if value.row:
+            return self._row_value(value)
+        if value not in self._loop:
+            self._loop[value] = self._made(value)
+        return self._loop[value]
+
+    def _made(self, value: Value) -> str:
+        if value.place is not None:
+            return self._load(value.place)
+        args = [
+            self._taken(operand, dtype)
+            for operand, dtype in zip(value.operands, value.types, strict=True)
+        ]
+        self.work += cost_of(value.name)
+        if value.name == COPY:
+            return args[0]
+        if value.name == SELECT:
+            kind = TYPES[value.dtype]
+            return self.do(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
+        return write(value.name, self, value.types[0], tuple(args))
+
+    def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
+        """An operand in the dtype in which it is taken."""
+        if not isinstance(operand, Value):
+            return constant(operand, dtype)
+        inside = self._stage is not None
+        name = self._loop_value(operand) if inside else self._row_value(operand)
+        return converted(self, name, operand.dtype, dtype)
+
+    # Memory.
+
+    def _load(self, place: Place) -> str:
+        self.work += 1
+        self.used.add(place)
+        if self._stage is not None:
+            self.late[place] = max(self.late.get(place, 0), self._stage)
+        pointer = self._pointer(place)
+        if place.dtype == np.bool_:
+            return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}')}, 0")
+        return self.do(f"load {TYPES[place.dtype]}, ptr {pointer}")
+
+    def _write(self, place: Place, value: str) -> None:
+        self.work += 1
+        kind = TYPES[place.dtype]
+        if place.dtype == np.bool_:
+            kind, value = "i8", self.do(f"zext i1 {value} to i8")
+        self.lines.append(f"  store {kind} {value}, ptr {self._pointer(place)}")
+
+    def _pointer(self, place: Place) -> str:
+        number = self.places.setdefault(place, len(self.places))
+        pointer = f"%p{number}"
+        for axis, index in self._index:
+            stride = axis.strides.get(place, 0)
+            if stride:
+                bytes_ = self.do(f"mul nsw i64 {index}, {stride}")
+                pointer = self.do(
+                    f"getelementptr inbounds i8, ptr {pointer}, i64 {bytes_}"
+                )
+        return pointer
+
+    # Loops.
+
+    @contextmanager
+    def _loops(self, axes: list[Axis]) -> Iterator[None]:
+        if not axes:
+            yield
+            return
+        bounds = self._bounds(axes[0])
+        with self._loop_over(axes[0], *bounds), self._loops(axes[1:]):
+            yield
+
+    def _bounds(self, axis: Axis) -> tuple[str, str]:
+        return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
+
+    def _end(self, axis: Axis) -> str:
+        """How often an axis is gone around; if that is much, not as text."""
+        if axis.extent <= BLOCK:
+            return str(axis.extent)
+        self.extents.append(axis.extent)
+        return f"%m{len(self.extents)}"
+
+    @contextmanager
+    def _blocks(self, axis: Axis | None) -> Iterator[tuple[str, str]]:
+        """The bounds of short passes over a long axis."""
+        low, high = self._bounds(axis or self.inner[-1])
+        if axis is None or axis.extent <= BLOCK:
+            yield low, high
+            return
+        with self.counting(low, high, BLOCK) as first:
+            end = self.do(f"add i64 {first}, {BLOCK}")
+            yield first, self.do(f"call i64 @llvm.umin.i64(i64 {end}, i64 {high})")
+
+    @contextmanager
+    def _loop_over(
+        self, axis: Axis, low: str, high: str, *, vector: bool = False
+    ) -> Iterator[None]:
+        hint = ""
+        if self.inner[-1].extent >= _SHORT:
+            # Loops around the innermost are not made vectors, which would gather.
+            note = len(self.notes) + 2
+            self.notes.append(f"!{note} = distinct !{{!{note}, !{0 if vector else 1}}}")
+            hint = f", !llvm.loop !{note}"
+        with self.counting(low, high, hint=hint) as index:
+            self._index.append((axis, index))
+            yield
+            self._index.pop()
+
+    def _check(self) -> None:
+        """No element is read after it was written, unless that is what is meant.
+
+        Raises:
+            UnwritableError: one is.
+        """
+        arrays = self.group.arrays
+        for store in self.stores:
+            place = store.place
+            if self.late.get(place, 0) > store.value.stage and not store.value.row:
+                raise UnwritableError(f"{place} is read in a later pass")
+            others = {*self.used, *(s.place for s in self.stores)} - {place}
+            if any(overlap(arrays[place], arrays[other]) for other in others):
+                raise UnwritableError(f"{place} is a part of others")
+
+
+def constant_of(name: str, dtype: np.dtype[Any]) -> str:
+    """What a reduction starts with."""
+    if name == "add":
+        return constant(0, dtype)
+    sign = 1 if name == "minimum" else -1
+    if dtype in FLOATS:
+        return constant(sign * np.inf, dtype)
+    limits = np.iinfo(dtype)
+    return constant(int(limits.max if sign > 0 else limits.min), dtype)
+
+
+def _wide(root: Value) -> np.dtype[Any]:
+    """The dtype in which the parts of a reduction are put together."""
+    return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
+
+
+def _reached(roots: Any) -> Iterator[Value]:
+    """All values that some are made of, each once, operands first."""
+    seen: set[Value] = set()
+    waiting = [(root, False) for root in roots][::-1]
+    while waiting:
+        value, known = waiting.pop()
+        if known:
+            yield value
+        elif isinstance(value, Value) and value not in seen:
+            seen.add(value)
+            waiting.append((value, True))
+            waiting += [(operand, False) for operand in value.operands]
+
+
+_TEXT = """\
+define internal void @part({params}i64 %low, i64 %high) {{
+entry:
+{body}
+  ret void
+}}
+
+define void @whole(ptr %data) {{
+{loads}
+  call void @part({given}i64 0, i64 %parts)
+  ret void
+}}
+
+define void @shared(ptr %data) {{
+{loads}
+  %t = call i32 @omp_get_thread_num()
+  %n = call i32 @omp_get_num_threads()
+  %t1 = zext i32 %t to i64
+  %n1 = zext i32 %n to i64
+  %t2 = add i64 %t1, 1
+  %l = mul i64 %t1, %parts
+  %h = mul i64 %t2, %parts
+  %low = udiv i64 %l, %n1
+  %high = udiv i64 %h, %n1
+  %any = icmp ult i64 %low, %high
+  br i1 %any, label %do, label %done
+do:
+  call void @part({given}i64 %low, i64 %high)
+  br label %done
+done:
+  ret void
+}}
+
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+
+!0 = !{{!"llvm.loop.unroll.disable"}}
+!1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
+{notes}
+"""

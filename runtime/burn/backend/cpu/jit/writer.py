@@ -1,0 +1,81 @@
+"""Instructions for LLVM, with variables and loops."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.jit.functions import FLOATS, TYPES, write
+
+
+class Writer:
+    """Takes instructions; ``head`` are those at the start of the function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.head: list[str] = []
+        self.notes: list[str] = []
+        self._names = 0
+        self._block = "start"
+
+    def do(self, text: str) -> str:
+        """Append an instruction; the name of its result."""
+        self._names += 1
+        self.lines.append(f"  %v{self._names} = {text}")
+        return f"%v{self._names}"
+
+    def cell(self, dtype: np.dtype[Any]) -> str:
+        """A variable, which becomes a register."""
+        self._names += 1
+        self.head.append(f"  %c{self._names} = alloca {TYPES[dtype]}")
+        return f"%c{self._names}"
+
+    def set(self, cell: str, dtype: np.dtype[Any], value: str) -> None:
+        """Set a variable."""
+        self.lines.append(f"  store {TYPES[dtype]} {value}, ptr {cell}")
+
+    def get(self, cell: str, dtype: np.dtype[Any]) -> str:
+        """What a variable holds."""
+        return self.do(f"load {TYPES[dtype]}, ptr {cell}")
+
+    def accumulate(
+        self,
+        name: str,
+        cell: str,
+        dtype: np.dtype[Any],
+        value: str,
+        *,
+        exact: bool = False,
+    ) -> None:
+        """Join a value to what a variable holds, one by one if ``exact``."""
+        before = self.get(cell, dtype)
+        if name == "add" and dtype in FLOATS and not exact:
+            # In any order: several sums at once, which also round less.
+            found = self.do(f"fadd reassoc {TYPES[dtype]} {before}, {value}")
+        else:
+            found = write(name, self, dtype, (before, value))
+        self.set(cell, dtype, found)
+
+    @contextmanager
+    def counting(
+        self, low: str, high: str, step: int = 1, hint: str = ""
+    ) -> Iterator[str]:
+        """A loop; its index, which is below ``high`` at least once."""
+        self._names += 1
+        number, before = self._names, self._block
+        index = f"%i{number}"
+        self.lines += [f"  br label %l{number}", f"l{number}:"]
+        self.lines.append(
+            f"  {index} = phi i64 [ {low}, %{before} ], [ %n{number}, %e{number} ]"
+        )
+        self._block = f"l{number}"
+        yield index
+        self.lines += [f"  br label %e{number}", f"e{number}:"]
+        self.lines.append(f"  %n{number} = add nuw nsw i64 {index}, {step}")
+        self.lines.append(f"  %t{number} = icmp ult i64 %n{number}, {high}")
+        self.lines.append(
+            f"  br i1 %t{number}, label %l{number}, label %x{number}{hint}"
+        )
+        self.lines.append(f"x{number}:")
+        self._block = f"x{number}"

@@ -1,0 +1,285 @@
+"""The part of oneDNN's C interface that is used: functions, constants, errors.
+
+Everything behind a handle is opaque. Functions return a status, and their first
+argument points to where a new handle goes. Names and numbers are those of the headers
+``dnnl.h``, ``dnnl_types.h`` and ``dnnl_common_types.h`` of version 3.
+"""
+
+import ctypes
+from ctypes import POINTER, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_void_p
+from typing import Any
+
+from burn.backend.cpu.onednn.binding.library import Library
+
+#: The largest rank, and the type that extents and strides are passed in.
+MAX_RANK = 12
+Dims = c_int64 * MAX_RANK
+
+
+class ExecArg(ctypes.Structure):
+    """An argument of an execution: which one, and its memory."""
+
+    _fields_ = (("arg", c_int), ("memory", c_void_p))
+
+
+# Arguments of an execution.
+SRC, SRC_1, DST, WEIGHTS, BIAS = 1, 2, 17, 33, 41
+MEAN, VARIANCE, SCALE, SHIFT = 49, 50, 51, 52
+WORKSPACE, SCRATCHPAD = 64, 80
+# The further ones of a recurrent layer: first and last states, and weights.
+SRC_2, DST_1, DST_2, WEIGHTS_1, WEIGHTS_2 = 3, 18, 19, 34, 35
+# The operand of the post-operation with a number is so many times one more, plus SRC_1.
+POST_OPERATION = 32768
+DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
+DIFF_BIAS, DIFF_SCALE, DIFF_SHIFT = 169, 255, 256
+# What is added to an argument for its scales and its zero points.
+SCALES, ZERO_POINTS = 4096, 8192
+
+# Kinds of propagation, and of algorithms.
+INFERENCE, TRAINING, BACKWARD, BACKWARD_DATA = 96, 64, 128, 160
+CONVOLUTION, DECONVOLUTION = 1, 10
+POOL_MAX, POOL_WITH_PADDING, POOL_WITHOUT_PADDING = 0x1FF, 0x2FF, 0x3FF
+SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
+BINARY_ADD, BINARY_MUL, BINARY_DIV, BINARY_SUB = 0x1FFF0, 0x1FFF1, 0x1FFF4, 0x1FFF5
+BINARY_MAX, BINARY_MIN, BINARY_GT = 0x1FFF2, 0x1FFF3, 0x1FFF7
+REDUCTION_SUM = 0x2FFF4
+CLIP = 0x2F
+SQRT, LINEAR = 0x25, 0x26
+RELU, TANH, SOFT_RELU, LOGISTIC, EXP = 0x20, 0x21, 0x27, 0x29, 0x2A
+ELU, HARD_SIGMOID = 0x22, 0x28
+GELU_TANH, SWISH, GELU_ERF, MISH, HARD_SWISH = 0x2B, 0x2C, 0x31, 0x33, 0x34
+USE_GLOBAL_STATS, USE_SCALE, USE_SHIFT = 1, 2, 4
+FROM_LEFT, FROM_RIGHT, BOTH_WAYS = 1, 2, 3
+
+# What a descriptor is asked for.
+IMPLEMENTATION = 8
+WEIGHTS_MD, DIFF_WEIGHTS_MD, WORKSPACE_MD, SCRATCHPAD_MD = 131, 132, 135, 136
+# Any of them, by the number of the argument.
+ARGUMENT_MD = 255
+
+UNDEFINED, BFLOAT16, FLOAT32, INT32, INT8, UINT8 = 0, 2, 3, 4, 5, 6
+ANY_LAYOUT = 1
+USER_SCRATCHPAD = 1
+CPU_ENGINE, IN_ORDER = 1, 1
+# Bits of the set of instructions: products of bytes, and of bfloat16.
+VNNI, AVX512_BF16 = 0x40 | 0x8, 0x80
+
+STATUS = {
+    1: "out of memory",
+    2: "invalid arguments",
+    3: "unimplemented",
+    4: "last implementation reached",
+    5: "runtime error",
+    6: "not required",
+    7: "invalid graph",
+}
+LAST_IMPLEMENTATION = 4
+#: What a description that the library has no code for is answered with.
+NOT_OFFERED = frozenset({2, 3})
+
+_H, _OUT = c_void_p, POINTER(c_void_p)
+_DIMS = POINTER(c_int64)
+_WINDOWS = (_DIMS, _DIMS, _DIMS, _DIMS)
+_STATES = (_H, _H, _H, _H, _H, _H, _H)
+#: The arguments of every function, all of which return a status.
+SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "engine_create": (_OUT, c_int, c_size_t),
+    "stream_create": (_OUT, _H, c_uint),
+    "memory_desc_create_with_strides": (_OUT, c_int, _DIMS, c_int, _DIMS),
+    "memory_desc_create_with_tag": (_OUT, c_int, _DIMS, c_int, c_int),
+    "memory_desc_clone": (_OUT, _H),
+    "memory_desc_destroy": (_H,),
+    "memory_create": (_OUT, _H, _H, _H),
+    "memory_set_data_handle": (_H, _H),
+    "memory_destroy": (_H,),
+    "primitive_attr_create": (_OUT,),
+    "primitive_attr_set_scratchpad_mode": (_H, c_int),
+    "primitive_attr_set_post_ops": (_H, _H),
+    "primitive_attr_set_scales_mask": (_H, c_int, c_int),
+    "primitive_attr_set_zero_points_mask": (_H, c_int, c_int),
+    "primitive_attr_destroy": (_H,),
+    "post_ops_create": (_OUT,),
+    "post_ops_append_eltwise": (_H, c_int, c_float, c_float),
+    "post_ops_append_binary": (_H, c_int, _H),
+    "post_ops_append_sum": (_H, c_float, c_int32, c_int),
+    "post_ops_destroy": (_H,),
+    "primitive_desc_query": (_H, c_int, c_int, c_void_p),
+    "primitive_desc_next_impl": (_H,),
+    "primitive_desc_destroy": (_H,),
+    "primitive_create": (_OUT, _H),
+    "primitive_destroy": (_H,),
+    "primitive_execute": (_H, _H, c_int, POINTER(ExecArg)),
+    "reorder_primitive_desc_create": (_OUT, _H, _H, _H, _H, _H),
+    "convolution_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, _H, _H, _H, _H),
+        *(*_WINDOWS, _H),
+    ),
+    "deconvolution_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, _H, _H, _H, _H),
+        *(*_WINDOWS, _H),
+    ),
+    "convolution_backward_weights_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, _H),
+        *(*_WINDOWS, _H, _H),
+    ),
+    "matmul_primitive_desc_create": (_OUT, _H, _H, _H, _H, _H, _H),
+    "pooling_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, _H, _H),
+        *(_DIMS, *_WINDOWS, _H),
+    ),
+    "pooling_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H),
+        *(_DIMS, *_WINDOWS, _H, _H),
+    ),
+    "softmax_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, _H, _H, c_int, _H),
+    ),
+    "layer_normalization_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_uint, _H),
+    ),
+    "batch_normalization_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, c_float, c_uint, _H),
+    ),
+    "layer_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "batch_normalization_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_uint, _H, _H),
+    ),
+    "softmax_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_int, _H, _H),
+    ),
+    "eltwise_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, _H, _H, c_float, c_float, _H),
+    ),
+    "prelu_forward_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
+    "eltwise_backward_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, _H, c_float, c_float, _H, _H),
+    ),
+    "binary_primitive_desc_create": (_OUT, _H, c_int, _H, _H, _H, _H),
+    "reduction_primitive_desc_create": (
+        *(_OUT, _H, c_int, _H, _H, c_float, c_float, _H),
+    ),
+    "lstm_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, _H, _H, _H, _H, c_uint, _H),
+    ),
+    "gru_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, c_uint, _H),
+    ),
+    "lbr_gru_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, *_STATES, c_uint, _H),
+    ),
+    "vanilla_rnn_forward_primitive_desc_create": (
+        *(_OUT, _H, c_int, c_int, c_int, *_STATES, c_uint, c_float, c_float, _H),
+    ),
+}
+
+
+class OneDnnError(RuntimeError):
+    """A call of oneDNN failed; ``status`` is what it returned."""
+
+    def __init__(self, function: str, status: int) -> None:
+        self.status = status
+        meaning = STATUS.get(status, "unknown")
+        super().__init__(f"oneDNN's {function} failed: {meaning} (status {status})")
+
+
+class Api:
+    """The declared functions of one library, with an engine and a stream for the CPU.
+
+    The stream runs a primitive in the thread that asks for it, so that it is shared.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._functions = {
+            name: _declared(library.calls, name, types)
+            for name, types in SIGNATURES.items()
+        }
+        calls = library.calls
+        calls.dnnl_memory_desc_get_size.argtypes = (_H,)
+        calls.dnnl_memory_desc_get_size.restype = c_size_t
+        calls.dnnl_memory_desc_equal.argtypes = (_H, _H)
+        calls.dnnl_memory_desc_equal.restype = c_int
+        calls.dnnl_primitive_desc_query_md.argtypes = (_H, c_int, c_int)
+        calls.dnnl_primitive_desc_query_md.restype = c_void_p
+        self.size_of = calls.dnnl_memory_desc_get_size
+        self.same = calls.dnnl_memory_desc_equal
+        self.query_md = calls.dnnl_primitive_desc_query_md
+        # The two that every run calls, without a detour through `call`.
+        self.execute = self._functions["primitive_execute"]
+        # What a plan calls again and again, with arguments that need no conversion.
+        self.execute_bare = calls["dnnl_primitive_execute"]
+        self.execute_bare.restype = c_int
+        types = SIGNATURES["memory_set_data_handle"]
+        self.point = _declared(library.quick, "memory_set_data_handle", types)
+        self.set_threads, self.threads = _threads(library)
+        # What handles call when they go, which may be after this module has gone.
+        self.destroy_memory_desc = self._functions["memory_desc_destroy"]
+        self.destroy_memory = self._functions["memory_destroy"]
+        self.destroy_primitive_attr = self._functions["primitive_attr_destroy"]
+        self.destroy_post_ops = self._functions["post_ops_destroy"]
+        self.destroy_primitive_desc = self._functions["primitive_desc_destroy"]
+        self.destroy_primitive = self._functions["primitive_destroy"]
+        self.engine = self.create("engine_create", CPU_ENGINE, 0)
+        self.stream = self.create("stream_create", self.engine, IN_ORDER)
+
+    def call(self, function: str, *args: Any) -> None:
+        """Call ``function`` (without its prefix).
+
+        Raises:
+            OneDnnError: it returns a failure.
+        """
+        status = self._functions[function](*args)
+        if status:
+            raise OneDnnError(function, status)
+
+    def create(self, function: str, *args: Any) -> int:
+        """The handle that ``function`` creates; its caller destroys it.
+
+        Raises:
+            OneDnnError: it returns a failure.
+        """
+        handle = c_void_p()
+        self.call(function, ctypes.byref(handle), *args)
+        assert handle.value is not None
+        return handle.value
+
+    def instructions(self) -> int:
+        """The bits of the set of instructions that the library uses."""
+        calls = self.library.calls
+        calls.dnnl_get_effective_cpu_isa.argtypes = ()
+        return int(calls.dnnl_get_effective_cpu_isa())
+
+    def name_of(self, descriptor: Any) -> str:
+        """The name of the implementation that a primitive's descriptor stands for."""
+        name = ctypes.c_char_p()
+        where = ctypes.byref(name)
+        self.call("primitive_desc_query", descriptor, IMPLEMENTATION, 0, where)
+        return (name.value or b"").decode()
+
+
+def _threads(library: Library) -> tuple[Any, int]:
+    """The function that sets how many threads this thread's calls use, and how many.
+
+    None where the library runs on something else than OpenMP.
+    """
+    try:
+        count = library.quick.omp_get_max_threads
+        choose = library.quick.omp_set_num_threads
+    except AttributeError:
+        return None, 1
+    choose.argtypes, choose.restype = (c_int,), None
+    return choose, int(count())
+
+
+def dims(values: Any) -> Any:
+    """``values`` as oneDNN takes extents, strides and the like."""
+    return Dims(*values)
+
+
+def _declared(library: ctypes.CDLL, name: str, types: tuple[Any, ...]) -> Any:
+    function = getattr(library, f"dnnl_{name}")
+    function.argtypes = types
+    function.restype = c_int
+    return function

@@ -1,0 +1,206 @@
+"""What is kept between calls: primitives of each thread, and packed weights."""
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
+
+from burn.backend.cpu.onednn.binding.api import DST, SRC, Api
+from burn.backend.cpu.onednn.binding.memory import Array
+from burn.backend.cpu.onednn.binding.prepared import (
+    Description,
+    Descriptor,
+    Operands,
+    Prepared,
+    described,
+)
+from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
+
+#: How many primitives a thread keeps; the one that was not used for longest goes.
+LIMIT = 1024
+#: Work below this takes one thread less time than it takes several to meet.
+ALONE = 1_000_000
+# A row meets each weight once: it is read for one multiplication, not for many.
+_ROW = 16
+
+Make: TypeAlias = Callable[["Primitives"], Any]
+
+
+def work_of_row(weights: int) -> int:
+    """How much work it is to multiply one row by so many weights.
+
+    Threads that read a part each are a help with that.
+    """
+    return weights * _ROW
+
+
+def frozen(value: Any) -> Any:
+    """``value`` with tuples for lists, so that it can be a part of a key."""
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    return value
+
+
+class Primitives(threading.local):
+    """The primitives of one thread by what they compute, None where there is none.
+
+    Memory objects and scratch memory belong to a run, so threads share neither. The
+    library itself keeps the generated code, which all threads use.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.scratch = Scratch(api)
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+        self._alone = False
+
+    def get(self, key: Hashable, make: Make, work: int) -> Any:
+        """What ``make`` made for ``key``, at this call or an earlier one.
+
+        ``work`` is roughly how many multiplications it is, which are shared among
+        threads if they are many.
+        """
+        known = self._known
+        try:
+            found = known[key]
+            known.move_to_end(key)
+        except TypeError:  # a list, which has no hash
+            key = frozen(key)
+            hash(key)  # or this would not end
+            return self.get(key, make, work)
+        except KeyError:
+            found = known[key] = self._made(make, work)
+            if len(known) > LIMIT:
+                known.popitem(last=False)
+        return found
+
+    def _made(self, make: Make, work: int) -> Any:
+        choose = self.api.set_threads
+        if work >= ALONE or choose is None:
+            return make(self)
+        choose(1)
+        self._alone = True
+        try:
+            return make(self)
+        finally:
+            self._alone = False
+            choose(self.api.threads)
+
+    def prepared(self, description: Description, operands: Operands) -> Prepared:
+        """The primitive of a description, for this thread."""
+        return Prepared(description, operands, self.scratch, self._alone)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def clear(self) -> None:
+        """Drop every primitive of this thread."""
+        self._known.clear()
+
+    def made(self) -> list[str]:
+        """The names of the implementations that this thread's primitives have."""
+        return [found.implementation for found in self._known.values() if found]
+
+    def reorder(self, source: Descriptor, target: Descriptor) -> Prepared | None:
+        """The primitive that copies from one memory descriptor to another."""
+        api = self.api
+        found = described(api, "reorder", source, api.engine, target, api.engine)
+        if found is None:
+            return None
+        return self.prepared(found, [(SRC, source), (DST, target)])
+
+
+class _Weights:
+    """An array that weights are packed from, and its packed forms by their layout."""
+
+    __slots__ = ("forms", "reference")
+
+    def __init__(self, reference: "weakref.ref[Array]") -> None:
+        self.reference = reference
+        self.forms: dict[Hashable, Block] = {}
+
+
+class Packed:
+    """Weights in the layouts that primitives want, packed once for each array.
+
+    A parameter that is set holds another array, so what was packed is never stale; it
+    goes when its array goes. All threads share it.
+    """
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._known: dict[int, _Weights] = {}
+        self._layouts: list[Description] = []
+        self._lock = threading.RLock()
+
+    def layout(self, description: Description, which: int, index: int = 0) -> int:
+        """A number for the layout of the weights that ``description`` wants.
+
+        Equal layouts have one number, so primitives for several shapes share weights.
+        """
+        wanted = description.lent(which, index)
+        with self._lock:
+            for number, known in enumerate(self._layouts):
+                if self._api.same(known.lent(which, index), wanted):
+                    return number
+            self._layouts.append(description)
+            return len(self._layouts) - 1
+
+    def seen(self, array: Array) -> bool:
+        """Whether ``array`` was asked for before: a parameter, not a result."""
+        known = self._known.get(id(array))
+        if known is not None and known.reference() is array:
+            return True
+        with self._lock:
+            self._add(array)
+        return False
+
+    def get(
+        self, array: Array, layout: Hashable, pack: Callable[[Array], Block]
+    ) -> Block:
+        """What is ``array`` in a layout; ``pack`` makes it the first time."""
+        known = self._known.get(id(array))
+        if known is not None and known.reference() is array:
+            form = known.forms.get(layout)
+            if form is not None:
+                return form
+        with self._lock:
+            known = self._known.get(id(array))
+            if known is None or known.reference() is not array:
+                known = self._add(array)
+            form = known.forms.get(layout)
+            if form is None:
+                form = known.forms[layout] = pack(array)
+        return form
+
+    def drop(self, array: Array) -> None:
+        """Forget the packed forms of ``array``; whoever uses them keeps them."""
+        with self._lock:
+            known = self._known.get(id(array))
+            if known is not None and known.reference() is array:
+                known.forms.clear()
+
+    def _add(self, array: Array) -> _Weights:
+        place = id(array)
+
+        def gone(reference: "weakref.ref[Array]") -> None:
+            # Another array may have taken the place in the meantime.
+            known = self._known.get(place)
+            if known is not None and known.reference is reference:
+                del self._known[place]
+
+        added = self._known[place] = _Weights(weakref.ref(array, gone))
+        return added
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def size(self) -> int:
+        """The bytes of all packed weights."""
+        with self._lock:
+            return sum(
+                form.size
+                for known in self._known.values()
+                for form in known.forms.values()
+            )

@@ -1,0 +1,109 @@
+"""Which operands oneDNN is given as they are."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from burn import dtypes
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact, empty
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    is_dense,
+    of_array,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.prepared import Prepared
+
+FLOAT32, BFLOAT16 = dtypes.float32, dtypes.bfloat16
+
+
+def are_float32(*operands: Array | None) -> bool:
+    """Whether all operands that are there are arrays of float32, no Python numbers."""
+    for operand in operands:
+        if operand is None:
+            continue
+        if isinstance(operand, int | float) or operand.dtype != FLOAT32:
+            return False
+    return True
+
+
+def is_computed(x: Array) -> bool:
+    """Whether the engine has activations, pooling and norms of the dtype of ``x``."""
+    return x.dtype in (FLOAT32, BFLOAT16)
+
+
+def are_multiplied(x: Array, y: Array, *others: Array | None) -> bool:
+    """Whether the engine has products of ``x`` and ``y``, float32 or bfloat16.
+
+    The ``others`` are added to them: they are of the same dtype, or float32.
+    """
+    dtype = x.dtype
+    if dtype != y.dtype or not is_computed(x):
+        return False
+    for other in others:
+        if other is not None and other.dtype not in (dtype, FLOAT32):
+            return False
+    return True
+
+
+def form(operand: Array | None) -> Hashable:
+    """What a primitive depends on of an operand."""
+    if operand is None:
+        return None
+    return (operand.shape, operand.strides, operand.dtype.char)
+
+
+class Arranged:
+    """An operand in the layout that a primitive was made for, copied if it has another.
+
+    ``wanted`` are strides in elements, of an array without gaps.
+    """
+
+    __slots__ = ("_back", "_order", "_reorder", "_shape")
+
+    def __init__(
+        self, primitives: Primitives, like: Array, wanted: tuple[int, ...]
+    ) -> None:
+        shape = like.shape
+        self._shape = shape
+        self._order: tuple[int, ...] | None = None
+        self._back: tuple[int, ...] = ()
+        self._reorder: Prepared | None = None
+        if lies_as(like, wanted):
+            return
+        # Slowest first; axes of one element have the strides of their neighbours.
+        order = sorted(range(len(shape)), key=lambda axis: (-wanted[axis], axis))
+        self._order, self._back = tuple(order), tuple(np.argsort(order).tolist())
+        if is_dense(like):
+            source = of_array(primitives.api, like)
+            target = strided(primitives.api, shape, wanted, like.dtype)
+            self._reorder = primitives.reorder(source, target)
+
+    def __call__(self, operand: Array) -> Array:
+        """``operand``, or a copy in the wanted layout."""
+        if self._order is None:
+            return operand
+        if self._reorder is None:
+            plain = compact(operand.transpose(self._order))
+            return plain.transpose(self._back)
+        copy = empty(tuple(self._shape[axis] for axis in self._order), operand.dtype)
+        self._reorder.run(address(operand), address(copy))
+        return copy.transpose(self._back)
+
+
+def in_channels_last(x: Array) -> Array:
+    """``x`` [N, C, *size] such that its channels are side by side."""
+    axes = (0, *range(2, x.ndim), 1)
+    back = (0, x.ndim - 1, *range(1, x.ndim - 1))
+    return compact(x.transpose(axes)).transpose(back)
+
+
+def lies_as(array: Array, wanted: tuple[int, ...]) -> bool:
+    """Whether the strides of ``array`` are ``wanted``, but for axes of one element."""
+    size = array.dtype.itemsize
+    return all(
+        extent == 1 or step == size * other
+        for extent, step, other in zip(array.shape, array.strides, wanted, strict=True)
+    )

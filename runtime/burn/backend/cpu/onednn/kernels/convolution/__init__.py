@@ -1,0 +1,1 @@
+"""Convolutions by oneDNN, and the ways in which they are done."""

@@ -1,0 +1,383 @@
+"""Convolutions that are ready to run.
+
+Activations are channels-last in memory behind their channels-first shape, which is the
+layout that the library's best code wants; weights are packed. What is not channels-last
+is copied first: where layouts are mixed the library has slow code only.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.api import (
+    BIAS,
+    CONVOLUTION,
+    DST,
+    INFERENCE,
+    SRC,
+    WEIGHTS,
+    WEIGHTS_MD,
+    Api,
+    dims,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.engine import Session
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    address,
+    any_layout,
+    channels_last,
+    empty_channels_last,
+    is_dense,
+    of_array,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
+from burn.backend.cpu.onednn.binding.prepared import (
+    Description,
+    Operands,
+    Prepared,
+    described,
+)
+from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
+from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.ops.window import Windows
+
+_BYTE = np.dtype(np.uint8)
+#: What brings an operand into the layout that is wanted.
+Arrange: TypeAlias = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Weights as oneDNN sees them: [O, I, *K], or [G, O/G, I/G, *K] in groups."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def along(self, wins: Windows) -> "Grouped":
+        """The same without those axes of space that are one element."""
+        rank, kept = len(wins.size), long_axes(wins)
+        extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
+        return Grouped(extents, steps, self.dtype)
+
+    @classmethod
+    def of_conv(cls, weight: Array, groups: int) -> "Grouped":
+        """Weights [O, I/G, *K]."""
+        shape, strides, dtype = weight.shape, weight.strides, weight.dtype
+        if groups == 1:
+            return cls(shape, strides, dtype)
+        outputs = shape[0] // groups
+        steps = (outputs * strides[0], *strides)
+        return cls((groups, outputs, *shape[1:]), steps, dtype)
+
+    @classmethod
+    def of_transpose(cls, weight: Array, groups: int) -> "Grouped":
+        """Weights [I, O/G, *K]."""
+        (inputs, outputs, *kernel), (first, second, *rest) = (
+            weight.shape,
+            weight.strides,
+        )
+        within, dtype = inputs // groups, weight.dtype
+        if groups == 1:
+            return cls((outputs, inputs, *kernel), (second, first, *rest), dtype)
+        extents = (groups, outputs, within, *kernel)
+        return cls(extents, (within * first, second, first, *rest), dtype)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The operands of a convolution, and the shape of its result.
+
+    It is ``planned`` if a plan does it, and its weights are ``constant`` if they are
+    the same whenever the plan runs, which has no gradients. They are ``mirrored`` in
+    space for the transpose of a convolution.
+    """
+
+    x: Array
+    weight: Grouped
+    bias: Array | None
+    shape: tuple[int, ...]
+    after: After = ()
+    residual: Array | None = None
+    in_place: bool = False
+    planned: bool = False
+    constant: bool = False
+    mirrored: bool = False
+
+    @property
+    def has_plain_bias(self) -> bool:
+        """Whether the bias has a number for each channel, side by side, if any."""
+        bias = self.bias
+        return bias is None or (bias.shape == self.shape[1:2] and is_dense(bias))
+
+
+class Windowed:
+    """A convolution, or its transpose, that is ready to run in some way."""
+
+    __slots__ = ("_arranged", "_in_place", "_prepared", "_residual", "_shape")
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        slots: Slots,
+        arranged: Arrange,
+        prepared: Prepared,
+    ) -> None:
+        self._arranged, self._prepared = arranged, prepared
+        self._shape, self._in_place = slots.shape, slots.in_place
+        self._residual: Arranged | None = None
+        if slots.residual is not None:
+            last = channels_last(slots.shape)
+            self._residual = Arranged(primitives, slots.residual, last)
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None = None,
+    ) -> Array:
+        """The result, channels-last in memory."""
+        x = self._arranged(x)
+        if residual is not None and self._residual is not None:
+            residual = self._residual(residual)
+        out = residual
+        if self._in_place:
+            residual = None
+        else:
+            out = empty_channels_last(self._shape, x.dtype)
+        self._compute(x, weight, bias, residual, out)
+        return out
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
+        """Write the result to ``out``, where what is added is unless it is given."""
+        raise NotImplementedError
+
+
+class _Direct(Windowed):
+    """One that is one primitive."""
+
+    __slots__ = ("_weights",)
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        slots: Slots,
+        arranged: Arrange,
+        prepared: Prepared,
+        weights: Weights,
+    ) -> None:
+        super().__init__(primitives, slots, arranged, prepared)
+        self._weights = weights
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
+        places = [address(x), self._weights.place(weight), address(out)]
+        places += [address(given) for given in (bias, residual) if given is not None]
+        self._prepared.run(*places)
+
+
+class _Sideways(_Direct):
+    """One of images that lie side by side, as does what comes out at first."""
+
+    __slots__ = ("_back", "_wide")
+
+    def __init__(self, *given: Any, back: Prepared, wide: tuple[int, ...]) -> None:
+        super().__init__(*given)
+        self._back, self._wide = back, wide
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
+        found = empty_channels_last(self._wide, x.dtype)
+        super()._compute(x, weight, bias, residual, found)
+        self._back.run(address(found), address(out))
+
+
+def long_axes(wins: Windows) -> tuple[int, ...]:
+    """The spatial axes that are more than one element, one at least.
+
+    Without the others it is the same convolution, for which there is quicker code.
+    """
+    kept = [
+        axis
+        for axis, pad in enumerate(wins.pads)
+        if {wins.size[axis], wins.kernel[axis], wins.count[axis]} != {1} or any(pad)
+    ]
+    return tuple(kept) or (0,)
+
+
+def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
+    """``extents`` (or strides) whose last ``rank`` axes are in space, with the kept."""
+    first = len(extents) - rank
+    return (*extents[:first], *(extents[first + axis] for axis in kept))
+
+
+def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
+    return strided(api, shape, channels_last(shape), dtype)
+
+
+def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """Strides, dilations and padding as oneDNN wants them; it cannot crop."""
+    if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
+        return None
+    return (
+        dims(wins.stride[axis] for axis in kept),
+        dims(wins.dilation[axis] - 1 for axis in kept),
+        dims(wins.pads[axis][0] for axis in kept),
+        dims(wins.pads[axis][1] for axis in kept),
+    )
+
+
+def forward(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows, kind: int
+) -> Windowed | None:
+    """A convolution or, by its ``kind``, a transposed one; None if there is none."""
+    fold = found = None
+    flat = len(slots.weight.shape) == slots.x.ndim
+    if slots.constant and flat and not slots.mirrored:
+        fold = folded(slots.x, slots.shape[1], wins)
+    if fold is not None:
+        found = _forward(session, primitives, slots, fold.wins, kind, fold)
+    if found is None and is_dense(slots.weight):
+        found = _forward(session, primitives, slots, wins, kind)
+    return found
+
+
+def _forward(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    wins: Windows,
+    kind: int,
+    fold: Folded | None = None,
+) -> Windowed | None:
+    if not slots.has_plain_bias:
+        return None
+    view = slots.weight if fold is None else _row_major(fold.weight)
+    form = Form(slots.x.shape if fold is None else fold.x, slots.shape, wins)
+    made = _made(primitives.api, slots, form, view, kind)
+    if made is None:
+        return None
+    if kind == CONVOLUTION and len(view.shape) == len(form.x):
+        name, threads = made.description.implementation, primitives.api.threads
+        side = None
+        if slots.planned and fold is None and slots.residual is None:
+            side = beside(form, name)
+        other = shared(form, name, threads) if side is None else side.form
+        found = other and _made(primitives.api, slots, other, view, kind)
+        ready = found and _ready(session, primitives, slots, found, fold, side)
+        if ready is not None:
+            return ready
+    return _ready(session, primitives, slots, made, fold)
+
+
+class Made(NamedTuple):
+    """A convolution that is described, by weights of the rank that it has."""
+
+    description: Description
+    operands: Operands
+    weight: Grouped
+
+
+def _made(
+    api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
+) -> Made | None:
+    """What describes a convolution in some form."""
+    kept, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, kept)
+    if where is None:
+        return None
+    x, shape = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    source, target = (image(api, extents, slots.x.dtype) for extents in (x, shape))
+    bias, residual = slots.bias, slots.residual
+    view = weight.along(form.wins)
+    shift = None if bias is None else of_array(api, bias)
+    other = target if residual is None else image(api, shape, residual.dtype)
+    name = "convolution" if kind == CONVOLUTION else "deconvolution"
+    found = described(
+        *(api, f"{name}_forward", api.engine, INFERENCE, kind),
+        *(source, any_layout(api, view.shape, view.dtype)),
+        *(shift, target, *where),
+        post=post_ops(api, slots.after, None if slots.in_place else other),
+    )
+    if found is None:
+        return None
+    operands: Operands = [(SRC, source), (WEIGHTS, found.lent(WEIGHTS_MD))]
+    operands.append((DST, target))
+    if shift is not None:
+        operands.append((BIAS, shift))
+    if residual is not None and not slots.in_place:
+        operands.append((added(slots.after), other))
+    return Made(found, operands, view)
+
+
+def _ready(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    made: Made,
+    fold: Folded | None,
+    side: Beside | None = None,
+) -> Windowed | None:
+    """The convolution of ``made``, with what brings its operands into their layouts."""
+    view = made.weight
+    form = (view.shape, view.strides)
+    weights = Weights(
+        *(primitives, session.packed, of_array(primitives.api, view), form),
+        *(made.description, WEIGHTS_MD),
+        arrange=None if fold is None else fold.weights,
+    )
+    arranged: Arrange | None
+    way = fold or side
+    if way is None:
+        arranged = Arranged(primitives, slots.x, channels_last(slots.x.shape))
+    else:
+        arranged = way.image(primitives, slots.x)
+    if arranged is None:
+        return None
+    prepared = primitives.prepared(made.description, made.operands)
+    given = (primitives, slots, arranged, prepared, weights)
+    if side is None:
+        return _Direct(*given)
+    back = side.back(primitives, slots.x.dtype)
+    if back is None:
+        return None
+    return _Sideways(*given, back=back, wide=side.form.shape)
+
+
+def _row_major(shape: tuple[int, ...]) -> Grouped:
+    """Weights of float32 that are in this order."""
+    steps = tuple(FLOAT32.itemsize * step for step in row_major(shape))
+    return Grouped(shape, steps, FLOAT32)

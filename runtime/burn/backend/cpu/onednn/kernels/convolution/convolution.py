@@ -1,0 +1,271 @@
+"""Convolutions, their transposes and the gradients of their weights by oneDNN."""
+
+from math import prod
+from typing import Any
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import CONVOLUTION, DECONVOLUTION
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import (
+    empty,
+    may_overwrite,
+    may_round,
+    noting,
+)
+from burn.backend.cpu.onednn.binding.engine import Session, current
+from burn.backend.cpu.onednn.binding.memory import Array
+from burn.backend.cpu.onednn.binding.operands import are_float32, are_multiplied, form
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+    Grouped,
+    Slots,
+    Windowed,
+    forward,
+)
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives_grad import (
+    WeightGrad,
+    weight_grad,
+)
+from burn.backend.cpu.onednn.kernels.convolution.winograd import winograd
+from burn.backend.cpu.onednn.kernels.post_ops import After
+from burn.ops.conv import (
+    conv as conv_op,
+    conv_transpose as conv_transpose_op,
+    conv_weight_grad as conv_weight_grad_op,
+)
+from burn.ops.fused import conv_grads as conv_grads_op, conv_then as conv_then_op
+from burn.ops.window import Windows, transposed, windows
+
+_RANKS = (3, 4, 5)
+
+
+@conv_op.on(Cpu)
+def conv(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv` by oneDNN where that pays, by NumPy elsewhere."""
+    session = _session(x, weight, bias)
+    if session is not None:
+        steps = (stride, padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+                return None  # NumPy's kernel says what is wrong
+            wins = windows(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[0], *wins.count)
+            view = Grouped.of_conv(weight, groups)
+            slots = Slots(x, view, bias, shape, planned=planned, constant=constant)
+            return _forward(session, primitives, slots, wins)
+
+        planned, constant = noting() is not None, may_round(weight)
+        forms = (form(x), form(weight), form(bias))
+        key = ("conv", planned, constant, groups, steps, forms)
+        found = session.primitives.get(key, make, _work(x, weight, stride))
+        if found is not None:
+            return found.run(x, weight, bias)
+    return conv_op.kernel(
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_then_op.on(Cpu)
+def conv_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.fused.conv_then` by oneDNN in one pass, by NumPy in several."""
+    session = None
+    if are_multiplied(x, weight, residual):
+        session = _session(x, weight, bias)
+    if session is not None:
+        steps = (stride, padding, dilation)
+        in_place = residual is not None and residual.dtype == x.dtype
+        in_place = in_place and may_overwrite(residual, x, weight, bias)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            wins = windows(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[0], *wins.count)
+            view = Grouped.of_conv(weight, groups)
+            slots = Slots(
+                *(x, view, bias, shape, after, residual, in_place),
+                *(planned, constant),
+            )
+            return _forward(session, primitives, slots, wins)
+
+        planned, constant = noting() is not None, may_round(weight)
+        forms = (form(x), form(weight), form(bias), form(residual))
+        key = ("conv", planned, constant, groups, steps, after, forms, in_place)
+        found = session.primitives.get(key, make, _work(x, weight, stride))
+        if found is not None:
+            return found.run(x, weight, bias, residual)
+    return conv_then_op.kernel(
+        *(x, weight, bias, residual),
+        after=after,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_transpose_op.on(Cpu)
+def conv_transpose(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.conv_transpose` by oneDNN where that pays, else by NumPy."""
+    session = _session(x, weight, bias)
+    if session is not None:
+        steps = (stride, padding, output_padding, dilation)
+
+        def make(primitives: Primitives) -> "Windowed | None":
+            if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+                return None
+            wins = transposed(x.shape[2:], weight.shape[2:], *steps)
+            shape = (x.shape[0], weight.shape[1] * groups, *wins.size)
+            view = Grouped.of_transpose(weight, groups)
+            slots = Slots(
+                *(x, view, bias, shape),
+                planned=planned,
+                constant=constant,
+                mirrored=True,
+            )
+            return _transposed(session, primitives, slots, wins)
+
+        planned, constant = noting() is not None, may_round(weight)
+        forms = (form(x), form(weight), form(bias))
+        key = ("deconv", planned, constant, groups, steps, forms)
+        found = session.primitives.get(key, make, _work(x, weight))
+        if found is not None:
+            return found.run(x, weight, bias)
+    return conv_transpose_op.kernel(
+        *(x, weight, bias),
+        stride=stride,
+        padding=padding,
+        output_padding=output_padding,
+        dilation=dilation,
+        groups=groups,
+    )
+
+
+@conv_weight_grad_op.on(Cpu)
+def conv_weight_grad(x: Array, grad: Array, **static: Any) -> Array:
+    """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
+    found = _weight_grad(x, grad, False, **static)
+    if found is None:
+        return conv_weight_grad_op.kernel(x, grad, **static)
+    return found.run(x, grad)
+
+
+@conv_grads_op.on(Cpu)
+def conv_grads(x: Array, grad: Array, **static: Any) -> Any:
+    """:func:`burn.ops.fused.conv_grads` by oneDNN where that pays, else by NumPy."""
+    found = _weight_grad(x, grad, True, **static)
+    if found is None:
+        return conv_grads_op.kernel(x, grad, **static)
+    bias = empty(grad.shape[1:2])
+    return found.run(x, grad, bias), bias
+
+
+def _weight_grad(
+    x: Array,
+    grad: Array,
+    biased: bool,
+    *,
+    kernel_size: tuple[int, ...],
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> "WeightGrad | None":
+    """What computes the gradients of weights, None where NumPy should do it."""
+    session = _session(x, grad, None) if are_float32(x) else None
+    if session is None:
+        return None
+    steps = (stride, padding, dilation)
+
+    def make(primitives: Primitives) -> "WeightGrad | None":
+        if x.shape[1] % groups or grad.shape[1] % groups:
+            return None
+        wins = windows(x.shape[2:], kernel_size, *steps)
+        if wins.count != grad.shape[2:] or x.shape[0] != grad.shape[0]:
+            return None
+        return weight_grad(primitives, x, grad, wins, groups, biased)
+
+    key = ("grad", biased, groups, steps, kernel_size, form(x), form(grad))
+    work = grad.size * prod(kernel_size) * (x.shape[1] // groups)
+    found: WeightGrad | None = session.primitives.get(key, make, work)
+    return found
+
+
+def _forward(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows
+) -> Windowed | None:
+    """A convolution in the quickest way that there is."""
+    found = winograd(session, primitives, slots, wins)
+    if found is None:
+        return forward(session, primitives, slots, wins, CONVOLUTION)
+    return found
+
+
+def _transposed(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows
+) -> Windowed | None:
+    """A transposed convolution, which without strides is one of mirrored weights."""
+    found = None
+    if set(wins.stride) | set(wins.dilation) == {1}:
+        pads = tuple(
+            (taps - 1 - before, taps - 1 - after)
+            for taps, (before, after) in zip(wins.kernel, wins.pads, strict=True)
+        )
+        other = Windows(
+            wins.count, wins.kernel, wins.stride, (1,) * len(pads), pads, wins.size
+        )
+        found = winograd(session, primitives, slots, other)
+    if found is None:
+        return forward(session, primitives, slots, wins, DECONVOLUTION)
+    return found
+
+
+def _session(x: Array, other: Array, bias: Array | None) -> Session | None:
+    """The session if operands are such that it can and should compute."""
+    rank = x.ndim
+    if rank not in _RANKS or other.ndim != rank or not are_multiplied(x, other, bias):
+        return None
+    return current() if x.size and other.size else None
+
+
+def _work(x: Array, weight: Array, stride: Any = 1) -> int:
+    """About how many products: an element meets each weight of its channel once.
+
+    With a stride it meets fewer of them.
+    """
+    rank = x.ndim - 2
+    apart = prod(stride) if isinstance(stride, list | tuple) else stride**rank
+    work: int = x.size * weight.size // (x.shape[1] * apart)
+    return work

@@ -1,0 +1,111 @@
+"""First convolutions of images, with two rows for the channels of one.
+
+Code for convolutions is slow on three channels. A window of 7 x 7 whose rows move by
+two is one of 4 x 7, over an image of half the rows and twice the channels, whose rows
+move by one: a little more is multiplied, in less time. What is multiplied by zeros must
+be finite, as it is in plans, and what is trained should be rounded as in eager calls:
+the weights are constants.
+"""
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact, empty
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    is_dense,
+    of_array,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32
+from burn.backend.cpu.onednn.binding.prepared import Prepared
+from burn.ops.window import Windows
+
+#: With fewer or more channels it takes longer, as with fewer that come out, and with
+#: windows of fewer rows.
+_LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 3
+
+
+class Folded:
+    """A convolution over two rows each: its extents, and its operands.
+
+    ``x`` is [N, C, 2H, W] and becomes [N, 2C, H, W], ``weight`` [O, C, rows, columns]
+    becomes [O, 2C, rows', columns] with zeros where a window does not start with the
+    first of two rows.
+    """
+
+    def __init__(self, x: tuple[int, ...], outputs: int, wins: Windows) -> None:
+        batch, channels, height, width = x
+        above, taps, count = wins.pads[0][0], wins.kernel[0], wins.count[0]
+        self._late = above % 2
+        rows = -(-(taps + self._late) // 2)
+        pads = (-(-above // 2), count - 1 + rows - height // 2 - -(-above // 2))
+        self.wins = Windows(
+            *((height // 2, width), (rows, wins.kernel[1]), (1, wins.stride[1])),
+            *(wins.dilation, (pads, wins.pads[1]), wins.count),
+        )
+        self.x = (batch, 2 * channels, height // 2, width)
+        self.weight = (outputs, 2 * channels, *self.wins.kernel)
+
+    def image(self, primitives: Primitives, x: Array) -> "_Image | None":
+        """What brings images like ``x`` into the form."""
+        batch, channels, height, width = x.shape
+        (first, second, down, right), size = x.strides, x.itemsize
+        if not is_dense(x):
+            first, second, down, right = (size * s for s in row_major(x.shape))
+        steps = tuple(step // size for step in (first, second, 2 * down, down, right))
+        extents = (batch, channels, height // 2, 2, width)
+        source = strided(primitives.api, extents, steps, x.dtype)
+        target = of_array(primitives.api, _seen(np.empty(_memory(self.x), x.dtype)))
+        reorder = primitives.reorder(source, target)
+        return None if reorder is None else _Image(reorder, self.x)
+
+    def weights(self, weight: Array) -> Array:
+        """A copy of ``weight`` in the form."""
+        outputs, channels, taps, columns = weight.shape
+        rows = self.wins.kernel[0]
+        found = np.zeros((outputs, rows, 2, channels, columns), weight.dtype)
+        for tap in range(taps):
+            row, place = divmod(tap + self._late, 2)
+            found[:, row, place] = weight[:, :, tap]
+        return found.reshape(outputs, rows, 2 * channels, columns).swapaxes(1, 2).copy()
+
+
+class _Image:
+    """How an image gets into the form, with its channels side by side."""
+
+    def __init__(self, reorder: Prepared, shape: tuple[int, ...]) -> None:
+        self._reorder, self._shape = reorder, shape
+
+    def __call__(self, x: Array) -> Array:
+        if not is_dense(x):
+            x = compact(x)
+        found = empty(_memory(self._shape), x.dtype)
+        self._reorder.run(address(x), address(found))
+        return found.reshape(self._shape[0], *self._shape[2:], -1).transpose(0, 3, 1, 2)
+
+
+def _memory(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of [N, 2C, H, W] in the order of memory."""
+    batch, channels, height, width = shape
+    return batch, height, width, 2, channels // 2
+
+
+def _seen(memory: Array) -> Array:
+    """That memory as [N, C, H, 2, W]."""
+    return memory.transpose(0, 4, 1, 3, 2)
+
+
+def folded(x: Array, outputs: int, wins: Windows) -> Folded | None:
+    """How a convolution of ``x`` is done so; None where it is none or does not pay."""
+    if x.ndim != 4 or not _LEAST <= x.shape[1] <= _MOST or x.dtype != FLOAT32:
+        return None
+    if (*wins.stride, *wins.dilation) != (2, 2, 1, 1) or outputs < _OUTPUTS:
+        return None
+    if wins.kernel[0] < _ROWS or x.shape[2] % 2 or min(wins.pads)[0] < 0:
+        return None
+    found = Folded(x.shape, outputs, wins)
+    (_, below), rows = found.wins.pads[0], found.wins.kernel[0]
+    return found if below >= 0 and found.wins.size[0] >= rows else None

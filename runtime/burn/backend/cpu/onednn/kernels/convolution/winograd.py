@@ -1,0 +1,184 @@
+"""Convolutions of fewer products: Winograd's F(2, 3) and F(4, 3) along rows of images.
+
+Four rows of a result are twelve products of rows of the image with rows of the weights
+where a window has three. They are sums of six products as well, of sums of rows with
+sums of rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and
+S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Such results are
+rounded otherwise, and differ by a few 1e-6 of their largest element at most.
+
+What is added and subtracted must be finite, as it is in plans.
+"""
+
+from math import prod
+from typing import NamedTuple
+
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import empty
+from burn.backend.cpu.onednn.binding.engine import Session
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    channels_last,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
+from burn.backend.cpu.onednn.binding.prepared import Prepared
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Slots, Windowed
+from burn.backend.cpu.onednn.kernels.convolution.winograd_sums import (
+    FOUR,
+    TWO,
+    Form,
+    Outer,
+    Rows,
+    Sums,
+    back,
+    convolution,
+    into,
+)
+from burn.backend.cpu.onednn.kernels.convolution.winograd_weights import (
+    Combined,
+    combined,
+)
+from burn.ops.window import Windows
+
+# The product that every row of a result takes once: the bias is added to it.
+_COMMON = 1
+#: What pays: so many multiplications of a direct convolution; sums of the image that
+#: meet each of the weights; the part of their rows that are wanted. And the most
+#: elements of memory that sums take.
+_WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
+#: The harmonic mean of the channels, times the columns of a window: fewer products
+#: take less time, and sums of as many channels as before.
+_CHANNELS = 120
+#: Where fewer sums meet each weight TWO is quicker, which has fewer weights.
+_FEW = 100
+#: So many pay for weights that are combined whenever the plan runs.
+_SET = 1000
+
+
+class _Steps(NamedTuple):
+    """Everything that such a convolution is, in this order."""
+
+    into: list[Sums | Outer]
+    weights: Combined
+    products: list[Prepared]
+    back: list[Sums]
+
+
+class Winograd(Windowed):
+    """A convolution that is ready to run in that way."""
+
+    __slots__ = ("_source", "_steps", "_target")
+
+    def __init__(
+        self,
+        primitives: Primitives,
+        slots: Slots,
+        sides: tuple[Rows, Rows],
+        steps: _Steps,
+    ) -> None:
+        arranged = Arranged(primitives, slots.x, channels_last(slots.x.shape))
+        super().__init__(primitives, slots, arranged, steps.products[0])
+        self._steps, (self._source, self._target) = steps, sides
+
+    def _compute(
+        self,
+        x: Array,
+        weight: Array,
+        bias: Array | None,
+        residual: Array | None,
+        out: Array,
+    ) -> None:
+        sums, products = empty(self._source.sums), empty(self._target.sums)
+        for part in self._steps.into:
+            part.run(address(x), address(sums))
+        weights = self._steps.weights.places(weight)
+        for index, product in enumerate(self._steps.products):
+            places = [address(sums[index]), weights[index], address(products[index])]
+            if index == _COMMON and bias is not None:
+                places.append(address(bias))
+            product.run(*places)
+        added = None if residual is None else address(residual)
+        for part in self._steps.back:
+            part.run(address(products), address(out), added)
+
+
+def winograd(
+    session: Session, primitives: Primitives, slots: Slots, wins: Windows
+) -> Winograd | None:
+    """A convolution in that way; None where there is none or it does not pay."""
+    form = _form(slots, wins)
+    if form is None or not slots.has_plain_bias:
+        return None
+    source, target = _rows(form, slots.x.shape), _rows(form, slots.shape)
+    products = _products(primitives, slots, wins, source)
+    if not products:
+        return None
+    weights = combined(session, primitives, slots, form.weights, products)
+    first, last = into(primitives, source), back(primitives, target, slots)
+    if weights is None or not first or not last:
+        return None
+    steps = _Steps(first, weights, products, last)
+    return Winograd(primitives, slots, (source, target), steps)
+
+
+def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
+    """The forms to choose from, and the sums that should meet each weight.
+
+    Where there are gradients results decide which elements pass a ReLU, as eager calls
+    do only if they are the same to the last digit: there gradients alone are in one of
+    these forms.
+    """
+    if slots.constant:
+        return (FOUR, _FEW), (TWO, _MEETINGS)
+    return ((FOUR, _SET),) if slots.mirrored else ()
+
+
+def _form(slots: Slots, wins: Windows) -> Form | None:
+    """The form that suits a convolution; None where there is none or it is no gain."""
+    if not slots.planned or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
+        return None
+    given = (slots.x, slots.weight, slots.bias, slots.residual)
+    if any(array is not None and array.dtype != FLOAT32 for array in given):
+        return None
+    if (wins.kernel[0], wins.stride[0], wins.dilation[0]) != (3, 1, 1):
+        return None
+    outputs, inputs, _, columns = slots.weight.shape
+    enough = 2 * columns * inputs * outputs >= _CHANNELS * (inputs + outputs)
+    if wins.pads[0] != (1, 1) or not enough:
+        return None
+    if prod(slots.shape) * inputs * wins.taps < _WORK:
+        return None
+    for form, least in _ways(slots):
+        sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
+        meetings = sides[1].step // outputs
+        wanted = sides[1].height / (form.rows * sides[1].tiles)
+        if meetings >= least and wanted >= _WANTED:
+            return form if max(prod(side.sums) for side in sides) <= _MOST else None
+    return None
+
+
+def _rows(form: Form, shape: tuple[int, ...]) -> Rows:
+    """Those of [N, C, H, W]."""
+    images, channels, height, width = shape
+    return Rows(form, images, channels, height, width)
+
+
+def _products(
+    primitives: Primitives, slots: Slots, wins: Windows, source: Rows
+) -> list[Prepared]:
+    """The products, which are convolutions of windows of one row.
+
+    Nothing if the library has no code for them.
+    """
+    outputs, inputs, _, columns = slots.weight.shape
+    line = Windows(
+        *((source.tiles, wins.size[1]), (1, columns)),
+        *((1, wins.stride[1]), (1, wins.dilation[1])),
+        *(((0, 0), wins.pads[1]), (source.tiles, wins.count[1])),
+    )
+    where = (primitives, source.images, (inputs, outputs), line)
+    plain, common = convolution(*where), convolution(*where, bias=slots.bias)
+    if plain is None or common is None:
+        return []
+    count = source.form.products
+    return [common if index == _COMMON else plain for index in range(count)]

@@ -1,0 +1,157 @@
+"""Sums of the rows of weights, for the products of Winograd's convolutions.
+
+They are made and packed once where weights are constants. In plans that set the weights
+they are made in each run: three rows in a row are a matrix, and the sums of all weights
+are one product with it.
+"""
+
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.api import DST, SRC, WEIGHTS, WEIGHTS_MD
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import empty, noting
+from burn.backend.cpu.onednn.binding.engine import Session
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    is_dense,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32
+from burn.backend.cpu.onednn.binding.prepared import Prepared, described
+from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Slots
+
+_BYTES = FLOAT32.itemsize
+
+
+class Combined(Protocol):
+    """The weights of products."""
+
+    def places(self, weight: Array) -> list[int]:
+        """Where those of each product are, packed."""
+
+
+class _Constant:
+    """Weights that are combined once."""
+
+    def __init__(self, packed: list[Weights]) -> None:
+        self._packed = packed
+
+    def places(self, weight: Array) -> list[int]:
+        return [packed.place(weight) for packed in self._packed]
+
+
+class _Moving:
+    """Weights that are combined in each run.
+
+    ``rows`` copy the columns of windows, each as [3, I, O], from and to so many bytes.
+    """
+
+    def __init__(
+        self,
+        rows: list[tuple[Prepared, int, int]],
+        product: Prepared,
+        matrix: Array,
+        extents: tuple[int, ...],
+        packed: list[Weights],
+    ) -> None:
+        self._rows, self._product, self._matrix = rows, product, matrix
+        self._extents, self._packed = extents, packed
+
+    def places(self, weight: Array) -> list[int]:
+        rows = empty((3, *self._extents))
+        for copy, source, target in self._rows:
+            copy.run(address(weight) + source, address(rows) + target)
+        notes = noting()
+        if notes is not None:
+            notes.keep(self._matrix)
+        sums = empty((len(self._matrix), *self._extents))
+        self._product.run(address(self._matrix), address(rows), address(sums))
+        pairs = zip(self._packed, sums, strict=True)
+        return [packed.place(each) for packed, each in pairs]
+
+
+def combined(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    numbers: Array,
+    products: list[Prepared],
+) -> Combined | None:
+    """The weights of ``products``, by their ``numbers`` [products, 3] of each row.
+
+    None if the library has no code for it.
+    """
+    if not slots.constant:
+        return _moving(session, primitives, slots, numbers, products)
+    outputs, inputs, _, columns = slots.weight.shape
+    extents = (outputs, inputs, 1, columns)
+    given = strided(primitives.api, extents, row_major(extents))
+    packed = []
+    for each, product in zip(numbers, products, strict=True):
+        arrange = partial(_sum, numbers=each, mirrored=slots.mirrored)
+        form = (*each, slots.mirrored, slots.weight.strides)
+        packed.append(
+            Weights(
+                *(primitives, session.packed, given, form),
+                *(product.description, WEIGHTS_MD),
+                arrange=arrange,
+            )
+        )
+    return _Constant(packed)
+
+
+def _sum(weight: Array, numbers: Array, mirrored: bool) -> Array:
+    """[O, I, 3, columns] as those of one product, [O, I, 1, columns]."""
+    if mirrored:
+        weight = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
+    found = np.zeros_like(weight[:, :, :1], np.float64)
+    for row, number in enumerate(numbers):
+        if number:
+            found[:, :, 0] += weight[:, :, row] * number
+    return np.ascontiguousarray(found, np.float32)
+
+
+def _moving(
+    session: Session,
+    primitives: Primitives,
+    slots: Slots,
+    numbers: Array,
+    products: list[Prepared],
+) -> Combined | None:
+    api, (outputs, inputs, _, columns) = primitives.api, slots.weight.shape
+    if not is_dense(slots.weight):
+        return None
+    step = inputs * outputs
+    first, second, down, right = (each // _BYTES for each in slots.weight.strides)
+    source = strided(api, (3, inputs, outputs), (down, second, first))
+    target = strided(api, (3, inputs, outputs), (columns * step, outputs, 1))
+    copy = primitives.reorder(source, target)
+    matrix = np.array(numbers[:, ::-1] if slots.mirrored else numbers, np.float32)
+    line = columns * step
+    left = strided(api, matrix.shape, (3, 1))
+    rows = strided(api, (3, line), (line, 1))
+    sums = strided(api, (len(matrix), line), (line, 1))
+    made = described(api, "matmul", api.engine, left, rows, None, sums)
+    if copy is None or made is None:
+        return None
+    product = primitives.prepared(made, [(SRC, left), (WEIGHTS, rows), (DST, sums)])
+    places = [columns - 1 - c if slots.mirrored else c for c in range(columns)]
+    copies = [
+        (copy, _BYTES * right * column, _BYTES * step * place)
+        for column, place in enumerate(places)
+    ]
+    given = strided(api, (outputs, inputs, 1, columns), (1, outputs, line, step))
+    packed = [
+        Weights(
+            *(primitives, session.packed, given, ("sums",)),
+            *(each.description, WEIGHTS_MD),
+        )
+        for each in products
+    ]
+    return _Moving(copies, product, matrix, (columns, inputs, outputs), packed)

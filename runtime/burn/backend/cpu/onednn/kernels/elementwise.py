@@ -1,0 +1,180 @@
+"""Arithmetic on large arrays by oneDNN, on all threads.
+
+Eager calls alone: in plans NumPy's calls are noted, and joined with those around them.
+"""
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    BINARY_ADD,
+    BINARY_DIV,
+    BINARY_GT,
+    BINARY_MAX,
+    BINARY_MIN,
+    BINARY_MUL,
+    BINARY_SUB,
+    DST,
+    LINEAR,
+    POST_OPERATION,
+    SRC,
+    SRC_1,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import noting
+from burn.backend.cpu.onednn.binding.engine import STATE, Session, current
+from burn.backend.cpu.onednn.binding.memory import Array, address, is_dense, strided
+from burn.backend.cpu.onednn.binding.operands import FLOAT32
+from burn.backend.cpu.onednn.binding.prepared import Operands, PostOps, Ready, described
+from burn.ops.activation import clip as clip_op, relu as relu_op
+from burn.ops.elementwise import add, div, mul, sub
+from burn.primitive import Primitive
+
+# An element takes as long as that many multiplications.
+_EACH = 8
+
+
+def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
+    """Register the kernel of an operation on the elements of two arrays of one form."""
+    plain = op.kernel
+
+    def kernel(x: Any, y: Any) -> Array:
+        if type(x) is not np.ndarray or x.size < STATE.limits.cheap:
+            return plain(x, y)  # as soon as possible: it is what most calls do
+        session = _session(x)
+        if session is None or not _is_like(y, x):
+            return plain(x, y)
+
+        def make(primitives: Primitives) -> "_Pairs | None":
+            return _pairs(primitives, x.size, kind)
+
+        key = ("pairs", x.size, kind)
+        found: _Pairs | None = session.primitives.get(key, make, x.size * _EACH)
+        return plain(x, y) if found is None else found.run(x, y)
+
+    op.on(Cpu)(kernel)
+
+
+for _op, _kind in {
+    add: BINARY_ADD,
+    sub: BINARY_SUB,
+    mul: BINARY_MUL,
+    div: BINARY_DIV,
+}.items():
+    _by_pairs(_op, _kind)
+
+
+@relu_op.on(Cpu)
+def relu(x: Array) -> Array:
+    """:func:`burn.ops.relu` by oneDNN where that pays, by NumPy elsewhere."""
+    session = None if x.size < STATE.limits.cheap else _session(x)
+    out = None if session is None else _bounded(session, x, BINARY_MAX, 0.0)
+    return relu_op.kernel(x) if out is None else out
+
+
+@clip_op.on(Cpu)
+def clip(x: Array, low: Any = None, high: Any = None) -> Array:
+    """:func:`burn.ops.clip` by oneDNN where that pays, by NumPy elsewhere."""
+    out: Array | None = None
+    large = type(x) is np.ndarray and x.size >= STATE.limits.cheap
+    if large and _is_bound(low) and _is_bound(high):
+        session = _session(x)
+        out = None if session is None else x
+        for kind, bound in ((BINARY_MAX, low), (BINARY_MIN, high)):
+            if session is not None and out is not None and bound is not None:
+                out = _bounded(session, out, kind, float(bound))
+    return clip_op.kernel(x, low, high) if out is None else out
+
+
+def _is_bound(bound: Any) -> bool:
+    """Whether ``bound`` is absent or a number."""
+    return bound is None or (isinstance(bound, int | float) and not isnan(bound))
+
+
+def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | None:
+    """The larger one of each of ``x`` and ``bound``, or the smaller one by ``kind``.
+
+    NaN stays NaN. None if there is no code for it.
+    """
+
+    def make(primitives: Primitives) -> "_Bound | None":
+        return _bound(primitives, x.size, kind, bound)
+
+    key = ("bound", x.size, kind, bound)
+    found: _Bound | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if found is None else found.run(x)
+
+
+def _session(x: Array) -> Session | None:
+    """The session, if ``x`` is an array that oneDNN is given in an eager call."""
+    if x.dtype != FLOAT32 or noting() is not None or not x.size or not is_dense(x):
+        return None
+    return current()
+
+
+def _is_like(y: Any, x: Array) -> bool:
+    """Whether ``y`` has an element for each of ``x``, in the same places."""
+    if type(y) is not np.ndarray or y.dtype != FLOAT32:
+        return False
+    return bool(y.shape == x.shape and y.strides == x.strides)
+
+
+class _Pairs(Ready):
+    """An operation on so many pairs of numbers."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, y: Array) -> Array:
+        """The result, in the memory order of both."""
+        out = np.empty_like(x)
+        self._prepared.run(address(x), address(y), address(out))
+        return out
+
+
+def _pairs(primitives: Primitives, size: int, kind: int) -> _Pairs | None:
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    found = described(api, "binary", api.engine, kind, line, line, line)
+    if found is None:
+        return None
+    operands: Operands = [(SRC, line), (SRC_1, line), (DST, line)]
+    return _Pairs(primitives.prepared(found, operands))
+
+
+class _Bound(_Pairs):
+    """A bound of so many numbers; NaN stays NaN."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, *_: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out, place = np.empty_like(x), address(x)
+        self._prepared.run(place, place, place, address(out))
+        return out
+
+    def keeps_nan(self, size: int) -> bool:
+        """Whether the code takes the operand that is NaN, and not the bound."""
+        return bool(np.isnan(self.run(np.full(size, np.nan, np.float32))).all())
+
+
+def _bound(primitives: Primitives, size: int, kind: int, bound: float) -> _Bound | None:
+    """``max((x > x) + bound, x)``, or the least: oneDNN's own make numbers of NaN.
+
+    The processor's instruction answers with its second operand then. The library does
+    not promise that x is the second, so it is tried.
+    """
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    post = PostOps(api)
+    post.activation(LINEAR, 1.0, bound)
+    post.binary(kind, line)
+    found = described(api, "binary", api.engine, BINARY_GT, line, line, line, post=post)
+    if found is None:
+        return None
+    last = POST_OPERATION * 2 | SRC_1
+    operands: Operands = [(SRC, line), (SRC_1, line), (last, line), (DST, line)]
+    made = _Bound(primitives.prepared(found, operands))
+    return made if made.keeps_nan(size) else None

@@ -1,0 +1,397 @@
+"""Products of matrices by oneDNN: ``matmul`` and ``linear``.
+
+Operands are read where they are, transposed or not, by their strides. All products that
+OpenBLAS would share among its threads are computed here: two libraries whose threads
+wait for work on the same cores are in each other's way.
+"""
+
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD, Api
+from burn.backend.cpu.onednn.binding.cache import Primitives, work_of_row
+from burn.backend.cpu.onednn.binding.capture import (
+    compact,
+    empty,
+    may_overwrite,
+    noting,
+    reshaped,
+)
+from burn.backend.cpu.onednn.binding.engine import Session, current, limits
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    address,
+    any_layout,
+    is_dense,
+    matrix_strides,
+    of_array,
+    ordered,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, are_multiplied, form
+from burn.backend.cpu.onednn.binding.prepared import Operands, Prepared, described
+from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.ops.fused import (
+    linear_then as linear_then_op,
+    matmul_then as matmul_then_op,
+)
+from burn.ops.matmul import linear as linear_op, matmul as matmul_op
+
+#: The operands of a product: ``x``, ``y`` and what is added to each row.
+Given: TypeAlias = tuple[Array, Array, Array | None]
+
+# The code for matrices is slow on one row.
+_FOR_MATRICES = "brg"
+# That for matrices of any strides is slow on many small ones, which are copied.
+_FOR_LARGE = "gemm"
+_TINY, _MANY, _COPIED = 16_384, 4, 32_768
+
+
+@matmul_op.on(Cpu)
+def matmul(x: Array, y: Array) -> Array:
+    """:func:`burn.ops.matmul` by oneDNN where that pays, by NumPy elsewhere."""
+    out = product(x, y)
+    return matmul_op.kernel(x, y) if out is None else out
+
+
+def product(x: Array, y: Array) -> Array | None:
+    """The product of matrices; None where NumPy should compute it."""
+    return _product_of(x, y, _Ending())
+
+
+@matmul_then_op.on(Cpu)
+def matmul_then(
+    x: Array,
+    y: Array,
+    bias: None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.matmul_then` by oneDNN in one pass, by NumPy in several."""
+    out = None
+    if residual is None or residual.dtype in (x.dtype, FLOAT32):
+        out = _product_of(x, y, _Ending(after, residual))
+    if out is None:
+        return matmul_then_op.kernel(x, y, bias, residual, after=after)
+    return out
+
+
+def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
+    """The product of matrices; None where NumPy should compute it."""
+    if not (getattr(x, "ndim", 0) > 1 < getattr(y, "ndim", 0) and are_multiplied(x, y)):
+        return None
+    rows = x.size // x.shape[-1] if x.size else 0
+    work = max(rows, prod(y.shape[:-2]) * x.shape[-2]) * x.shape[-1] * y.shape[-1]
+    session = _session(work, min(x.shape[-2] if y.ndim > 2 else rows, y.shape[-1]))
+    if session is None or x.shape[-1] != y.shape[-2] or not y.size:
+        return None
+    return _matmul(session, x, y, work, ending)
+
+
+@linear_op.on(Cpu)
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """:func:`burn.ops.linear` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _linear(x, weight, bias, _Ending())
+    return linear_op.kernel(x, weight, bias) if out is None else out
+
+
+@linear_then_op.on(Cpu)
+def linear_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+) -> Array:
+    """:func:`burn.ops.fused.linear_then` by oneDNN in one pass, by NumPy in several."""
+    out = None
+    if residual is None or residual.dtype in (x.dtype, FLOAT32):
+        rows = None if residual is None else _rows(residual)
+        out = _linear(x, weight, bias, _Ending(after, rows))
+    if out is None:
+        return linear_then_op.kernel(x, weight, bias, residual, after=after)
+    return out
+
+
+class _Ending(NamedTuple):
+    """What is done to a product in the same pass."""
+
+    after: After = ()
+    residual: Array | None = None
+
+
+def _linear(
+    x: Array, weight: Array, bias: Array | None, ending: _Ending
+) -> Array | None:
+    """The linear layer; None where NumPy should compute it."""
+    if not (x.size and x.ndim and weight.ndim == 2):
+        return None
+    if not are_multiplied(x, weight, bias):
+        return None
+    width = x.shape[-1]
+    count = x.size // width
+    work = count * weight.size
+    session = _session(work, min(count, len(weight)))
+    if session is None or width != weight.shape[1]:
+        return None
+    rows = x if x.ndim == 2 else reshaped(x, (count, width))
+    out = _product(session, (rows, weight.T, bias), weight, work, ending)
+    if out is None or x.ndim == 2:
+        return out
+    return out.reshape(*x.shape[:-1], len(weight))
+
+
+def _rows(x: Array) -> Array:
+    width = x.shape[-1]
+    return reshaped(x, (x.size // width if width else 0, width))
+
+
+def _session(work: int, least: int) -> Session | None:
+    """The session if a product of ``work`` and ``least`` rows or columns pays."""
+    limit = limits()
+    if work < (limit.products if least > 1 else limit.vectors):
+        return None
+    return current()
+
+
+def _matmul(
+    session: Session, x: Array, y: Array, work: int, ending: _Ending
+) -> Array | None:
+    if y.ndim == 2:
+        rows = x if x.ndim == 2 else _rows(x)
+        if ending.residual is not None:
+            ending = ending._replace(residual=_rows(ending.residual))
+        out = _product(session, (rows, y, None), y, work, ending)
+        return out if out is None else out.reshape(*x.shape[:-1], y.shape[1])
+    rank = max(x.ndim, y.ndim)
+    left, right = (
+        array.reshape((1,) * (rank - array.ndim) + array.shape) for array in (x, y)
+    )
+    return _product(session, (left, right, None), None, work, ending)
+
+
+def _product(
+    session: Session,
+    given: Given,
+    owner: Array | None,
+    work: int,
+    ending: _Ending | None = None,
+) -> Array | None:
+    """``x @ y + bias`` of those given, None where oneDNN has nothing for it.
+
+    ``owner`` is the array that ``y`` is a view of, if it may be a parameter: from the
+    second time on it is taken packed.
+    """
+    (x, y, bias), (after, residual) = given, ending or _Ending()
+    if residual is not None:
+        residual = compact(_repeated(residual, max(x.shape[0], y.shape[0])))
+    pack = owner is not None and _may_be_packed(session, x, owner)
+
+    order = _order(x, y, residual)
+    in_place = residual is not None and _is_whole(residual, x, y)
+    in_place = in_place and may_overwrite(residual, x, y, bias)
+
+    def make(primitives: Primitives) -> "_Product | None":
+        wanted = _Wanted(after, residual, order, in_place)
+        return _prepare(session, primitives, given, wanted, pack)
+
+    forms = (form(x), form(y), form(bias), form(residual))
+    key = ("matmul", pack, *forms, after, order, in_place)
+    if x.shape[-2] == 1:
+        work = work_of_row(work)
+    found: _Product | None = session.primitives.get(key, make, work)
+    return None if found is None else found.run(given, owner, residual)
+
+
+def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
+    """Whether the packed form of ``owner`` is worth its memory."""
+    notes = noting()
+    if x.shape[-2] == 1:
+        return False
+    return session.packed.seen(owner) if notes is None else notes.is_constant(owner)
+
+
+def _repeated(residual: Array, batch: int) -> Array:
+    """``residual`` for the whole batch, unless it is one row for all: there is code."""
+    shape = residual.shape
+    if len(shape) < 3 or shape[0] == batch or set(shape[:-1]) == {1}:
+        return residual
+    return np.broadcast_to(residual, (batch, *shape[1:]))
+
+
+def _is_whole(residual: Array, x: Array, y: Array) -> bool:
+    """Whether ``residual`` has a number for each of a product's results."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return bool(
+        residual.dtype == x.dtype
+        and residual.shape == (*batch, x.shape[-2], y.shape[-1])
+    )
+
+
+def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None:
+    """The order of axes that a plan wants a result in, None if it does not matter."""
+    notes = noting()
+    if notes is None or residual is not None or min(x.ndim, y.ndim) < 3:
+        return None
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return notes.order_of((*batch, x.shape[-2], y.shape[-1]))
+
+
+class _Wanted(NamedTuple):
+    """What follows a product, and how its result should lie."""
+
+    after: After
+    residual: Array | None
+    order: tuple[int, ...] | None
+    in_place: bool
+
+
+class _Product:
+    """A product of matrices that is ready to run."""
+
+    __slots__ = (*("_back", "_copies", "_in_place", "_prepared", "_shape", "_weights"),)
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        result: tuple[tuple[int, ...], tuple[int, ...], bool],
+        weights: Weights | None,
+        copies: tuple[bool, bool],
+    ) -> None:
+        self._prepared = prepared
+        shape, order, self._in_place = result
+        self._shape = tuple(shape[axis] for axis in order)
+        self._back = None if order == tuple(sorted(order)) else np.argsort(order)
+        self._weights, self._copies = weights, copies
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, given: Given, owner: Array | None, residual: Array | None) -> Array:
+        """The result, in the order that was wanted, or row-major."""
+        x, y, bias = given
+        if self._copies[0]:
+            x = compact(x)
+        if self._weights is None or owner is None:
+            if self._copies[1]:
+                y = compact(y)
+            place = address(y)
+        else:
+            place = self._weights.place(owner)
+        out: Any = residual if self._in_place else empty(self._shape, x.dtype)
+        parts = (bias, None if self._in_place else residual)
+        more = [address(part) for part in parts if part is not None]
+        self._prepared.run(address(x), place, address(out), *more)
+        result: Array = out if self._back is None else out.transpose(self._back)
+        return result
+
+
+def _prepare(
+    session: Session,
+    primitives: Primitives,
+    given: Given,
+    wanted: _Wanted,
+    pack: bool,
+) -> _Product | None:
+    x, y, bias = given
+    try:
+        batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        return None  # NumPy's kernel says what is wrong
+    if bias is not None and (bias.shape != y.shape[-1:] or not is_dense(bias)):
+        return None
+    shape = (*batch, x.shape[-2], y.shape[-1])
+    copies = (not _readable(x), not _readable(y))
+    pack = pack and not copies[1]
+    if _are_tiny(x, y):
+        way = wanted._replace(order=None)
+        made = _attempt(session, primitives, given, (shape, way), (True, True), False)
+        if made is not None and not made.implementation.startswith(_FOR_LARGE):
+            return made
+    for again in (False, True):
+        if again:
+            copies = (True, copies[1] if pack else True)
+        for way in (wanted, wanted._replace(order=None)):
+            made = _attempt(session, primitives, given, (shape, way), copies, pack)
+            if made is not None:
+                return made
+    return None
+
+
+def _are_tiny(x: Array, y: Array) -> bool:
+    """Whether copies of matrices cost less than reading them by their strides."""
+    each = x.shape[-2] * x.shape[-1] * y.shape[-1]
+    many = min(prod(x.shape[:-2]), prod(y.shape[:-2])) >= _MANY
+    return many and each <= _TINY and bool(max(x.size, y.size) <= _COPIED)
+
+
+def _attempt(
+    session: Session,
+    primitives: Primitives,
+    given: Given,
+    wanted: tuple[tuple[int, ...], _Wanted],
+    copies: tuple[bool, bool],
+    pack: bool,
+) -> _Product | None:
+    api, (x, y, bias), (shape, way) = primitives.api, given, wanted
+    after, residual, order, in_place = way
+    order = order or tuple(range(len(shape)))
+    left, right = _operand(api, x, copies[0]), _operand(api, y, copies[1])
+    out = strided(api, shape, matrix_strides(shape, ordered(shape, order)), x.dtype)
+    other = out if residual is None else of_array(api, residual)
+    shift = None
+    if bias is not None:
+        wide = (*(1 for _ in shape[1:]), bias.size)
+        shift = strided(api, wide, row_major(wide), bias.dtype)
+    one = 1 in (x.shape[-2], y.shape[-1])
+    found = described(
+        *(api, "matmul", api.engine, left),
+        *(any_layout(api, y.shape, y.dtype) if pack else right, shift, out),
+        avoid=_FOR_MATRICES if one else None,
+        post=post_ops(api, after, None if in_place else other),
+    )
+    if found is None:
+        return None
+    weights = None
+    if pack:
+        view = (y.shape, y.strides)
+        weights = Weights(primitives, session.packed, right, view, found, WEIGHTS_MD)
+    operands: Operands = [(SRC, left), (WEIGHTS, found.lent(WEIGHTS_MD)), (DST, out)]
+    if shift is not None:
+        operands.append((BIAS, shift))
+    if ("add",) in after and not in_place:
+        operands.append((added(after), other))
+    prepared = primitives.prepared(found, operands)
+    return _Product(prepared, (shape, order, in_place), weights, copies)
+
+
+def _operand(api: Api, array: Array, is_copied: bool) -> Handle:
+    """The descriptor of matrices, or of a row-major copy of them."""
+    steps = row_major(array.shape) if is_copied else _strides(array)
+    return strided(api, array.shape, steps, array.dtype)
+
+
+def _strides(array: Array) -> tuple[int, ...]:
+    """The strides in elements as oneDNN reads matrices by them."""
+    size = array.dtype.itemsize
+    return matrix_strides(array.shape, tuple(step // size for step in array.strides))
+
+
+def _readable(array: Array) -> bool:
+    """Whether the strides of ``array`` are such that oneDNN reads it as matrices."""
+    if any(
+        step <= 0 and extent > 1
+        for step, extent in zip(array.strides, array.shape, strict=True)
+    ):
+        return False
+    steps, extents = _strides(array)[-2:], array.shape[-2:]
+    return any(steps[i] == 1 and steps[1 - i] >= extents[i] for i in (0, 1))

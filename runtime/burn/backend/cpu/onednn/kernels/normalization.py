@@ -1,0 +1,258 @@
+"""Softmax and the normalisation of features and channels by oneDNN."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    DST,
+    INFERENCE,
+    LOG_SOFTMAX,
+    MEAN,
+    SCALE,
+    SHIFT,
+    SOFTMAX,
+    SRC,
+    USE_GLOBAL_STATS,
+    USE_SCALE,
+    USE_SHIFT,
+    VARIANCE,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact, empty_like, has_nan, noting
+from burn.backend.cpu.onednn.binding.engine import Session, current, limits
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    address,
+    channels_last,
+    row_major,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import are_float32, is_computed, lies_as
+from burn.backend.cpu.onednn.binding.prepared import (
+    Operands,
+    Prepared,
+    Ready,
+    described,
+)
+from burn.ops.attention import masked_softmax as masked_softmax_op
+from burn.ops.layer_norm import layer_norm as layer_norm_op
+from burn.ops.norm import batch_norm as batch_norm_op
+from burn.ops.softmax import log_softmax as log_softmax_op, softmax as softmax_op
+
+# An element takes as long as that many multiplications.
+_EACH = 16
+
+
+@softmax_op.on(Cpu)
+def softmax(x: Array, *, axis: Any = -1) -> Array:
+    """:func:`burn.ops.softmax` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _over_last(x, axis, SOFTMAX)
+    return softmax_op.kernel(x, axis=axis) if out is None else out
+
+
+@log_softmax_op.on(Cpu)
+def log_softmax(x: Array, *, axis: Any = -1) -> Array:
+    """:func:`burn.ops.log_softmax` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _over_last(x, axis, LOG_SOFTMAX)
+    return log_softmax_op.kernel(x, axis=axis) if out is None else out
+
+
+@masked_softmax_op.on(Cpu)
+def masked_softmax(x: Array) -> Array:
+    """The softmax of attention by oneDNN where that pays, by NumPy elsewhere."""
+    out = _over_last(x, -1, SOFTMAX)
+    return masked_softmax_op.kernel(x) if out is None else out
+
+
+@layer_norm_op.on(Cpu)
+def layer_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    axis: Any = -1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.layer_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    session = None
+    if is_computed(x) and are_float32(weight, bias) and x.size >= limits().rows:
+        session = current() if x.size else None
+    if session is not None and noting() is not None:
+        x = compact(x)
+    if session is not None and is_last(axis, x.ndim) and x.flags.c_contiguous:
+        width = x.shape[-1]
+        if all(fills(part, width) for part in (weight, bias)):
+            rows = (x.size // width, width)
+            flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
+
+            def make(primitives: Primitives) -> "_Line | None":
+                return _layer_norm(primitives, rows, epsilon, flags, x.dtype)
+
+            key = ("layer_norm", rows, epsilon, flags, x.dtype.char)
+            found = session.primitives.get(key, make, x.size * _EACH)
+            if found is not None:
+                parts = [part for part in (weight, bias) if part is not None]
+                return found.run(x, *parts)
+    return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
+
+
+@batch_norm_op.on(Cpu)
+def batch_norm(
+    x: Array,
+    mean: Array,
+    var: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Array:
+    """:func:`burn.ops.batch_norm` by oneDNN where that pays, by NumPy elsewhere."""
+    parts = (mean, var, weight, bias)
+    session = session_for(x, *parts)
+    if session is not None and are_channels(x, *parts):
+        flags = USE_GLOBAL_STATS | (weight is not None) * USE_SCALE
+        flags |= (bias is not None) * USE_SHIFT
+
+        def make(primitives: Primitives) -> "_Line | None":
+            return _batch_norm(primitives, x.shape, epsilon, flags)
+
+        key = ("batch_norm", x.shape, epsilon, flags)
+        found = session.primitives.get(key, make, x.size)
+        if found is not None:
+            return found.run(x, *(part for part in parts if part is not None))
+    return batch_norm_op.kernel(x, *parts, epsilon=epsilon)
+
+
+def session_for(x: Array, *parts: Array | None) -> Session | None:
+    if x.size < limits().rows or not x.size or not are_float32(x, *parts):
+        return None
+    return current()
+
+
+def fills(part: Array | None, extent: int) -> bool:
+    """Whether ``part`` is absent or has a number for each of ``extent``."""
+    return part is None or (part.shape == (extent,) and part.flags.c_contiguous)
+
+
+def are_channels(x: Array, *parts: Array | None) -> bool:
+    """Whether ``x`` has its channels side by side, and each part a number for each.
+
+    In any other order NumPy is quicker.
+    """
+    if not 3 <= x.ndim <= 5 or not all(fills(part, x.shape[1]) for part in parts):
+        return False
+    return lies_as(x, channels_last(x.shape))
+
+
+def is_last(axis: Any, rank: int) -> bool:
+    """Whether ``axis`` is the last one alone."""
+    if isinstance(axis, tuple | list) and len(axis) == 1:
+        axis = axis[0]
+    return isinstance(axis, int) and axis in (-1, rank - 1)
+
+
+def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
+    """The softmax over the last axis; None where NumPy should compute it."""
+    if x.ndim == 0 or x.size < limits().rows or not is_computed(x) or not x.size:
+        return None
+    session = current()
+    if session is None or not is_last(axis, x.ndim):
+        return None
+    if noting() is not None:
+        x = compact(x)
+    if not x.flags.c_contiguous:
+        return None
+    rows = (x.size // x.shape[-1], x.shape[-1])
+
+    def make(primitives: Primitives) -> "_Line | None":
+        return _softmax(primitives, rows, kind, x.dtype)
+
+    key = ("softmax", rows, kind, x.dtype.char)
+    found = session.primitives.get(key, make, x.size * _EACH)
+    if found is None:
+        return None
+    out = found.run(x)
+    # Beside an infinity or NaN the library has 0, where all of the row is NaN.
+    return None if has_nan(out, part=out) else out
+
+
+class _Line(Ready):
+    """A primitive from one array to one like it, with small operands between."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, *parts: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = empty_like(x, *parts)
+        self._prepared.run(address(x), address(out), *map(address, parts))
+        return out
+
+
+def _softmax(
+    primitives: Primitives, rows: tuple[int, int], kind: int, dtype: np.dtype[Any]
+) -> _Line | None:
+    api = primitives.api
+    matrix = strided(api, rows, row_major(rows), dtype)
+    found = described(
+        *(api, "softmax_forward", api.engine, INFERENCE, kind, matrix, matrix, 1)
+    )
+    if found is None:
+        return None
+    return _Line(primitives.prepared(found, [(SRC, matrix), (DST, matrix)]))
+
+
+def _layer_norm(
+    primitives: Primitives,
+    rows: tuple[int, int],
+    epsilon: float,
+    flags: int,
+    dtype: np.dtype[Any],
+) -> _Line | None:
+    api = primitives.api
+    matrix = strided(api, rows, row_major(rows), dtype)
+    found = described(
+        *(api, "layer_normalization_forward", api.engine, INFERENCE),
+        *(matrix, matrix, None, epsilon, flags),
+    )
+    if found is None:
+        return None
+    line = strided(api, rows[1:], (1,))
+    operands: Operands = [(SRC, matrix), (DST, matrix), *_affine(line, flags)]
+    return _Line(primitives.prepared(found, operands))
+
+
+def _affine(line: Handle, flags: int) -> Operands:
+    kinds = ((USE_SCALE, SCALE), (USE_SHIFT, SHIFT))
+    return [(kind, line) for flag, kind in kinds if flags & flag]
+
+
+def _batch_norm(
+    primitives: Primitives, shape: tuple[int, ...], epsilon: float, flags: int
+) -> _Line | None:
+    prepared = prepared_batch_norm(primitives, shape, epsilon, flags, INFERENCE)
+    return None if prepared is None else _Line(prepared)
+
+
+def prepared_batch_norm(
+    primitives: Primitives,
+    shape: tuple[int, ...],
+    epsilon: float,
+    flags: int,
+    kind: int,
+) -> Prepared | None:
+    """The norm of channels that are last, for inference or training by its ``kind``."""
+    api = primitives.api
+    image = strided(api, shape, channels_last(shape))
+    found = described(
+        *(api, "batch_normalization_forward", api.engine, kind),
+        *(image, image, epsilon, flags),
+    )
+    if found is None:
+        return None
+    line = strided(api, shape[1:2], (1,))
+    operands: Operands = [(SRC, image), (DST, image), (MEAN, line), (VARIANCE, line)]
+    operands += _affine(line, flags)
+    return primitives.prepared(found, operands)

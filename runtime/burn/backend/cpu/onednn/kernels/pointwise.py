@@ -1,0 +1,234 @@
+"""Activations by oneDNN, where it gives NumPy's result at infinities and NaN as well.
+
+It does not for ``relu`` and ``clip``, which turn NaN into a number; those stay NumPy's.
+NumPy computes again what others answer with NaN: some of the library's code does so at
+infinities of which the activation is a number.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    DST,
+    ELU,
+    GELU_ERF,
+    GELU_TANH,
+    HARD_SIGMOID,
+    HARD_SWISH,
+    INFERENCE,
+    LINEAR,
+    LOGISTIC,
+    MISH,
+    RELU,
+    SOFT_RELU,
+    SRC,
+    SWISH,
+    TANH,
+    WEIGHTS,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import compact, empty_like, has_nan, noting
+from burn.backend.cpu.onednn.binding.engine import current, limits
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    is_dense,
+    of_array,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import are_float32, form, is_computed
+from burn.backend.cpu.onednn.binding.prepared import Operands, Ready, described
+from burn.ops import activation
+from burn.ops.activation import SELU_ALPHA, SELU_GAMMA
+from burn.primitive import Primitive
+
+# An element of an activation takes as long as that many multiplications.
+_EACH = 16
+#: An activation of the library's, and its numbers.
+Kind: TypeAlias = tuple[float, ...]
+_GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
+
+
+@activation.tanh.on(Cpu)
+def tanh(x: Array) -> Array:
+    """:func:`burn.ops.tanh` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, TANH)
+    return activation.tanh.kernel(x) if out is None else out
+
+
+@activation.sigmoid.on(Cpu)
+def sigmoid(x: Array) -> Array:
+    """:func:`burn.ops.sigmoid` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, LOGISTIC)
+    return activation.sigmoid.kernel(x) if out is None else out
+
+
+@activation.leaky_relu.on(Cpu)
+def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
+    """:func:`burn.ops.leaky_relu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = None
+    if alpha != 0:  # without a slope NaN would become 0, and minus infinity NaN
+        out = _activated(x, limits().costly, RELU, alpha)
+    return activation.leaky_relu.kernel(x, alpha=alpha) if out is None else out
+
+
+@activation.gelu.on(Cpu)
+def gelu(x: Array, *, approximate: Any = "none") -> Array:
+    """:func:`burn.ops.gelu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().costly, _GELU[approximate])
+    if out is None or has_nan(out):
+        return activation.gelu.kernel(x, approximate=approximate)
+    return out
+
+
+@activation.silu.on(Cpu)
+def silu(x: Array) -> Array:
+    """:func:`burn.ops.silu` by oneDNN where that pays, by NumPy elsewhere."""
+    out = _activated(x, limits().cheap, SWISH, 1.0)
+    return activation.silu.kernel(x) if out is None or has_nan(out) else out
+
+
+def _checked_for_nan(
+    op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
+) -> Callable[[Array], Array]:
+    """The kernel of an activation, which NumPy computes where oneDNN answers NaN."""
+
+    def kernel(x: Array) -> Array:
+        out = _activated(x, limits().costly, kind, alpha, beta)
+        return op.kernel(x) if out is None or has_nan(out) else out
+
+    op.on(Cpu)(kernel)
+    return kernel
+
+
+def _in_plans(
+    op: Primitive[..., Any], kinds: Callable[..., tuple[Kind, ...]]
+) -> Callable[..., Array]:
+    """The kernel of an activation that oneDNN computes for finite numbers alone.
+
+    It is ``kinds`` of its numbers, one after the other.
+    """
+
+    def kernel(x: Array, **static: float) -> Array:
+        out = None if noting() is None else _each(x, kinds(**static))
+        return op.kernel(x, **static) if out is None else out
+
+    op.on(Cpu)(kernel)
+    return kernel
+
+
+def _each(x: Array, kinds: tuple[Kind, ...]) -> Array | None:
+    out: Array | None = x
+    for kind, *numbers in kinds:
+        if out is not None:
+            out = _activated(out, 0, int(kind), *numbers)
+    return out
+
+
+def _selu(alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> tuple[Kind, ...]:
+    return (ELU, alpha), (LINEAR, gamma)
+
+
+def _celu(alpha: float = 1.0) -> tuple[Kind, ...]:
+    return ((LINEAR, 1 / alpha), (ELU, 1.0), (LINEAR, alpha)) if alpha else ()
+
+
+elu = _in_plans(activation.elu, lambda alpha=1.0: ((ELU, alpha),))
+selu, celu = _in_plans(activation.selu, _selu), _in_plans(activation.celu, _celu)
+softplus = _in_plans(activation.softplus, lambda: ((SOFT_RELU, 1.0),))
+hard_sigmoid = _in_plans(
+    activation.hard_sigmoid, lambda alpha=0.2, beta=0.5: ((HARD_SIGMOID, alpha, beta),)
+)
+mish = _checked_for_nan(activation.mish, MISH)
+hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
+
+
+def _activated(
+    x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
+) -> Array | None:
+    """The activation of ``x`` in its memory order; None where NumPy should do it."""
+    if not is_computed(x) or x.size < least or not x.size:
+        return None
+    session = current()
+    if session is not None and not is_dense(x) and noting() is not None:
+        x = compact(x)
+    if session is None or not is_dense(x):
+        return None
+
+    def make(primitives: Primitives) -> "_Flat | None":
+        return _prepare(primitives, x, kind, alpha, beta)
+
+    key = ("pointwise", x.size, x.dtype.char, kind, alpha, beta)
+    found: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if found is None else found.run(x)
+
+
+class _Flat(Ready):
+    """An activation of so many elements, in whatever order they are in memory."""
+
+    __slots__ = ()
+
+    def run(self, x: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = empty_like(x)
+        self._prepared.run(address(x), address(out))
+        return out
+
+
+def _prepare(
+    primitives: Primitives, x: Array, kind: int, alpha: float, beta: float
+) -> _Flat | None:
+    api = primitives.api
+    line = strided(api, (x.size,), (1,), x.dtype)
+    found = described(
+        *(api, "eltwise_forward", api.engine, INFERENCE, kind),
+        *(line, line, alpha, beta),
+    )
+    if found is None:
+        return None
+    return _Flat(primitives.prepared(found, [(SRC, line), (DST, line)]))
+
+
+@activation.prelu.on(Cpu)
+def prelu(x: Array, slope: Array) -> Array:
+    """:func:`burn.ops.prelu` by oneDNN in plans, by NumPy elsewhere."""
+    out = None
+    if noting() is not None and are_float32(x, slope) and slope.ndim <= x.ndim:
+        out = _with_slopes(x, slope)
+    return activation.prelu.kernel(x, slope) if out is None else out
+
+
+def _with_slopes(x: Array, slope: Array) -> Array | None:
+    session = current()
+    wide = slope.reshape((1,) * (x.ndim - slope.ndim) + slope.shape)
+    fits = all(n in (1, m) for n, m in zip(wide.shape, x.shape, strict=True))
+    if session is None or not (fits and x.size and is_dense(x) and is_dense(slope)):
+        return None
+
+    def make(primitives: Primitives) -> "_Sloped | None":
+        api = primitives.api
+        line, slopes = of_array(api, x), of_array(api, wide)
+        found = described(
+            *(api, "prelu_forward", api.engine, INFERENCE, line, slopes, line)
+        )
+        if found is None:
+            return None
+        operands: Operands = [(SRC, line), (WEIGHTS, slopes), (DST, line)]
+        return _Sloped(primitives.prepared(found, operands))
+
+    key = ("prelu", form(x), form(wide))
+    ready: _Sloped | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if ready is None else ready.run(x, wide)
+
+
+class _Sloped(_Flat):
+    """An activation with slopes of the array that it is given."""
+
+    __slots__ = ()
+
+    def run(self, x: Array, *slopes: Array) -> Array:
+        """The result, in the memory order of ``x``."""
+        out = empty_like(x, *slopes)
+        self._prepared.run(address(x), *map(address, slopes), address(out))
+        return out

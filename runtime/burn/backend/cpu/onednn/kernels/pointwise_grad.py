@@ -1,0 +1,87 @@
+"""Gradients of activations by oneDNN, in one pass over both operands."""
+
+from typing import Any
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    DIFF_DST,
+    DIFF_SRC,
+    GELU_ERF,
+    GELU_TANH,
+    RELU,
+    SRC,
+    TRAINING,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import empty_like, has_nan, like_memory
+from burn.backend.cpu.onednn.binding.engine import current, limits
+from burn.backend.cpu.onednn.binding.memory import Array, address, is_dense, strided
+from burn.backend.cpu.onednn.binding.operands import FLOAT32
+from burn.backend.cpu.onednn.binding.prepared import Operands, Ready, described
+from burn.ops import activation
+
+_EACH = 16
+_GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
+
+
+@activation.relu_grad.on(Cpu)
+def relu_grad(grad: Array, out: Array) -> Array:
+    """:func:`burn.ops.relu_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    found = _pulled(grad, out, limits().cheap, RELU)
+    if found is None or has_nan(found, part=found):
+        return activation.relu_grad.kernel(grad, out)
+    return found
+
+
+@activation.gelu_grad.on(Cpu)
+def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
+    """:func:`burn.ops.gelu_grad` by oneDNN where that pays, by NumPy elsewhere."""
+    found = _pulled(grad, x, limits().costly, _GELU[approximate])
+    if found is None or has_nan(found):
+        return activation.gelu_grad.kernel(grad, x, approximate=approximate)
+    return found
+
+
+def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
+    """``grad`` times the slope at ``x``; None where NumPy should compute it."""
+    if x.dtype != FLOAT32 or grad.dtype != FLOAT32 or grad.shape != x.shape:
+        return None
+    session = current() if x.size >= max(least, 1) else None
+    if session is None or not is_dense(x):
+        return None
+    grad = like_memory(grad, x)
+
+    def make(primitives: Primitives) -> "_Pair | None":
+        return _prepare(primitives, x.size, kind)
+
+    key = ("pointwise-grad", x.size, kind)
+    found: _Pair | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if found is None else found.run(grad, x)
+
+
+class _Pair(Ready):
+    """The gradient of so many elements, in whatever order they are in memory."""
+
+    __slots__ = ()
+
+    def run(self, grad: Array, x: Array) -> Array:
+        """The result, in the memory order of both."""
+        out = empty_like(grad)
+        self._prepared.run(address(grad), address(x), address(out))
+        return out
+
+
+def _prepare(primitives: Primitives, size: int, kind: int) -> _Pair | None:
+    api = primitives.api
+    line = strided(api, (size,), (1,))
+    hint = described(
+        *(api, "eltwise_forward", api.engine, TRAINING, kind, line, line, 0.0, 0.0)
+    )
+    found = hint and described(
+        *(api, "eltwise_backward", api.engine, kind, line, line, line),
+        *(0.0, 0.0, hint.handle),
+    )
+    if found is None:
+        return None
+    operands: Operands = [(DIFF_DST, line), (SRC, line), (DIFF_SRC, line)]
+    return _Pair(primitives.prepared(found, operands))

@@ -1,0 +1,160 @@
+"""Pooling by oneDNN, of windows without gaps, and the mean of all of an image.
+
+It takes the largest of numbers only: where a NaN is among them NumPy computes.
+"""
+
+from math import prod
+from typing import Any
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import (
+    DST,
+    INFERENCE,
+    POOL_MAX,
+    POOL_WITH_PADDING,
+    POOL_WITHOUT_PADDING,
+    SRC,
+    dims,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import has_nan
+from burn.backend.cpu.onednn.binding.engine import current, limits
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    address,
+    channels_last,
+    empty_channels_last,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import (
+    Arranged,
+    form,
+    is_computed,
+    lies_as,
+)
+from burn.backend.cpu.onednn.binding.prepared import Prepared, described
+from burn.ops.pool import avg_pool as avg_pool_op, max_pool as max_pool_op
+from burn.ops.reduction import mean as mean_op
+from burn.ops.support import Axes, axes_of
+from burn.ops.window import Windows, windows
+
+RANKS = (3, 4, 5)
+#: The most elements that are added up one after the other for a mean.
+_PLACES = 4096
+
+
+@max_pool_op.on(Cpu)
+def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
+    """:func:`burn.ops.max_pool` by oneDNN where that pays, by NumPy elsewhere."""
+    out = None
+    if x.size and x.size >= limits().costly and not has_nan(x):
+        out = _pooled(x, POOL_MAX, kernel_size, **static)
+    if out is None:
+        return max_pool_op.kernel(x, kernel_size=kernel_size, **static)
+    return out
+
+
+@avg_pool_op.on(Cpu)
+def avg_pool(
+    x: Array, *, kernel_size: Any, count_include_pad: bool = False, **static: Any
+) -> Array:
+    """:func:`burn.ops.avg_pool` by oneDNN where that pays, by NumPy elsewhere."""
+    out = None
+    # What ceil_mode reaches beyond the padding is counted by oneDNN, not by us.
+    if not (count_include_pad and static.get("ceil_mode")):
+        kind = POOL_WITH_PADDING if count_include_pad else POOL_WITHOUT_PADDING
+        out = _pooled(x, kind, kernel_size, **static)
+    if out is None:
+        static["count_include_pad"] = count_include_pad
+        return avg_pool_op.kernel(x, kernel_size=kernel_size, **static)
+    return out
+
+
+@mean_op.on(Cpu)
+def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
+    """:func:`burn.ops.mean` of channels-last images by oneDNN, by NumPy elsewhere."""
+    out = None
+    if x.ndim in RANKS and sorted(axes_of(axis, x.ndim)) == list(range(2, x.ndim)):
+        last = lies_as(x, channels_last(x.shape))
+        if last and prod(x.shape[2:]) <= _PLACES:
+            out = _pooled(x, POOL_WITHOUT_PADDING, x.shape[2:])
+    if out is None:
+        return mean_op.kernel(x, axis, keepdims=keepdims)
+    return out if keepdims else out.reshape(x.shape[:2])
+
+
+def _pooled(
+    x: Array,
+    kind: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Array | None:
+    """The result channels-last in memory; None where NumPy should compute it."""
+    if x.ndim not in RANKS or not is_computed(x) or not x.size:
+        return None
+    session = current() if x.size >= limits().costly else None
+    if session is None:
+        return None
+    steps = (kernel_size, stride, padding, dilation, ceil_mode)
+
+    def make(primitives: Primitives) -> "_Pool | None":
+        return _prepare(primitives, x, kind, windows(x.shape[2:], *steps))
+
+    key = ("pool", kind, steps, form(x))
+    found: _Pool | None = session.primitives.get(key, make, x.size * 4)
+    return None if found is None else found.run(x)
+
+
+class _Pool:
+    """A pooling that is ready to run."""
+
+    __slots__ = ("_arranged", "_prepared", "_shape")
+
+    def __init__(self, arranged: Arranged, prepared: Prepared, shape: Any) -> None:
+        self._arranged, self._prepared, self._shape = arranged, prepared, shape
+
+    @property
+    def implementation(self) -> str:
+        return self._prepared.description.implementation
+
+    def run(self, x: Array) -> Array:
+        """The result, channels-last in memory."""
+        x = self._arranged(x)
+        out = empty_channels_last(self._shape, x.dtype)
+        self._prepared.run(address(x), address(out))
+        return out
+
+
+def _prepare(
+    primitives: Primitives, x: Array, kind: int, wins: Windows
+) -> _Pool | None:
+    api, shape = primitives.api, (*x.shape[:2], *wins.count)
+    if not covers_elements(wins):
+        return None
+    pads = wins.exact
+    source = strided(api, x.shape, channels_last(x.shape), x.dtype)
+    target = strided(api, shape, channels_last(shape), x.dtype)
+    found = described(
+        *(api, "pooling_forward", api.engine, INFERENCE, kind, source, target),
+        *(dims(wins.stride), dims(wins.kernel), dims(d - 1 for d in wins.dilation)),
+        *(dims(before for before, _ in pads), dims(after for _, after in pads)),
+    )
+    if found is None:
+        return None
+    prepared = primitives.prepared(found, [(SRC, source), (DST, target)])
+    return _Pool(Arranged(primitives, x, channels_last(x.shape)), prepared, shape)
+
+
+def covers_elements(wins: Windows) -> bool:
+    """Whether there are windows, and in each more than padding.
+
+    One of padding alone has no largest element, and no mean.
+    """
+    reach = [d * (k - 1) for d, k in zip(wins.dilation, wins.kernel, strict=True)]
+    return 0 not in wins.count and not any(
+        before < 0 or before > far or after > far
+        for (before, after), far in zip(wins.exact, reach, strict=True)
+    )

@@ -1,0 +1,96 @@
+"""Post-ops: operations on a result in the same pass over memory."""
+
+from typing import Any, TypeAlias
+
+from burn.backend.cpu.onednn.binding.api import (
+    BINARY_ADD,
+    CLIP,
+    ELU,
+    GELU_ERF,
+    GELU_TANH,
+    HARD_SIGMOID,
+    HARD_SWISH,
+    INFERENCE,
+    LINEAR,
+    LOGISTIC,
+    MISH,
+    POST_OPERATION,
+    RELU,
+    SOFT_RELU,
+    SRC_1,
+    SWISH,
+    TANH,
+    Api,
+)
+from burn.backend.cpu.onednn.binding.memory import Handle
+from burn.backend.cpu.onednn.binding.prepared import Description, PostOps, described
+
+#: Names with their numbers, as :mod:`burn.ops.fused` has them.
+After: TypeAlias = tuple[tuple[Any, ...], ...]
+
+_KINDS: dict[str, tuple[Any, ...]] = {
+    "clip": (CLIP,),
+    "elu": (ELU,),
+    "gelu": (GELU_ERF,),
+    "gelu_tanh": (GELU_TANH,),
+    "hard_sigmoid": (HARD_SIGMOID,),
+    "hard_swish": (HARD_SWISH, 1 / 6, 0.5),
+    "leaky_relu": (RELU,),
+    "mish": (MISH,),
+    "relu": (RELU,),
+    "scale": (LINEAR,),
+    "sigmoid": (LOGISTIC,),
+    "silu": (SWISH, 1.0),
+    "softplus": (SOFT_RELU, 1.0),
+    "tanh": (TANH,),
+}
+
+
+def post_ops(
+    api: Api,
+    after: After,
+    residual: Handle | None,
+    integers: tuple[float, int, int] | None = None,
+) -> PostOps | None:
+    """The operations, None if there are none.
+
+    What is added lies as ``residual``, or without it where the result is written; then
+    it may be ``integers`` of a scale, a zero point and a kind.
+    """
+    if not after:
+        return None
+    made = PostOps(api)
+    for name, *numbers in after:
+        if name == "add":
+            if residual is None:
+                made.sum(*(integers or ()))
+            else:
+                made.binary(BINARY_ADD, residual)
+        else:
+            activations(made, ((name, *numbers),))
+    return made
+
+
+def activations(made: PostOps, after: After) -> None:
+    """Append operations that have no other operand."""
+    for name, *numbers in after:
+        made.activation(*_KINDS[name], *numbers)
+
+
+def activated(api: Api, after: After, line: Handle) -> Description | None:
+    """The primitive of activations of what lies as ``line``; None if there is none."""
+    (name, *numbers), *rest = after
+    post = PostOps(api)
+    activations(post, tuple(rest))
+    kind, *given = *_KINDS[name], *numbers
+    alpha, beta = (*given, 0.0, 0.0)[:2]
+    return described(
+        *(api, "eltwise_forward", api.engine, INFERENCE, kind),
+        *(line, line, alpha, beta),
+        post=post,
+    )
+
+
+def added(after: After) -> int:
+    """The argument of the execution that is added."""
+    return POST_OPERATION * (after.index(("add",)) + 1) | SRC_1

@@ -1,0 +1,178 @@
+"""Recurrent layers by oneDNN: all steps and both directions in one primitive.
+
+Its formulas are ONNX's with the usual activations. NumPy computes what is otherwise,
+and sequences of several lengths.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import BOTH_WAYS, FROM_LEFT, FROM_RIGHT
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import noting
+from burn.backend.cpu.onednn.binding.engine import current, limits
+from burn.backend.cpu.onednn.binding.memory import Array
+from burn.backend.cpu.onednn.binding.operands import are_float32
+from burn.backend.cpu.onednn.kernels.recurrent_primitives import (
+    GRU,
+    LSTM,
+    PLAIN,
+    RESET_AFTER,
+    Cell,
+    Form,
+    Given,
+    Layer,
+    prepare,
+)
+from burn.ops.recurrence import Options
+from burn.ops.rnn import gru as gru_op, lstm as lstm_op, rnn as rnn_op
+
+_DIRECTIONS = {
+    "forward": (FROM_LEFT, 1),
+    "reverse": (FROM_RIGHT, 1),
+    "bidirectional": (BOTH_WAYS, 2),
+}
+
+
+@lstm_op.on(Cpu)
+def lstm(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    c0: Array | None = None,
+    seq_lens: Array | None = None,
+    peephole: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.lstm` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = None if options.get("input_forget") else LSTM
+    given = Given(x, w, r, b, (h0, c0), peephole)
+    found = _layer(cell, given, seq_lens, options)
+    if found is None:
+        inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
+        found = lstm_op.kernel(*inputs, **options)
+    return found
+
+
+@gru_op.on(Cpu)
+def gru(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.gru` by oneDNN where it has it, by NumPy elsewhere."""
+    cell = RESET_AFTER if options.get("linear_before_reset") else GRU
+    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if found is None:
+        found = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return found
+
+
+@rnn_op.on(Cpu)
+def rnn(
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None = None,
+    h0: Array | None = None,
+    seq_lens: Array | None = None,
+    **options: Any,
+) -> tuple[Array, ...]:
+    """:func:`burn.ops.rnn` by oneDNN where it has it, by NumPy elsewhere."""
+    name = (options.get("activations") or ("tanh",))[0].lower()
+    # It makes a number of NaN, which plans have none of.
+    cell = None if name == "relu" and noting() is None else PLAIN.get(name)
+    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if found is None:
+        found = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return found
+
+
+def _layer(
+    cell: Cell | None, given: Given, lengths: Array | None, options: Any
+) -> tuple[Array, ...] | None:
+    """All outputs and the last states; None where NumPy should compute them."""
+    chosen = Options(**options)
+    if cell is None or given.x.ndim != 3 or not are_float32(given.x):
+        return None
+    if chosen.layout:
+        states = tuple(map(_turned, given.states))
+        given = given._replace(x=_turned(given.x), states=states)
+    if lengths is not None and not _are_whole(lengths, given.x):
+        return None
+    form = _form(cell, given, chosen)
+    session = None if form is None or form.time < limits().steps else current()
+    if form is None or session is None:
+        return None
+
+    def make(primitives: Primitives) -> Layer | None:
+        return prepare(session, primitives, form)
+
+    found: Layer | None = session.primitives.get(form, make, form.work)
+    if found is None:
+        return None
+    every, *last = found.run(given)
+    if chosen.layout:
+        return every.transpose(2, 0, 1, 3), *map(_turned, last)
+    return every, *last
+
+
+def _are_whole(lengths: Array, x: Array) -> bool:
+    """Whether no sequence ends before ``x`` does, in any run of a plan.
+
+    Where a plan has to ask, it calls NumPy's kernel: others keep what they pack of
+    weights, whose memory there has other numbers in every run.
+    """
+    notes, (time, batch, _) = noting(), x.shape
+    if notes is None or lengths.shape != (batch,) or not notes.is_constant(lengths):
+        return False
+    return bool(np.all(np.equal(lengths, time)))
+
+
+def _turned(x: Array | None) -> Any:
+    """``x`` with the batch before what comes first, or after it."""
+    return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
+
+
+def _form(cell: Cell, given: Given, options: Options) -> Form | None:
+    """What is to be computed; None if oneDNN has nothing for it."""
+    x, w, r, b, states, peephole = given
+    others = (w, r, b, *states, peephole)
+    if not are_float32(*others) or r.ndim != 3 or not x.size:
+        return None
+    direction, directions = _DIRECTIONS.get(options.direction, (0, 0))
+    (time, batch, inputs), hidden = x.shape, r.shape[2]
+    size, state = len(cell.gates) * hidden, (directions, batch, hidden)
+    shapes: list[tuple[int, ...]] = [(directions, size, inputs)]
+    shapes += [(directions, size, hidden), (directions, 2 * size)]
+    shapes += [*len(states) * [state], (directions, 3 * hidden)]
+    for operand, shape in zip(others, shapes, strict=True):
+        if operand is not None and (operand.shape != shape or not operand.size):
+            return None  # NumPy's kernel says what is wrong
+    if not _is_usual(cell, options, directions, hidden):
+        return None
+    return Form(
+        *(cell, direction, time, batch, inputs, directions, hidden),
+        states=any(state is not None for state in states),
+        peephole=peephole is not None,
+    )
+
+
+def _is_usual(cell: Cell, options: Options, directions: int, hidden: int) -> bool:
+    """Whether nothing is asked for but what ``cell`` is."""
+    usual = directions * list(cell.activations)
+    names = [name.lower() for name in options.activations] or usual
+    return (
+        options.hidden_size in (None, hidden)
+        and (options.clip is None or options.clip <= 0)
+        and names[: len(usual)] == usual
+        and len(names) in (len(usual), 2 * len(cell.activations))
+    )

@@ -1,0 +1,260 @@
+"""Recurrent layers that are ready to run, with their weights as oneDNN wants them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.api import (
+    ARGUMENT_MD,
+    BIAS,
+    DST,
+    DST_1,
+    DST_2,
+    INFERENCE,
+    LOGISTIC,
+    RELU,
+    SRC,
+    SRC_1,
+    SRC_2,
+    TANH,
+    WEIGHTS,
+    WEIGHTS_1,
+    WEIGHTS_2,
+    Api,
+)
+from burn.backend.cpu.onednn.binding.cache import Primitives, work_of_row
+from burn.backend.cpu.onednn.binding.capture import compact, do, empty, noting
+from burn.backend.cpu.onednn.binding.engine import Session
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    address,
+    any_layout,
+    ordered,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.prepared import (
+    Description,
+    Operands,
+    Prepared,
+    described,
+)
+from burn.backend.cpu.onednn.binding.weights import Weights
+
+#: For each of oneDNN's gates, which of ONNX's parts are added up to it.
+Sums = tuple[tuple[int, ...], ...]
+
+
+class Cell(NamedTuple):
+    """What is done in a step: oneDNN's name of it, and its gates made of ONNX's.
+
+    ``kind`` is the activation where there is a choice.
+    """
+
+    name: str
+    activations: tuple[str, ...]
+    states: int
+    gates: Sums
+    biases: Sums
+    peepholes: Sums = ()
+    kind: int | None = None
+
+
+LSTM = Cell(
+    "lstm",
+    ("sigmoid", "tanh", "tanh"),
+    states=2,
+    gates=((0,), (2,), (3,), (1,)),
+    biases=((0, 4), (2, 6), (3, 7), (1, 5)),
+    peepholes=((0,), (2,), (1,)),
+)
+GRU = Cell(
+    "gru",
+    ("sigmoid", "tanh"),
+    states=1,
+    gates=((0,), (1,), (2,)),
+    biases=((0, 3), (1, 4), (2, 5)),
+)
+#: A GRU whose reset gate is applied after the weights: they have a bias of their own.
+RESET_AFTER = GRU._replace(name="lbr_gru", biases=((0, 3), (1, 4), (2,), (5,)))
+#: Plain layers by their activation.
+PLAIN = {
+    name: Cell("vanilla_rnn", (name,), 1, ((0,),), ((0, 1),), kind=kind)
+    for name, kind in (("tanh", TANH), ("relu", RELU), ("sigmoid", LOGISTIC))
+}
+
+
+class Given(NamedTuple):
+    """The operands of a layer, time before the batch."""
+
+    x: Array
+    w: Array
+    r: Array
+    b: Array | None
+    states: tuple[Array | None, ...]
+    peephole: Array | None = None
+
+
+class Form(NamedTuple):
+    """What a primitive depends on; ``states`` and ``peephole``: whether there are."""
+
+    cell: Cell
+    direction: int
+    time: int
+    batch: int
+    inputs: int
+    directions: int
+    hidden: int
+    states: bool
+    peephole: bool
+
+    @property
+    def work(self) -> int:
+        """How many multiplications as one pays threads as a step does.
+
+        They meet twice in it. One row alone waits for the weights, not for them, and
+        a step alone for those in memory.
+        """
+        weights = len(self.cell.gates) * self.hidden * (self.inputs + self.hidden)
+        weights *= self.directions
+        if self.batch > 1:
+            return self.batch * weights // 2
+        return weights if self.time > 1 else work_of_row(weights)
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        """The extents of the first and last states."""
+        return (self.directions, self.batch, self.hidden)
+
+    @property
+    def bias(self) -> tuple[int, ...]:
+        """The extents of the bias."""
+        return (self.directions, len(self.cell.biases), self.hidden)
+
+
+class Layer:
+    """A layer that is ready to run."""
+
+    __slots__ = ("_bias", "_form", "_prepared", "_weights")
+
+    def __init__(
+        self, form: Form, prepared: Prepared, weights: list[Weights], bias: Weights
+    ) -> None:
+        self._form, self._prepared = form, prepared
+        self._weights, self._bias = weights, bias
+
+    @property
+    def implementation(self) -> str:
+        # What is plain here is products of matrices, which are not slow.
+        return f"recurrent {self._prepared.description.implementation}"
+
+    def run(self, given: Given) -> tuple[Array, ...]:
+        """All outputs, ``[time, directions, batch, hidden]``, and the last states."""
+        form, x = self._form, compact(given.x)
+        states = given.states if form.states else ()
+        firsts = [_or_zeros(state, form.state) for state in states]
+        every = empty((form.time, form.batch, form.directions, form.hidden))
+        lasts = [empty(form.state) for _ in given.states]
+        parts = (given.w, given.r, given.peephole)
+        pairs = zip(self._weights, parts, strict=False)
+        places = [weights.place(part) for weights, part in pairs]
+        zeros = _or_zeros(None, form.bias) if given.b is None else None
+        bias = self._bias.place(given.b) if zeros is None else address(zeros)
+        others = [address(array) for array in (*firsts, every, *lasts)]
+        self._prepared.run(address(x), *places, bias, *others)
+        return every.transpose(0, 2, 1, 3), *lasts
+
+
+def _or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
+    if array is not None:
+        return compact(array)
+    zeros, notes = np.zeros(shape, np.float32), noting()
+    if notes is not None:
+        notes.keep(zeros)
+    return zeros
+
+
+def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | None:
+    """A layer of this form; None if the library has none."""
+    api, cell = primitives.api, form.cell
+    found = _description(api, form, any_layout)
+    if found is not None and found.implementation.startswith("ref"):
+        # What it packs for one batch is not for others, and hardly quicker.
+        found = _description(api, form, _rows)
+    if found is None:
+        return None
+    kinds = [WEIGHTS, WEIGHTS_1, *form.peephole * [WEIGHTS_2], BIAS]
+    *weights, bias = (_weights(session, primitives, form, found, k) for k in kinds)
+    firsts = (SRC_1, SRC_2)[: cell.states * form.states]
+    kinds = [SRC, *kinds, *firsts, *(DST, DST_1, DST_2)[: 1 + cell.states]]
+    operands: Operands = [(kind, found.lent(ARGUMENT_MD, kind)) for kind in kinds]
+    return Layer(form, primitives.prepared(found, operands), weights, bias)
+
+
+def _weights(
+    session: Session, primitives: Primitives, form: Form, found: Description, kind: int
+) -> Weights:
+    """How operands of one ``kind`` get from ONNX's layout into the wanted one."""
+    cell, count, width = form.cell, form.directions, form.hidden
+    parts, sums = {
+        WEIGHTS: (len(cell.gates), cell.gates),
+        WEIGHTS_1: (len(cell.gates), cell.gates),
+        WEIGHTS_2: (len(cell.peepholes), cell.peepholes),
+        BIAS: (2 * len(cell.gates), cell.biases),
+    }[kind]
+    if kind in (WEIGHTS, WEIGHTS_1):
+        inputs = form.inputs if kind == WEIGHTS else width
+        given = _rows(primitives.api, (1, count, inputs, len(sums), width), last=2)
+    else:
+        given = _rows(primitives.api, (1, count, len(sums), width))
+    # One array may be the weights of inputs and of states, and of other cells.
+    view, arrange = (cell.name, kind), partial(_arranged, parts, sums)
+    packed, which = session.packed, ARGUMENT_MD
+    return Weights(primitives, packed, given, view, found, which, kind, arrange)
+
+
+def _description(
+    api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
+) -> Description | None:
+    """What the library makes of a form, with weights in a ``layout``."""
+    cell, width, count = form.cell, form.hidden, form.directions
+    source = _rows(api, (form.time, form.batch, form.inputs))
+    target = _rows(api, (form.time, form.batch, count * width))
+    state, bias = _rows(api, (1, *form.state)), _rows(api, (1, *form.bias))
+    firsts = cell.states * [state if form.states else None]
+    weights: list[Handle | None] = [
+        layout(api, (1, count, n, len(cell.gates), width)) for n in (form.inputs, width)
+    ]
+    if cell.peepholes:
+        peephole = _rows(api, (1, count, len(cell.peepholes), width))
+        weights += [peephole if form.peephole else None, None]  # and no projection
+    lasts, slopes = cell.states * [state], (0.0, 0.0)
+    return described(
+        *(api, f"{cell.name}_forward", api.engine, INFERENCE),
+        *(() if cell.kind is None else (cell.kind,)),
+        *(form.direction, source, *firsts, *weights, bias, target, *lasts, 0),
+        *(() if cell.kind is None else slopes),
+        plain=True,
+    )
+
+
+def _rows(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
+    """What describes an array without gaps whose ``last`` axis is the innermost."""
+    order = [axis for axis in range(len(shape)) if axis != last % len(shape)]
+    return strided(api, shape, ordered(shape, (*order, last % len(shape))))
+
+
+def _arranged(parts: int, sums: Sums, array: Array) -> Array:
+    """``array``, which has ``parts`` along its second axis, with their sums there."""
+    given = compact(array).reshape(len(array), parts, -1)
+    if sums == tuple((part,) for part in range(parts)):
+        return given
+    found = empty((len(array), len(sums), given.shape[2]))
+    for place, (first, *more) in enumerate(sums):
+        target = found[:, place]
+        do(partial(np.copyto, target, given[:, first]))
+        for part in more:
+            do(partial(np.add, target, given[:, part], out=target))
+    return found

@@ -1,0 +1,104 @@
+"""From floats to integers of 8 bits and back, by one scale, by oneDNN."""
+
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu import Cpu
+from burn.backend.cpu.onednn.binding.api import DST, SCALES, SRC, ZERO_POINTS
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import noting, order_for
+from burn.backend.cpu.onednn.binding.engine import current
+from burn.backend.cpu.onednn.binding.memory import (
+    Array,
+    Handle,
+    is_dense,
+    lines,
+    strided,
+)
+from burn.backend.cpu.onednn.binding.operands import FLOAT32, form
+from burn.backend.cpu.onednn.binding.prepared import (
+    Operands,
+    Prepared,
+    Scalings,
+    described,
+)
+from burn.backend.cpu.onednn.kernels.casting import Recast
+from burn.dtypes import DType, int8, int32, uint8
+from burn.ops.integers import (
+    from_integers as from_integers_op,
+    to_integers as to_integers_op,
+)
+
+
+@to_integers_op.on(Cpu)
+def to_integers(
+    x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
+) -> Array:
+    """:func:`burn.ops.integers.to_integers` by oneDNN where it can."""
+    out = _scaled(x, scale, zero_point, dtype, DST)
+    if out is None:
+        return to_integers_op.kernel(x, scale, zero_point, dtype=dtype)
+    return out
+
+
+@from_integers_op.on(Cpu)
+def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
+    """:func:`burn.ops.integers.from_integers` by oneDNN where it can."""
+    out = _scaled(x, scale, zero_point, FLOAT32, SRC)
+    return from_integers_op.kernel(x, scale, zero_point) if out is None else out
+
+
+def is_shifted(zero_point: Array | None) -> bool:
+    """Whether there is a zero point that is not 0."""
+    return zero_point is not None and bool(np.any(zero_point))
+
+
+def wide(zero_point: Any) -> Array:
+    """A zero point as the library wants it, which a plan keeps."""
+    found = np.asarray(zero_point, np.int32)
+    notes = noting()
+    if notes is not None:
+        notes.keep(found)
+    return found
+
+
+def _scaled(
+    x: Array, scale: Array, zero_point: Array | None, dtype: DType, which: int
+) -> Array | None:
+    """``x`` as ``dtype`` by a scale of the side of integers; None if NumPy should."""
+    dtypes = {x.dtype, dtype}
+    if FLOAT32 not in dtypes or not dtypes & {int8, uint8} or np.size(scale) != 1:
+        return None
+    session = current()
+    if session is None or not x.size or not is_dense(x):
+        return None
+    shifted, order = is_shifted(zero_point), order_for(x)
+
+    def make(primitives: Primitives) -> Recast | None:
+        sides = lines(primitives.api, x, dtype, order)
+        found = _prepare(primitives, sides, which, shifted)
+        return None if found is None else Recast(found, dtype, order)
+
+    size = x.size if order is None else form(x)
+    key = ("scaled", size, x.dtype.char, dtype.char, shifted, order)
+    found: Recast | None = session.primitives.get(key, make, x.size * 4)
+    more = [wide(zero_point)] if shifted else []
+    return None if found is None else found.run(x, scale, *more)
+
+
+def _prepare(
+    primitives: Primitives, sides: tuple[Handle, Handle], which: int, shifted: bool
+) -> Prepared | None:
+    api, (source, target) = primitives.api, sides
+    scalings = Scalings(((which, 0),), (which,) if shifted else ())
+    found = described(
+        *(api, "reorder", source, api.engine, target, api.engine), scalings=scalings
+    )
+    if found is None:
+        return None
+    operands: Operands = [(SRC, source), (DST, target)]
+    operands.append((SCALES | which, strided(api, (1,), (1,))))
+    if shifted:
+        operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
+    return primitives.prepared(found, operands)

@@ -1,0 +1,66 @@
+"""One sum of large arrays, in a single look by all threads."""
+
+from math import gcd
+
+import numpy as np
+
+from burn.backend.cpu.onednn.binding.api import DST, REDUCTION_SUM, SRC
+from burn.backend.cpu.onednn.binding.cache import Primitives
+from burn.backend.cpu.onednn.binding.capture import noting
+from burn.backend.cpu.onednn.binding.engine import current
+from burn.backend.cpu.onednn.binding.memory import Array, address, is_dense, strided
+from burn.backend.cpu.onednn.binding.operands import FLOAT32
+from burn.backend.cpu.onednn.binding.prepared import (
+    Operands,
+    Prepared,
+    Ready,
+    described,
+)
+
+#: Of fewer elements NumPy finds two extremes in the same time.
+LEAST = 1 << 17
+#: So many parts are summed for themselves, at most and at least.
+_MOST, _FEWEST = 64, 8
+
+
+def total(x: Array) -> float | None:
+    """The sum of all elements, roughly; None where NumPy should look at them.
+
+    It is no number if an element is none, or if it overflows.
+    """
+    parts = gcd(x.size, _MOST)
+    if x.size < LEAST or parts < _FEWEST or x.dtype != FLOAT32:
+        return None
+    session = current()
+    if session is None or noting() is not None or not is_dense(x):
+        return None
+
+    def make(primitives: Primitives) -> "_Total | None":
+        api, columns = primitives.api, x.size // parts
+        source = strided(api, (parts, columns), (columns, 1))
+        target = strided(api, (parts, 1), (1, 1))
+        found = described(
+            *(api, "reduction", api.engine, REDUCTION_SUM, source, target, 0.0, 0.0)
+        )
+        if found is None:
+            return None
+        operands: Operands = [(SRC, source), (DST, target)]
+        return _Total(primitives.prepared(found, operands), parts)
+
+    found: _Total | None = session.primitives.get(("total", x.size), make, x.size * 4)
+    return None if found is None else found.run(x)
+
+
+class _Total(Ready):
+    """What sums so many parts of an array."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, prepared: Prepared, parts: int) -> None:
+        super().__init__(prepared)
+        self._sums = np.empty(parts, FLOAT32)
+
+    def run(self, x: Array) -> float:
+        """The sum of the elements of ``x``."""
+        self._prepared.run(address(x), address(self._sums))
+        return float(np.add.reduce(self._sums))

@@ -1,0 +1,207 @@
+"""Upper bounds of the magnitudes of results, from those of the operands.
+
+A primitive declares one of these rules as its ``bound``. A rule gets a call (its
+``args``, ``static`` values and the ``shapes`` of its results) and what is known of
+operands, and answers infinity where it knows of no bound.
+"""
+
+from math import inf, isfinite, prod, sqrt
+from typing import Any, Protocol
+
+import numpy as np
+
+from burn.ops.support import Array
+
+#: The bound of integers.
+INTEGERS = float(2**63)
+#: Up to here nothing overflows, also where factors are not merged into weights.
+MOST = 1e30
+#: Activations are no larger than their operand by more than this factor.
+_ABOVE = 2.0
+#: Activations of larger numbers are infinite or 0, or not known.
+_MOST_ACTIVATED = 1e18
+#: Of more weights the sums are estimated by the largest.
+_SUMMED = 1 << 22
+
+
+class Call(Protocol):
+    """A call of a primitive, with the shapes of its results."""
+
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+    @property
+    def static(self) -> dict[str, Any]: ...
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]: ...
+
+
+class Operands(Protocol):
+    """What is known of the arguments of steps."""
+
+    def bound(self, arg: Any) -> float:
+        """An upper bound for the magnitudes in an argument, infinite if unknown."""
+
+    def shape(self, arg: Any) -> tuple[int, ...]:
+        """The shape of an argument that is a tensor."""
+
+    def constant(self, arg: Any) -> Array | None:
+        """The array of an argument that is the same in every run."""
+
+
+def of_first(call: Call, known: Operands) -> float:
+    """For what moves or mixes elements of the first operand, or chooses among them."""
+    return known.bound(call.args[0])
+
+
+def up_to_one(call: Call, known: Operands) -> float:
+    """For results between -1 and 1."""
+    return 1.0 if isfinite(known.bound(call.args[0])) else inf
+
+
+def product(call: Call, known: Operands) -> float:
+    """For the product of all operands."""
+    return prod(map(known.bound, call.args))
+
+
+def activated(call: Call, known: Operands) -> float:
+    """For activations that are hardly larger than their operand."""
+    numbers = [abs(v) for v in call.static.values() if isinstance(v, int | float)]
+    slopes = [known.bound(arg) for arg in call.args[1:]]
+    x = known.bound(call.args[0])
+    return (
+        inf if x > _MOST_ACTIVATED else _ABOVE * max([1.0, *numbers, *slopes]) * (x + 1)
+    )
+
+
+def layer(call: Call, known: Operands) -> float:
+    """For sums of products with weights [out, ...], with a bias."""
+    return _layer(call, known, 0)
+
+
+def transposed_layer(call: Call, known: Operands) -> float:
+    """For sums of products with weights [in, out, ...], with a bias."""
+    return _layer(call, known, 1)
+
+
+def _layer(call: Call, known: Operands, rows: int) -> float:
+    x, weight, *bias = call.args[:3]
+    shape, array = known.shape(weight), known.constant(weight)
+    count = prod(shape) / max(shape[rows], 1)
+    if array is not None and array.size <= _SUMMED and not rows:
+        sums = np.abs(array.reshape(shape[0], -1)).sum(axis=1, dtype=np.float64)
+        total = float(np.max(sums, initial=0.0))
+    else:
+        total = known.bound(weight) * count
+    return _ended(call, known.bound(x) * total + sum(map(known.bound, bias)), known)
+
+
+def matrices(call: Call, known: Operands) -> float:
+    """For products of matrices, and what follows in the same pass."""
+    x, y = call.args[:2]
+    count = known.shape(x)[-1]
+    return _ended(call, known.bound(x) * known.bound(y) * count, known)
+
+
+def _ended(call: Call, bound: float, known: Operands) -> float:
+    """A bound for a result after what is done in the same pass."""
+    for name, *numbers in call.static.get("after", ()):
+        if bound > MOST:
+            return inf
+        if name == "add":
+            bound += known.bound(call.args[3])
+        elif name == "scale":
+            bound *= max(1.0, abs(numbers[0]))
+        elif name not in ("clip", "relu"):
+            most = max([1.0, *map(abs, numbers)])
+            bound = inf if bound > _MOST_ACTIVATED else _ABOVE * most * (bound + 1)
+    return bound
+
+
+def normalised(call: Call, known: Operands) -> float:
+    """Rows are divided by their deviation, the sum of squares being finite."""
+    count = float(prod(call.shapes[0]))
+    if known.bound(call.args[0]) ** 2 * count > MOST:
+        return inf
+    weight, bias = (*call.args[1:], None, None)[:2]
+    scale = 1.0 if weight is None else known.bound(weight)
+    return _ended(call, sqrt(count) * scale + known.bound(bias), known)
+
+
+def recurrent(call: Call, known: Operands) -> float:
+    """For layers with gates: they are within 1, and cells grow by 1 in a step."""
+    if "clip" in call.static or "activations" in call.static:
+        return inf
+    states, base, growth = _states(call, known)
+    return states if base + growth * states <= MOST else inf
+
+
+def plain_recurrent(call: Call, known: Operands) -> float:
+    """For layers without gates, whose activation is no larger than its operand."""
+    states, base, growth = _states(call, known)
+    if "clip" in call.static or "activations" in call.static:
+        for _ in range(call.shapes[0][0]):
+            states = base + growth * states
+            if states > MOST:
+                return inf
+    return states if base + growth * states <= MOST else inf
+
+
+def _states(call: Call, known: Operands) -> tuple[float, float, float]:
+    """Bounds of states, of what is added in a step, and of their growth in it."""
+    x, w, r, *more = call.args
+    given = [b for b in map(known.bound, more[1:]) if b != INTEGERS]  # no lengths
+    states = 1.0 + call.shapes[0][0] + sum(given)
+    base = known.bound(x) * known.bound(w) * known.shape(w)[-1]
+    base += known.bound(more[0] if more else None)
+    return states, base, known.bound(r) * known.shape(r)[-1]
+
+
+def chained(call: Call, known: Operands) -> float:
+    """For chains of operations on elements."""
+    bound = known.bound(call.args[0])
+    for name, place in call.static["chain"]:
+        other = 0.0 if place is None else known.bound(call.args[1 + place])
+        if name in ("add", "sub"):
+            bound += other
+        elif name == "mul":
+            bound *= other
+        elif name != "relu":
+            return inf  # a quotient, or a root
+        if not bound <= MOST:
+            return inf
+    return bound
+
+
+def quotient(call: Call, known: Operands) -> float:
+    """For a quotient by a number."""
+    x, y = call.args
+    is_number = type(y) in (int, float) and y != 0
+    return known.bound(x) / abs(y) if is_number else inf
+
+
+def total(call: Call, known: Operands) -> float:
+    """For sums of elements."""
+    count = prod(known.shape(call.args[0])) / max(prod(call.shapes[0]), 1)
+    return known.bound(call.args[0]) * count
+
+
+def largest_of_all(call: Call, known: Operands) -> float:
+    """For a choice among operands."""
+    return max(map(known.bound, call.args))
+
+
+def sum_of_all(call: Call, known: Operands) -> float:
+    """For sums and differences of operands."""
+    return sum(map(known.bound, call.args))
+
+
+def sloped(call: Call, known: Operands) -> float:
+    """For a slope below zero."""
+    slope = float(call.static.get("alpha", 0.01))
+    return known.bound(call.args[0]) * max(1.0, abs(slope))
+
+
+def gelu_derivative(call: Call, known: Operands) -> float:
+    """The derivative of GELU is less than 2."""
+    grad, x = map(known.bound, call.args[:2])
+    return inf if max(grad, x) > _MOST_ACTIVATED else 2 * grad

@@ -1,0 +1,229 @@
+"""The equations of a recurrent cell become a layer of one step, where there is one.
+
+They are those of :mod:`burn.nn`, with the gates in PyTorch's order. The gates of layers
+are in ONNX's: weights are rearranged once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn.backend.arrays import host
+from burn.ops.activation import sigmoid, tanh
+from burn.ops.elementwise import add, mul, sub
+from burn.ops.indexing import take
+from burn.ops.matmul import linear
+from burn.ops.rnn import gru, lstm
+from burn.ops.shape import concat, reshape, split
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.patterns import Values, matches
+from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.primitive import Primitive
+from burn.tensor import Tensor
+
+_CELL = (add, (mul, (sigmoid, "f"), "c"), (mul, (sigmoid, "i"), (tanh, "g")))
+_SHOWN = (mul, (sigmoid, "o"), (tanh, "cell"))
+_SUM = (add, "x", "h")
+_NEW = (tanh, (add, "nx", (mul, (sigmoid, (add, "rx", "rh")), "nh")))
+_MIXED = (add, (mul, (sub, 1.0, "z"), _NEW), (mul, "z", "h"))
+_UPDATE = (sigmoid, (add, "zx", "zh"))
+
+
+class _Linear(NamedTuple):
+    """A product with the weights of all gates, whose step nothing but a cell uses."""
+
+    x: Any
+    weight: Any
+    bias: Any
+
+
+class _Cell(NamedTuple):
+    """A cell as a layer whose gates are ``order`` of its own.
+
+    ``first`` are its states before, and ``results`` the steps that make the new ones.
+    """
+
+    layer: Primitive[..., Any]
+    order: tuple[int, ...]
+    inputs: _Linear
+    first: tuple[Any, ...]
+    states: _Linear
+    results: tuple[Step, ...]
+
+
+def as_cells(steps: Steps, graph: Graph) -> Steps:
+    """A layer of one step for each cell, for devices that have such layers."""
+    cells: dict[int, _Cell] = {}
+    gone: set[int] = set()
+    for step in steps:
+        cell = next(_cells(step, graph), None)
+        if cell is not None:
+            cells[id(cell.results[-1])] = cell
+            gone.update(_inside(cell, graph))
+    writer, found = _Writer(graph), Steps()
+    for step in steps:
+        if id(step) in cells:
+            found += writer.layer(cells[id(step)])
+        elif id(step) not in gone:
+            found.append(step)
+    return found
+
+
+def _inside(cell: _Cell, graph: Graph) -> set[int]:
+    """The steps of a cell, from its results back to its operands."""
+    operands = {*cell.inputs, *cell.states, *cell.first}
+    found: set[int] = set()
+    stack: list[Any] = [*cell.results]
+    while stack:
+        step = stack.pop()
+        found.add(id(step))
+        places = (p for p in slots_in(step.args) if Slot(p) not in operands)
+        stack += [graph.maker[place] for place in places]
+    return found
+
+
+def _cells(step: Step | Read, graph: Graph) -> Iterator[_Cell]:
+    """The cells whose output ``step`` makes."""
+    for shown in matches(_SHOWN, step, graph):
+        cell = _maker(shown["cell"], graph)
+        for values in matches(_CELL, cell, graph):
+            yield from _long_short(step, cell, {**shown, **values}, graph)
+    for values in matches(_MIXED, step, graph):
+        for update in matches(_UPDATE, _maker(values["z"], graph), graph):
+            yield from _gated(step, {**values, **update}, graph)
+
+
+def _maker(value: Any, graph: Graph) -> Step | Read | None:
+    return graph.maker.get(value.place) if type(value) is Slot else None
+
+
+def _long_short(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
+    gates = [values[name] for name in "ifgo"]
+    total = graph.only_use(_cut(gates, step.shapes[0], graph))
+    for both in matches(_SUM, total, graph):
+        inputs, states = (_linear(both[name], graph) for name in _SUM[1:])
+        if inputs is None or states is None or not _fit(inputs, states, step, graph):
+            continue
+        if graph.known(values["c"]) != (step.shapes[0], FLOAT32):
+            continue  # it is broadcast
+        first = (states.x, values["c"])
+        order, results = (0, 3, 1, 2), (step, cell)
+        yield _Cell(lstm, order, inputs, first, states, results)
+
+
+def _gated(step: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
+    inputs, states = (
+        _linear(_cut([values[g + end] for g in "rzn"], step.shapes[0], graph), graph)
+        for end in "xh"
+    )
+    if inputs is None or states is None or not _fit(inputs, states, step, graph):
+        return
+    if states.x == values["h"] and graph.uses[values["z"].place] == 2:
+        yield _Cell(gru, (1, 0, 2), inputs, (states.x,), states, (step,))
+
+
+def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
+    """What is cut into ``parts`` [batch, hidden], which are used once, or None."""
+    cut = _maker(parts[0], graph)
+    if not isinstance(cut, Step) or cut.primitive is not split or len(shape) != 2:
+        return None
+    batch, hidden = shape
+    if graph.known(cut.args[0]) != ((batch, len(parts) * hidden), FLOAT32):
+        return None
+    if [Slot(place) for place in cut.outputs] != parts or {*cut.shapes} != {shape}:
+        return None
+    used_once = all(graph.uses[place] == 1 for place in cut.outputs)
+    return cut.args[0] if used_once else None
+
+
+def _linear(value: Any, graph: Graph) -> _Linear | None:
+    """The product with weights that ``value`` is, or None."""
+    step = graph.only_use(value)
+    if step is None or step.primitive is not linear or step.dtypes != (FLOAT32,):
+        return None
+    found = _Linear(*(*step.args, None)[:3])
+    if not all(type(v) is Slot or v is None for v in found):
+        return None
+    return found if all(map(graph.is_constant, found[1:])) else None
+
+
+def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
+    """Whether there are operands for a layer: both biases, and states of its width.
+
+    All have one extent along the batch: none is broadcast.
+    """
+    (shape, dtype), state = graph.known(inputs.x), graph.known(states.x)
+    return (
+        (inputs.bias is None) == (states.bias is None)
+        and state == (step.shapes[0], FLOAT32)
+        and dtype == FLOAT32
+        and shape is not None
+        and len(shape) == 2
+        and shape[0] == step.shapes[0][0]
+    )
+
+
+class _Writer:
+    """Writes the steps of layers; weights are rearranged once for all that use them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._rearranged: dict[Any, Slot] = {}
+        self._steps: Steps = []
+
+    def layer(self, cell: _Cell) -> Steps:
+        """The steps that stand for ``cell``."""
+        self._steps = []
+        (x, w, bias), (_, r, shift) = cell.inputs, cell.states
+        weights = [self._weight(v, cell) for v in (w, r)]
+        biases = None if bias is None else self._bias(bias, shift, cell)
+        states = [self._framed(v) for v in cell.first]
+        args = (self._framed(x), *weights, biases, *states)
+        size = cell.results[0].shapes[0]
+        shapes = ((1, 1, *size), *((1, *size) for _ in states))
+        outputs = tuple(self._graph.fresh() for _ in shapes)
+        dtypes = tuple(FLOAT32 for _ in shapes)
+        static = {"linear_before_reset": True} if cell.layer is gru else {}
+        self._steps.append(Step(cell.layer, args, static, outputs, shapes, dtypes))
+        for result, place in zip(cell.results, outputs[1:], strict=True):
+            view = replace(result, primitive=reshape, args=(Slot(place), size))
+            self._steps.append(view)
+        return self._steps
+
+    def _weight(self, value: Slot, cell: _Cell) -> Slot:
+        if (value, cell.order) not in self._rearranged:
+            found = self._framed(self._ordered(value, cell))
+            self._rearranged[value, cell.order] = found
+        return self._rearranged[value, cell.order]
+
+    def _bias(self, bias: Slot, shift: Slot, cell: _Cell) -> Slot:
+        if (bias, shift, cell.order) not in self._rearranged:
+            parts = [self._ordered(v, cell) for v in (bias, shift)]
+            shape, _ = self._graph.known(bias)
+            assert shape is not None
+            found = self._framed(self._made(concat, (parts,), (2 * shape[0],)))
+            self._rearranged[bias, shift, cell.order] = found
+        return self._rearranged[bias, shift, cell.order]
+
+    def _ordered(self, value: Slot, cell: _Cell) -> Slot:
+        """The gates of a weight in the order of the layer's."""
+        hidden = cell.results[0].shapes[0][1]
+        rows = [np.arange(hidden) + gate * hidden for gate in cell.order]
+        index = Tensor(np.concatenate(rows), host())
+        shape, _ = self._graph.known(value)
+        assert shape is not None
+        return self._made(take, (value, index, 0), shape)
+
+    def _framed(self, value: Slot) -> Slot:
+        """``value`` with an axis of one element in front."""
+        shape, _ = self._graph.known(value)
+        assert shape is not None
+        return self._made(reshape, (value, (1, *shape)), (1, *shape))
+
+    def _made(
+        self, primitive: Any, args: tuple[Any, ...], shape: tuple[int, ...]
+    ) -> Slot:
+        self._steps.append(self._graph.made(primitive, args, shape))
+        return Slot(self._steps[-1].outputs[0])

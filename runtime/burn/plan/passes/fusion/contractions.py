@@ -1,0 +1,51 @@
+"""Einstein's sums become products of matrices between views, products, or sums."""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.ops.contraction import contracted
+from burn.ops.matmul import einsum
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.plan_ir import Slot, Step
+from burn.primitive import Primitive
+
+
+def as_products(steps: Steps, graph: Graph) -> Steps:
+    """Every ``einsum`` of one or two operands of float32 as what it is."""
+    return replaced(steps, graph, _as_product)
+
+
+def _as_product(step: Step, graph: Graph) -> list[Step] | None:
+    """The steps that stand for an ``einsum``, or None."""
+    if step.primitive is not einsum or step.dtypes != (FLOAT32,):
+        return None
+    equation, operands = step.args
+    known = [graph.known(operand) for operand in operands]
+    if len(operands) > 2 or any(dtype != FLOAT32 for _, dtype in known):
+        return None
+    shapes = [shape for shape, _ in known if shape is not None]
+    work = _Steps(graph)
+    contracted(work, equation, operands, shapes)
+    if not work.steps:
+        return None
+    return [*work.steps[:-1], replace(work.steps[-1], outputs=step.outputs)]
+
+
+class _Steps:
+    """The steps that were made."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.is_constant = graph.is_constant
+        self.steps: list[Step] = []
+
+    def made(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        shape: tuple[int, ...],
+        **static: Any,
+    ) -> Slot:
+        """The result of a new step."""
+        self.steps.append(self._graph.made(primitive, args, shape, **static))
+        return Slot(self.steps[-1].outputs[0])

@@ -1,0 +1,160 @@
+"""Fusion of activations, scales and residuals into the layer or norm before them."""
+
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from burn.ops import activation
+from burn.ops.conv import conv
+from burn.ops.elementwise import add, div, mul
+from burn.ops.fused import conv_then, group_norm_then, linear_then, matmul_then
+from burn.ops.matmul import linear, matmul
+from burn.ops.norm import group_norm
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.plan_ir import Read, Slot, Step
+from burn.tensor import Tensor
+
+#: What computes a primitive together with what follows it.
+_THEN: dict[Any, Any] = {
+    conv: conv_then,
+    conv_then: conv_then,
+    group_norm: group_norm_then,
+    group_norm_then: group_norm_then,
+    linear: linear_then,
+    linear_then: linear_then,
+    matmul: matmul_then,
+    matmul_then: matmul_then,
+}
+#: Activations without numbers, by their names in ``after``.
+_PLAIN: dict[Any, str] = {
+    activation.relu: "relu",
+    activation.sigmoid: "sigmoid",
+    activation.tanh: "tanh",
+    activation.silu: "silu",
+    activation.hard_swish: "hard_swish",
+    activation.mish: "mish",
+    activation.softplus: "softplus",
+}
+#: Activations with numbers: their names in ``after``, and the numbers with defaults.
+_NUMBERS: dict[Any, tuple[str, dict[str, float]]] = {
+    activation.elu: ("elu", {"alpha": 1.0}),
+    activation.hard_sigmoid: ("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
+    activation.leaky_relu: ("leaky_relu", {"alpha": 0.01}),
+}
+
+
+def with_endings(steps: Steps, graph: Graph) -> Steps:
+    """Layers and norms with the activations and sums after them."""
+    found: list[Step | Read | None] = []
+    made: dict[int, int] = {}  # where in ``found`` a place is made
+    for step in steps:
+        if isinstance(step, Step):
+            joined = _joined(step, found, made, graph)
+            if joined is not None:
+                position, step = joined
+                found[position] = None
+        for place in step.outputs:
+            made[place] = len(found)
+        found.append(step)
+    return [step for step in found if step is not None]
+
+
+def is_ending(step: Step) -> bool:
+    """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
+    return step.primitive not in (add, mul, div) and after_of(step, 0) is not None
+
+
+def _joined(
+    step: Step, steps: list[Any], made: dict[int, int], graph: Graph
+) -> tuple[int, Step] | None:
+    """The position of the first and both in one; None if they have to stay two."""
+    for index, arg in enumerate(step.args):
+        position = made.get(arg.place) if type(arg) is Slot else None
+        if position is None or graph.uses[arg.place] != 1:
+            continue
+        source = steps[position]
+        if not isinstance(source, Step) or source.primitive not in _THEN:
+            continue
+        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
+            continue
+        after = after_of(step, index)
+        if after is None or not _takes(source, after):
+            continue
+        args = [*source.args, *(None for _ in range(4 - len(source.args)))]
+        if after == ("add",):
+            args[3] = other = step.args[1 - index]
+            if after in _done(source) or not _fits(source, other, graph):
+                continue
+        static = {**source.static, "after": (*_done(source), after)}
+        changed = replace(
+            step, primitive=_THEN[source.primitive], args=tuple(args), static=static
+        )
+        return position, changed
+    return None
+
+
+def _takes(source: Step, after: tuple[Any, ...]) -> bool:
+    """Whether there is a pass over the results of ``source`` that ``after`` is part of.
+
+    Norms of groups have one for their weights, but those of each channel have not.
+    """
+    if source.primitive not in (group_norm, group_norm_then):
+        return True
+    parts = (*source.args, None, None)[1:3]
+    is_affine = all(part is not None for part in parts)
+    within = source.shapes[0][1] != source.static["groups"]
+    return is_affine and within and after[0] not in ("add", "scale")
+
+
+def _fits(source: Step, other: Any, graph: Graph) -> bool:
+    """Whether ``source`` can add ``other`` to its result, as far as is known."""
+    shape, dtype = graph.known(other)
+    (result,) = source.shapes
+    if dtype != FLOAT32 or shape is None:
+        return False
+    if shape == result:
+        return True
+    return (
+        source.primitive in (matmul, matmul_then)
+        and len(shape) == len(result) > 2
+        and all(n in (1, m) for n, m in zip(shape, result, strict=True))
+        and shape[-1] == result[-1]
+    )
+
+
+def _done(step: Step) -> tuple[Any, ...]:
+    """What ``step`` is followed by already."""
+    done: tuple[Any, ...] = step.static.get("after", ())
+    return done
+
+
+def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
+    """``step`` as the end of what makes its operand ``index``."""
+    if step.primitive in _PLAIN:
+        return (_PLAIN[step.primitive],)
+    if step.primitive is activation.gelu:
+        tanh = step.static.get("approximate") == "tanh"
+        return ("gelu_tanh",) if tanh else ("gelu",)
+    if step.primitive in _NUMBERS:
+        name, defaults = _NUMBERS[step.primitive]
+        return (name, *map(float, {**defaults, **step.static}.values()))
+    if step.primitive is activation.clip and index == 0:
+        bounds = step.args[1:]
+        if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
+            return ("clip", *map(float, bounds))
+    if step.primitive in (add, mul, div) and len(step.args) == 2:
+        return _with_other(step, index)
+    return None
+
+
+def _with_other(step: Step, index: int) -> tuple[Any, ...] | None:
+    other = step.args[1 - index]
+    if step.primitive is add:
+        return ("add",) if type(other) in (Slot, Tensor) else None
+    if step.primitive is div and index == 1:
+        return None
+    if type(other) is Tensor and other.shape == () and other.dtype == FLOAT32:
+        other = other.item()
+    if type(other) not in (int, float) or not isfinite(other) or other == 0:
+        return None
+    return ("scale", 1 / other if step.primitive is div else float(other))

@@ -1,0 +1,78 @@
+"""Products with weights become linear layers, with the biases that are added."""
+
+from dataclasses import replace
+
+from burn.ops.elementwise import add
+from burn.ops.matmul import linear, matmul
+from burn.ops.shape import flatten, reshape, transpose
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.plan_ir import Slot, Step
+
+
+def as_layers(steps: Steps, graph: Graph) -> Steps:
+    """Linear layers for ``x @ w`` where ``w`` is constant."""
+    return replaced(steps, graph, _layer)
+
+
+def with_biases(steps: Steps, graph: Graph) -> Steps:
+    """Linear layers with what is added to each of their rows."""
+    return joined(steps, graph, _with_bias)
+
+
+def unflattened(steps: Steps, graph: Graph) -> Steps:
+    """Layers of ``[..., in]`` where only rows were given, and taken apart again."""
+    return joined(steps, graph, _unflattened)
+
+
+def _layer(step: Step, graph: Graph) -> list[Step] | None:
+    """The steps of a linear layer that is written as a product, or None."""
+    if step.primitive is not matmul or step.dtypes != (FLOAT32,):
+        return None
+    x, weight = step.args
+    shape, dtype = graph.known(weight)
+    if shape is None or len(shape) != 2 or dtype != FLOAT32 or len(step.shapes[0]) < 2:
+        return None
+    if not graph.is_constant(weight) or graph.is_constant(x):
+        return None
+    turned = graph.made(transpose, (weight, 0, 1), shape[::-1])
+    return [
+        turned,
+        replace(step, primitive=linear, args=(x, Slot(turned.outputs[0]))),
+    ]
+
+
+def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a sum, and what stands for both, or None."""
+    if step.primitive is not add or len(step.args) != 2:
+        return None
+    for value, other in (step.args, step.args[::-1]):
+        layer = graph.only_use(value)
+        if layer is None or layer.primitive is not linear or len(layer.args) > 2:
+            continue
+        form = (step.shapes[0][-1:], FLOAT32)
+        if not graph.is_constant(other) or graph.known(other) != form:
+            continue
+        if layer.shapes == step.shapes and layer.dtypes == step.dtypes:
+            args = (*layer.args, other)
+            return layer, [replace(step, primitive=linear, args=args)]
+    return None
+
+
+def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a reshape, and what stands for both, or None."""
+    if step.primitive not in (reshape, flatten):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive is not linear:
+        return None
+    rows = graph.maker.get(layer.args[0].place) if type(layer.args[0]) is Slot else None
+    if not isinstance(rows, Step) or rows.primitive not in (reshape, flatten):
+        return None
+    x = rows.args[0]
+    shape, _ = graph.known(x)
+    if shape is None or shape[-1] != rows.shapes[0][-1] or len(shape) < 2:
+        return None
+    if step.shapes[0] != (*shape[:-1], layer.shapes[0][-1]):
+        return None
+    args = (x, *layer.args[1:])
+    return layer, [replace(step, primitive=linear, args=args, static={})]

@@ -1,0 +1,96 @@
+"""Linear layers of one input become one product: queries, keys and values."""
+
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from burn.ops.matmul import linear
+from burn.ops.shape import concat, split
+from burn.plan.passes.fusion.epilogue_fusion import is_ending
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.plan_ir import Slot, Step
+
+#: How many multiplications a layer has at most that is merged. Beside more of them a
+#: call is nothing, and attention is quicker on matrices that lie apart.
+MOST = 8_000_000
+
+
+def merged(steps: Steps, graph: Graph) -> Steps:
+    """Steps in which layers of one input are one layer, whose result is split."""
+    groups: dict[Any, list[Step]] = {}
+    for step in steps:
+        if isinstance(step, Step) and _may_be_merged(step, graph):
+            has_bias = len(step.args) > 2 and step.args[2] is not None
+            groups.setdefault((step.args[0].place, has_bias), []).append(step)
+    first = {id(group[0]): group for group in groups.values() if len(group) > 1}
+    others = {id(step) for group in first.values() for step in group}
+    made = _places(steps)
+    found: Steps = []
+    for step in steps:
+        group = first.get(id(step))
+        if group is not None and _are_ready(group, found, made):
+            found.extend(_joined(group, graph))
+        elif group is not None:
+            others -= {id(member) for member in group}
+            found.append(step)
+        elif id(step) not in others:
+            found.append(step)
+    return found
+
+
+def _may_be_merged(step: Step, graph: Graph) -> bool:
+    if step.primitive is not linear or step.dtypes != (FLOAT32,):
+        return False
+    x, *constants = step.args
+    width = (graph.known(x)[0] or (0,))[-1]
+    if prod(step.shapes[0]) * width > MOST:
+        return False
+    user = graph.only_user(step.outputs[0])
+    return (user is None or not is_ending(user)) and (
+        type(x) is Slot
+        and x.place not in graph.constant
+        and graph.known(constants[0])[1] == FLOAT32
+        and all(map(graph.is_constant, constants))
+    )
+
+
+def _places(steps: Steps) -> set[int]:
+    return {place for step in steps for place in step.outputs}
+
+
+def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
+    """Whether all weights are known where the first layer of a group stands."""
+    known = _places(before)
+    return all(
+        type(arg) is not Slot or arg.place in known or arg.place not in here
+        for step in group
+        for arg in step.args
+    )
+
+
+def _joined(group: list[Step], graph: Graph) -> list[Step]:
+    """One layer and a split for the layers of a group."""
+    widths = [step.shapes[0][-1] for step in group]
+    total, inputs = sum(widths), graph.known(group[0].args[1])[0]
+    assert inputs is not None
+    weight = graph.made(
+        concat, ([step.args[1] for step in group], 0), (total, inputs[1])
+    )
+    args: list[Any] = [group[0].args[0], Slot(weight.outputs[0])]
+    made = [weight]
+    if len(group[0].args) > 2 and group[0].args[2] is not None:
+        bias = graph.made(concat, ([step.args[2] for step in group], 0), (total,))
+        args.append(Slot(bias.outputs[0]))
+        made.append(bias)
+    shape = (*group[0].shapes[0][:-1], total)
+    layer = graph.made(linear, tuple(args), shape)
+    parts = replace(
+        group[0],
+        primitive=split,
+        args=(Slot(layer.outputs[0]), widths, -1),
+        static={},
+        outputs=tuple(step.outputs[0] for step in group),
+        shapes=tuple(step.shapes[0] for step in group),
+        dtypes=tuple(step.dtypes[0] for step in group),
+    )
+    return [*made, layer, parts]

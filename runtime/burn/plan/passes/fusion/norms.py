@@ -1,0 +1,53 @@
+"""Normalisation by stored statistics becomes a part of the layer before it."""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.ops.conv import conv
+from burn.ops.fused import scaled_weight, shifted_bias
+from burn.ops.matmul import linear
+from burn.ops.norm import batch_norm
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.plan_ir import Slot, Step
+from burn.primitive import Primitive
+
+#: What has its channels in the first axis of its weights.
+_LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
+
+
+def without_norms(steps: Steps, graph: Graph) -> Steps:
+    """Convolutions and linear layers with other weights for norms after them."""
+    return joined(steps, graph, _folded)
+
+
+def _has_same_channels(layer: Step) -> bool:
+    """Whether the outputs of a layer are along axis 1, which a norm has statistics for.
+
+    A linear layer has them along its last axis, in results of any rank.
+    """
+    return layer.primitive is conv or len(layer.shapes[0]) == 2
+
+
+def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a norm, and what stands for both; None if it stays."""
+    if step.primitive is not batch_norm or step.dtypes != (FLOAT32,):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive not in _LAYERS or layer.dtypes != (FLOAT32,):
+        return None
+    if not _has_same_channels(layer):
+        return None
+    weight, bias = layer.args[1], (*layer.args, None)[2]
+    mean, var, scale, shift = (*step.args[1:], None, None)[:4]
+    constants = (weight, bias, mean, var, scale, shift)
+    shape, dtype = graph.known(weight)
+    if shape is None or dtype != FLOAT32 or not all(map(graph.is_constant, constants)):
+        return None
+    epsilon = step.static.get("epsilon", 1e-5)
+    weights = graph.made(scaled_weight, (weight, var, scale), shape, epsilon=epsilon)
+    biases = graph.made(
+        *(shifted_bias, (bias, mean, var, scale, shift), shape[:1]), epsilon=epsilon
+    )
+    args = (layer.args[0], Slot(weights.outputs[0]), Slot(biases.outputs[0]))
+    changed = replace(step, primitive=layer.primitive, args=args, static=layer.static)
+    return layer, [weights, biases, changed]

@@ -1,0 +1,41 @@
+"""Normalisation by stored statistics becomes a part of the layer behind it."""
+
+from dataclasses import replace
+
+from burn.ops.fused import scaled_columns, shifted_by_columns
+from burn.ops.matmul import linear
+from burn.ops.norm import batch_norm
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.passes.layout.channels import flattened_image
+from burn.plan.plan_ir import Slot, Step
+
+
+def with_norms_ahead(steps: Steps, graph: Graph) -> Steps:
+    """Layers of flattened images with other weights for norms before them."""
+    return replaced(steps, graph, _folded)
+
+
+def _folded(step: Step, graph: Graph) -> list[Step] | None:
+    """What stands for a layer, and for the norm of what it reads, or None."""
+    rows = flattened_image(step, graph) if step.primitive is linear else None
+    norm = None if rows is None else graph.only_use(rows.args[0])
+    if rows is None or norm is None or norm.primitive is not batch_norm:
+        return None
+    constants = (*norm.args[1:], None, None)[:4]
+    weight, bias = step.args[1], (*step.args, None)[2]
+    if not all(map(graph.is_constant, (*constants, bias))) or norm.dtypes != (FLOAT32,):
+        return None
+    epsilon = norm.static.get("epsilon", 1e-5)
+    shape, _ = graph.known(weight)
+    if shape is None:
+        return None
+    columns = graph.made(
+        *(scaled_columns, (weight, constants[1], constants[2]), shape), epsilon=epsilon
+    )
+    shift = graph.made(
+        *(shifted_by_columns, (bias, weight, *constants), shape[:1]), epsilon=epsilon
+    )
+    flat = graph.made(rows.primitive, (norm.args[0], *rows.args[1:]), rows.shapes[0])
+    flat = replace(flat, static=rows.static)
+    args = (Slot(flat.outputs[0]), Slot(columns.outputs[0]), Slot(shift.outputs[0]))
+    return [columns, shift, flat, replace(step, args=args)]

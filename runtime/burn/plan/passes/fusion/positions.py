@@ -1,0 +1,51 @@
+"""A convolution that has one position only is a linear layer."""
+
+from dataclasses import replace
+from math import prod
+
+from burn.ops.conv import conv
+from burn.ops.matmul import linear
+from burn.ops.shape import reshape
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.plan_ir import Slot, Step
+
+
+def as_rows(steps: Steps, graph: Graph) -> Steps:
+    """Linear layers for convolutions whose kernel is as large as what they read."""
+    return replaced(steps, graph, _layer)
+
+
+def _layer(step: Step, graph: Graph) -> list[Step] | None:
+    """The steps that stand for a convolution, or None."""
+    if step.primitive is not conv or step.dtypes != (FLOAT32,):
+        return None
+    x, weight, bias = (*step.args, None)[:3]
+    shape, dtype = graph.known(x)
+    kernel, of_weight = graph.known(weight)
+    if shape is None or kernel is None or {dtype, of_weight} != {FLOAT32}:
+        return None
+    if shape[1:] != kernel[1:] or prod(step.shapes[0][2:]) != 1 or _is_padded(step):
+        return None
+    if not graph.is_constant(weight) or not graph.is_constant(bias):
+        return None
+    columns = prod(kernel[1:])
+    matrix = graph.made(
+        *(reshape, (weight, (kernel[0], columns)), (kernel[0], columns))
+    )
+    rows = graph.made(reshape, (x, (shape[0], columns)), (shape[0], columns))
+    biases = () if bias is None else (bias,)
+    args = (Slot(rows.outputs[0]), Slot(matrix.outputs[0]), *biases)
+    product = graph.made(linear, args, (shape[0], kernel[0]))
+    result = (Slot(product.outputs[0]), step.shapes[0])
+    return [
+        *(matrix, rows, product),
+        replace(step, primitive=reshape, args=result, static={}),
+    ]
+
+
+def _is_padded(step: Step) -> bool:
+    """Whether more than the elements themselves may be read."""
+    return (
+        step.static.get("padding", 0) not in (0, (0,), (0, 0), (0, 0, 0))
+        or step.static.get("groups", 1) != 1
+    )

@@ -1,0 +1,87 @@
+"""What is done to each channel of a layer becomes a part of its weights.
+
+So are norms that exporters write out, and the scales of residual branches.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from burn.ops.conv import conv
+from burn.ops.elementwise import add, div, mul, sub
+from burn.ops.matmul import linear
+from burn.ops.shape import reshape
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.plan_ir import Slot, Step
+from burn.primitive import Primitive
+from burn.tensor import Tensor
+
+_FACTORS: tuple[Primitive[..., Any], ...] = (mul, div)
+_TERMS: tuple[Primitive[..., Any], ...] = (add, sub)
+#: Those whose operands may be in either order.
+_TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
+
+
+def with_scales(steps: Steps, graph: Graph) -> Steps:
+    """Layers with the constants that their channels are scaled and moved by."""
+    return joined(steps, graph, _scaled)
+
+
+def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a step, and what stands for both; None if it stays."""
+    if step.primitive not in _FACTORS + _TERMS or len(step.args) != 2:
+        return None
+    pairs = [step.args, step.args[::-1]][: 1 + (step.primitive in _TURNED)]
+    for value, other in pairs:
+        layer = graph.only_use(value)
+        if layer is None or layer.primitive not in (conv, linear):
+            continue
+        if (layer.shapes, layer.dtypes) != (step.shapes, step.dtypes):
+            continue
+        if layer.dtypes == (FLOAT32,) and _is_by_channel(other, layer, graph):
+            return layer, _merged(step, layer, other, graph)
+    return None
+
+
+def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
+    """Whether ``other`` is a constant number for each channel, and weights are too."""
+    weight, bias = layer.args[1], (*layer.args, None)[2]
+    if type(other) not in (Slot, Tensor):
+        return False
+    if not all(map(graph.is_constant, (weight, bias, other))):
+        return False
+    known = [graph.known(value) for value in (weight, other)]
+    if any(dtype != FLOAT32 for _, dtype in known):
+        return False
+    given = known[1][0] or ()
+    result = layer.shapes[0]
+    place = 1 if layer.primitive is conv else len(result) - 1
+    wanted = [1] * len(result)
+    wanted[place] = result[place]
+    return (1,) * (len(result) - len(given)) + given == tuple(wanted)
+
+
+def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
+    """The layer with other weights, after the steps that make them."""
+    made: list[Step] = []
+
+    def new(primitive: Primitive[..., Any], args: Any, shape: tuple[int, ...]) -> Slot:
+        made.append(graph.made(primitive, args, shape))
+        return Slot(made[-1].outputs[0])
+
+    weight, bias = layer.args[1], (*layer.args, None)[2]
+    shape = graph.known(weight)[0] or ()
+    count = shape[:1]
+    if step.primitive in _FACTORS:
+        tall = (*count, *(1 for _ in shape[1:]))
+        scale = new(reshape, (other, tall), tall)
+        weight = new(step.primitive, (weight, scale), shape)
+    if step.primitive in _TERMS or bias is not None:
+        line = new(reshape, (other, count), count)
+        if bias is None and step.primitive is add:
+            bias = line
+        else:
+            start = 0.0 if bias is None else bias
+            bias = new(step.primitive, (start, line), count)
+    args = (layer.args[0], weight, bias)
+    changed = replace(step, primitive=layer.primitive, args=args, static=layer.static)
+    return [*made, changed]

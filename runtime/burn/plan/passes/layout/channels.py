@@ -1,0 +1,64 @@
+"""Layers read images as these lie in memory: their weights change the order instead."""
+
+from dataclasses import replace
+from math import prod
+
+from burn.ops.conv import conv
+from burn.ops.fused import conv_then, linear_then
+from burn.ops.matmul import linear
+from burn.ops.norm import batch_norm
+from burn.ops.pool import avg_pool, max_pool
+from burn.ops.shape import flatten, permute, reshape
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.plan_ir import Slot, Step
+
+#: What has its channels side by side in memory when it is computed.
+_CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})
+_VIEWS = frozenset({flatten, reshape})
+
+
+def in_memory_order(steps: Steps, graph: Graph) -> Steps:
+    """Layers of flattened images that take them with their channels last."""
+    return replaced(steps, graph, _reordered)
+
+
+def flattened_image(step: Step, graph: Graph) -> Step | None:
+    """The step that makes rows of images [N, C, *size] for a layer, or None."""
+    layers = (linear, linear_then)
+    rows = graph.only_use(step.args[0]) if step.primitive in layers else None
+    if rows is None or rows.primitive not in _VIEWS or rows.dtypes != (FLOAT32,):
+        return None
+    shape, _ = graph.known(rows.args[0])
+    if shape is None or len(shape) < 3 or rows.shapes[0] != (shape[0], prod(shape[1:])):
+        return None
+    weight = step.args[1]
+    if graph.known(weight)[1] != FLOAT32 or not graph.is_constant(weight):
+        return None
+    return rows
+
+
+def _reordered(step: Step, graph: Graph) -> list[Step] | None:
+    rows = flattened_image(step, graph)
+    image = graph.maker.get(rows.args[0].place) if rows is not None else None
+    if rows is None or not isinstance(image, Step):
+        return None
+    if image.primitive not in _CHANNELS_LAST or len(image.shapes) != 1:
+        return None
+    (shape,) = image.shapes
+    axes = (0, *range(2, len(shape)), 1)
+    last = tuple(shape[axis] for axis in axes)
+    outputs = step.shapes[0][-1]
+    weight = graph.made(
+        reshape, (step.args[1], (outputs, *shape[1:])), (outputs, *shape[1:])
+    )
+    turned = graph.made(
+        *(permute, (Slot(weight.outputs[0]), axes), (outputs, *last[1:]))
+    )
+    columns = (outputs, prod(last[1:]))
+    weights = graph.made(reshape, (Slot(turned.outputs[0]), columns), columns)
+    images = graph.made(permute, (rows.args[0], axes), last)
+    flat = graph.made(
+        reshape, (Slot(images.outputs[0]), rows.shapes[0]), rows.shapes[0]
+    )
+    args = (Slot(flat.outputs[0]), Slot(weights.outputs[0]), *step.args[2:])
+    return [weight, turned, weights, images, flat, replace(step, args=args)]

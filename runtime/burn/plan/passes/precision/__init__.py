@@ -1,0 +1,1 @@
+"""Passes that lower the precision: bfloat16, and integers by scales."""

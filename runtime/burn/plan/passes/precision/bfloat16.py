@@ -1,0 +1,151 @@
+"""Lower matrix products and the operations between them to bfloat16.
+
+Casts are inserted at the borders.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from burn import dtypes
+from burn.ops import activation
+from burn.ops.attention import masked_softmax
+from burn.ops.conv import conv, conv_transpose
+from burn.ops.elementwise import cast
+from burn.ops.fused import conv_then, linear_then, matmul_then
+from burn.ops.indexing import getitem
+from burn.ops.layer_norm import layer_norm
+from burn.ops.matmul import linear, matmul
+from burn.ops.pool import avg_pool, max_pool
+from burn.ops.shape import (
+    concat,
+    flatten,
+    permute,
+    reshape,
+    split,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
+from burn.ops.softmax import softmax
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.plan_ir import Read, Slot, Step, slots_in
+
+BFLOAT16 = dtypes.bfloat16
+#: What is computed in bfloat16 wherever it stands, of its first two operands. What is
+#: added to a product is float32 unless it is there in bfloat16 already.
+_PRODUCTS = frozenset(
+    {conv, conv_then, conv_transpose, linear, linear_then, matmul, matmul_then}
+)
+#: What stays in bfloat16 if its first operand is: nothing is gained by it alone.
+_BETWEEN = frozenset(
+    {activation.gelu, activation.sigmoid, activation.silu, activation.tanh}
+    | {avg_pool, max_pool, softmax, masked_softmax, layer_norm}
+    | {concat, flatten, getitem, permute, reshape, split, squeeze, transpose}
+    | {unsqueeze}
+)
+
+
+def narrowed(steps: Steps, graph: Graph) -> Steps:
+    """Steps whose products are of bfloat16, and sums of float32 as ever."""
+    return _Narrowing(graph).of(steps)
+
+
+class _Narrowing:
+    """The steps of one segment, and which of its values there are in bfloat16."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._narrow: dict[int, Slot] = {}
+        self._found: Steps = []
+
+    def of(self, steps: Steps) -> Steps:
+        """``steps`` with casts, and with steps of bfloat16 between them."""
+        for step in steps:
+            narrow = self._computed(step) if isinstance(step, Step) else None
+            if narrow is None or isinstance(step, Read):
+                self._found.append(step)
+            else:
+                self._found.append(narrow)
+                self._widen(step, narrow)
+        return self._without_idle_casts(steps)
+
+    def _computed(self, step: Step) -> Step | None:
+        """``step`` in bfloat16, None if it stays in float32."""
+        if set(step.dtypes) != {FLOAT32} or self._graph.is_folded(step):
+            return None
+        if step.primitive in _PRODUCTS:
+            first, second, *rest = step.args
+            if any(self._graph.known(value)[1] != FLOAT32 for value in (first, second)):
+                return None
+            added = (self._known(value) for value in rest)
+            args = (self._cast(first), self._cast(second), *added)
+        elif step.primitive in _BETWEEN:
+            first, *rest = step.args
+            narrow = self._known(first)
+            if narrow is first:
+                return None
+            args = (narrow, *rest)
+        else:
+            return None
+        outputs = tuple(self._graph.fresh() for _ in step.outputs)
+        narrow_dtypes = tuple(BFLOAT16 for _ in outputs)
+        return replace(step, args=args, outputs=outputs, dtypes=narrow_dtypes)
+
+    def _known(self, value: Any) -> Any:
+        """``value`` in bfloat16 if all of it is there, and itself otherwise."""
+        if type(value) is list or type(value) is tuple:
+            parts = [self._known(item) for item in value]
+            changed = all(n is not o for n, o in zip(parts, value, strict=True))
+            return type(value)(parts) if changed and parts else value
+        return self._narrow.get(value.place, value) if type(value) is Slot else value
+
+    def _cast(self, value: Any) -> Any:
+        """``value`` in bfloat16."""
+        known = self._known(value)
+        if known is not value:
+            return known
+        shape, _ = self._graph.known(value)
+        assert shape is not None
+        made = self._graph.made(cast, (value,), shape)
+        made = replace(made, static={"dtype": BFLOAT16}, dtypes=(BFLOAT16,))
+        self._found.append(made)
+        slot = Slot(made.outputs[0])
+        if type(value) is Slot:
+            self._narrow[value.place] = slot
+        return slot
+
+    def _widen(self, step: Step, narrow: Step) -> None:
+        """Have the results of ``step`` in float32 as well."""
+        for place, of, shape in zip(
+            step.outputs, narrow.outputs, step.shapes, strict=True
+        ):
+            self._narrow[place] = Slot(of)
+            static = {"dtype": FLOAT32}
+            self._found.append(
+                Step(cast, (Slot(of),), static, (place,), (shape,), (FLOAT32,))
+            )
+
+    def _without_idle_casts(self, steps: Steps) -> Steps:
+        """What was found but for the results that nobody wants in float32."""
+        before, after = _uses(steps), _uses(self._found)
+        uses = self._graph.uses
+
+        def is_used(step: Step | Read) -> bool:
+            if isinstance(step, Read) or step.primitive is not cast:
+                return True
+            return any(
+                place not in uses or uses[place] + after[place] > before[place]
+                for place in step.outputs
+            )
+
+        return [step for step in self._found if is_used(step)]
+
+
+def _uses(steps: Steps) -> Counter[int]:
+    """How often each place is read by ``steps``."""
+    found: Counter[int] = Counter()
+    for step in steps:
+        if isinstance(step, Step):
+            found.update(slots_in(step.args))
+    return found

@@ -1,0 +1,174 @@
+"""Quantization of the operands of layers by observed ranges."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from burn.backend.arrays import host
+from burn.box import Box, Buffer
+from burn.dtypes import DType, int8, uint8
+from burn.ops.integers import scale_of_weights, to_integers
+from burn.ops.quantize import dequantize, quantize
+from burn.ops.support import Array
+from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.precision.integers import LAYERS
+from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.primitive import primitive
+from burn.tensor import Tensor
+
+#: Weights, which of the layers that read them, and which operand of that.
+Key: TypeAlias = tuple[Box, int, int]
+#: The operands that are quantized: what a layer reads, and what is added to it.
+_X, _RESIDUAL = 0, 3
+
+
+class Ranges:
+    """The least and the largest number that operands of layers were seen to have."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, tuple[float, float]] = {}
+
+    def see(self, key: Key, x: Array) -> None:
+        """Widen the range of ``key`` to what is in ``x``."""
+        low, high = self._seen.get(key, (0.0, 0.0))
+        self._seen[key] = (
+            min(low, float(x.min(initial=0))),
+            max(high, float(x.max(initial=0))),
+        )
+
+    def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
+        """The scale and the dtype of integers for ``key``; None if it was not seen."""
+        low, high = self._seen.get(key, (0.0, 0.0))
+        largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
+        if not np.isfinite(largest) or largest <= 0:
+            return None
+        return Tensor(np.array([largest], np.float32), host()), dtype
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+
+def _far(low: float, high: float) -> float:
+    return max(-low, high) / 127
+
+
+@primitive
+def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
+    """``x``, whose numbers are in the range of ``key`` after that."""
+    ranges.see(key, x)
+    return x
+
+
+observed.no_gradient("plans without gradients alone are made of it")
+
+
+class Observing:
+    """A pass that has the ranges of operands noted whenever the plan runs."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __call__(self, steps: Steps, graph: Graph) -> Steps:
+        found: Steps = []
+        counted: Counter[Box] = Counter()
+        for step in steps:
+            for key, place, shape in _operands(step, graph, counted):
+                static = {"ranges": self._ranges, "key": key}
+                seen = graph.made(observed, (Slot(place),), shape)
+                found.append(replace(seen, static=static))
+            found.append(step)
+        return found
+
+
+class Calibrated:
+    """A pass that quantizes the operands whose ranges are known, and weights."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+
+    def __call__(self, steps: Steps, graph: Graph) -> Steps:
+        found: Steps = []
+        counted: Counter[Box] = Counter()
+        known: dict[int, Slot] = {}
+        for step in steps:
+            operands = list(_operands(step, graph, counted))
+            for key, place, shape in operands:
+                scaling = self._ranges.scaling(key)
+                if place not in known and scaling is not None:
+                    made = _there_and_back(Slot(place), shape, scaling, graph)
+                    known[place] = Slot(made[-1].outputs[0])
+                    found += made
+            if isinstance(step, Step) and operands and operands[0][1] in known:
+                made, step = _of_known(step, known, graph)
+                found += made
+            found.append(step)
+        return found
+
+
+def _operands(
+    step: Step | Read, graph: Graph, counted: Counter[Box]
+) -> list[tuple[Key, int, tuple[int, ...]]]:
+    """What a layer reads and what is added to it: key, place and shape of each."""
+    if isinstance(step, Read) or step.primitive not in LAYERS:
+        return []
+    if step.dtypes != (FLOAT32,) or graph.is_folded(step):
+        return []
+    box = _source(step.args[1], graph)
+    if box is None or graph.known(step.args[1])[1] != FLOAT32:
+        return []
+    number = counted[box]
+    counted[box] += 1
+    found = []
+    for which in (_X, _RESIDUAL):
+        value = step.args[which] if which < len(step.args) else None
+        shape, dtype = graph.known(value)
+        if type(value) is Slot and shape is not None and dtype == FLOAT32:
+            found.append(((box, number, which), value.place, shape))
+    return found
+
+
+def _source(value: Any, graph: Graph) -> Box | None:
+    """The box that constant weights are made from, the first if there are several."""
+    if type(value) is not Slot or not graph.is_constant(value):
+        return None
+    maker = graph.maker.get(value.place)
+    if isinstance(maker, Read):
+        return maker.box
+    given = slots_in(maker.args) if maker else ()
+    sources = (_source(Slot(place), graph) for place in given)
+    return next((box for box in sources if box is not None), None)
+
+
+def _there_and_back(
+    value: Slot, shape: tuple[int, ...], scaling: tuple[Tensor, DType], graph: Graph
+) -> list[Any]:
+    """Steps that quantize ``value`` and dequantize it."""
+    scale, dtype = scaling
+    read = Read(Buffer(scale), graph.fresh(), scale.backend)
+    graph.maker[read.place] = read
+    graph.constant.add(read.place)
+    narrow = graph.made(to_integers, (value, Slot(read.place)), shape)
+    narrow = replace(narrow, static={"dtype": dtype}, dtypes=(dtype,))
+    args = (Slot(narrow.outputs[0]), Slot(read.place))
+    return [read, narrow, graph.made(dequantize, args, shape)]
+
+
+def _of_known(
+    step: Step, known: dict[int, Slot], graph: Graph
+) -> tuple[list[Step], Step]:
+    """A layer of operands that were quantized, and steps that quantize its weights."""
+    args = list(step.args)
+    for which in (_X, _RESIDUAL):
+        if which < len(args) and type(args[which]) is Slot:
+            args[which] = known.get(args[which].place, args[which])
+    shape, _ = graph.known(args[1])
+    assert shape is not None
+    scale = graph.made(scale_of_weights, (args[1],), shape[:1])
+    by = (Slot(scale.outputs[0]), None)
+    narrow = graph.made(quantize, (args[1], *by), shape)
+    narrow = replace(narrow, static={"dtype": int8, "axis": 0}, dtypes=(int8,))
+    wide = graph.made(dequantize, (Slot(narrow.outputs[0]), *by), shape, axis=0)
+    args[1] = Slot(wide.outputs[0])
+    return [scale, narrow, wide], replace(step, args=tuple(args))

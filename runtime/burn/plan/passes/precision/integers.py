@@ -1,0 +1,281 @@
+"""Layers between a dequantization and a quantization are layers of integers."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn.backend.arrays import host
+from burn.dtypes import int8, uint8
+from burn.ops.conv import conv
+from burn.ops.elementwise import add
+from burn.ops.fused import conv_then, linear_then
+from burn.ops.integers import (
+    conv_of_integers,
+    from_integers,
+    linear_of_integers,
+    to_integers,
+)
+from burn.ops.matmul import linear
+from burn.ops.pool import max_pool
+from burn.ops.quantize import dequantize, quantize
+from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
+from burn.plan.passes.fusion.epilogue_fusion import after_of, is_ending
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.plan_ir import Slot, Step
+from burn.tensor import Tensor
+
+#: Layers by what computes them with integers.
+LAYERS: dict[Any, Any] = {
+    conv: conv_of_integers,
+    conv_then: conv_of_integers,
+    linear: linear_of_integers,
+    linear_then: linear_of_integers,
+}
+#: What gives the same, quantized before it or after it.
+_COMMUTING = frozenset(
+    {max_pool, flatten, permute, reshape, squeeze, transpose, unsqueeze}
+)
+
+
+def of_integers(steps: Steps, graph: Graph) -> Steps:
+    """Layers of what is dequantized as layers of integers, and quick quantizations."""
+    return replaced(steps, graph, _layer)
+
+
+def quantized_early(steps: Steps, graph: Graph) -> Steps:
+    """What only moves numbers, or chooses among them, after their quantization."""
+    return joined(steps, graph, _earlier)
+
+
+def with_sums(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with what is added to them, where they were rounded before.
+
+    They are kept in the range of the integers that they were, and not rounded to them.
+    """
+    return joined(steps, graph, _summed)
+
+
+def with_activations(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with the activations after sums."""
+    return joined(steps, graph, _activated)
+
+
+def to_the_end(steps: Steps, graph: Graph) -> Steps:
+    """Layers of integers with the quantization of their results."""
+    return joined(steps, graph, _ended)
+
+
+def with_floats(steps: Steps, graph: Graph) -> Steps:
+    """Floats that there were before a quantization, and quick dequantizations."""
+    return replaced(steps, graph, _of_floats)
+
+
+def _layer(step: Step, graph: Graph) -> list[Step] | None:
+    if _is_quantization(step, graph):
+        return _quick(step, graph)
+    made = LAYERS.get(step.primitive)
+    if made is None or step.dtypes != (FLOAT32,):
+        return None
+    x = _integers(step.args[0], graph)
+    weight, before = _weight(step.args[1], graph)
+    if x is None or weight is None or graph.known(weight[0])[1] != int8:
+        return None
+    bias, residual = (*step.args[2:], None, None)[:2]
+    args = (x, weight, bias, residual)
+    return [*before, replace(step, primitive=made, args=args)]
+
+
+def _quick(step: Step, graph: Graph) -> list[Step]:
+    """A quantization by one scale; nothing, if it takes back a dequantization."""
+    x, dtype = step.args[0], step.dtypes[0]
+    source = graph.maker.get(x.place) if type(x) is Slot else None
+    if isinstance(source, Step) and source.primitive is dequantize:
+        numbers = source.args[0]
+        if _are_inverse(step, source) and graph.known(numbers)[1] == dtype:
+            back = (numbers, step.shapes[0])
+            return [replace(step, primitive=reshape, args=back, static={})]
+    static = {"dtype": dtype}
+    return [replace(step, primitive=to_integers, static=static)]
+
+
+def _are_inverse(quantization: Step, dequantization: Step) -> bool:
+    """Whether two steps have one scale and one zero point."""
+    pairs = zip(
+        *((*step.args, None)[1:3] for step in (quantization, dequantization)),
+        strict=True,
+    )
+    return all(a is b or (type(a) in (Slot, int) and a == b) for a, b in pairs)
+
+
+def _integers(value: Any, graph: Graph, axis: int | None = None) -> Any:
+    """The operand of integers that ``value`` is dequantized from, or None.
+
+    They have one scale, or else one for each index of ``axis``.
+    """
+    step = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(step, Step) or step.primitive is not dequantize:
+        return None
+    numbers, scale, zero_point = (*step.args, None)[:3]
+    if not _is_scaling(step, scale, zero_point, graph, axis):
+        return None
+    if graph.known(numbers)[1] not in (int8, uint8):
+        return None
+    return (numbers, scale, _zero(zero_point, graph.known(numbers)[1]))
+
+
+def _zero(zero_point: Any, dtype: Any) -> Any:
+    """A zero point as an operand, None for 0."""
+    if type(zero_point) is not int:
+        return zero_point
+    return Tensor(np.array(zero_point, dtype), host()) if zero_point else None
+
+
+def _is_scaling(
+    step: Step, scale: Any, zero_point: Any, graph: Graph, axis: int | None = None
+) -> bool:
+    """Whether ``step`` scales by constants: one, or one for each index of ``axis``."""
+    shape, dtype = graph.known(scale)
+    if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
+        return False
+    if not graph.is_constant(scale):
+        return False
+    if type(zero_point) is not int and not graph.is_constant(zero_point):
+        return False
+    if shape in ((), (1,)):
+        return True
+    given = step.static.get("axis", 1) % len(graph.known(step.args[0])[0] or (1,))
+    return axis is not None and given == axis and len(shape) == 1
+
+
+def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
+    """The weights of a layer as integers, scaled by outputs, and steps before it."""
+    found = _integers(value, graph, 0)
+    if found is not None:
+        return found, []
+    step = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(step, Step) or step.primitive is not transpose:
+        return None, []
+    source = _integers(step.args[0], graph, 1)
+    if source is None or len(step.shapes[0]) != 2:
+        return None, []
+    dtype = graph.known(source[0])[1]
+    turned = graph.made(transpose, (source[0], *step.args[1:]), step.shapes[0])
+    turned = replace(turned, static=step.static, dtypes=(dtype,))
+    graph.maker[turned.outputs[0]] = turned
+    return (Slot(turned.outputs[0]), *source[1:]), [turned]
+
+
+def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """What moves numbers before a quantization, and both in the other order."""
+    if not _is_quantization(step, graph):
+        return None
+    before = graph.only_use(step.args[0])
+    if before is None or before.primitive not in _COMMUTING:
+        return None
+    shape, dtype = graph.known(before.args[0])
+    if shape is None or dtype != FLOAT32:
+        return None
+    place = graph.fresh()
+    args = (before.args[0], *step.args[1:])
+    first = replace(step, args=args, outputs=(place,), shapes=(shape,))
+    then = replace(
+        before,
+        args=(Slot(place), *before.args[1:]),
+        outputs=step.outputs,
+        dtypes=step.dtypes,
+    )
+    return before, [first, then]
+
+
+def _is_quantization(step: Step, graph: Graph) -> bool:
+    """Whether ``step`` makes integers of 8 bits by one scale that is constant."""
+    if step.primitive not in (quantize, to_integers):
+        return False
+    if step.dtypes[0] not in (int8, uint8) or graph.known(step.args[0])[1] != FLOAT32:
+        return False
+    if step.static.get("precision", FLOAT32) != FLOAT32:
+        return False
+    scale, zero_point = (*step.args, None)[1:3]
+    return _is_scaling(step, scale, zero_point, graph)
+
+
+def _is_ended(layer: Step) -> bool:
+    """Whether the result of a layer of integers is integers as well."""
+    return len(layer.args) > 4 and layer.args[4] is not None
+
+
+def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer that is rounded before a sum, and what stands for both."""
+    if step.primitive is not add or len(step.args) != 2:
+        return None
+    for value, other in (step.args, step.args[::-1]):
+        wide = graph.only_use(value)
+        narrow = None if wide is None else graph.only_use(wide.args[0])
+        if wide is None or narrow is None or wide.primitive is not dequantize:
+            continue
+        layer = graph.only_use(narrow.args[0])
+        if layer is None or layer.primitive not in LAYERS.values():
+            continue
+        if not _is_quantization(narrow, graph) or len(layer.args) > 4:
+            continue
+        known = _integers(value, graph)
+        shape = (step.shapes[0], FLOAT32)
+        if known is None or graph.known(other) != shape or layer.args[3] is not None:
+            continue
+        if not _are_inverse(narrow, wide) or layer.shapes != step.shapes:
+            continue
+        limits = (*known[1:], narrow.dtypes[0])
+        args = (*layer.args[:3], other, None, limits)
+        after = (*layer.static.get("after", ()), ("limits",), ("add",))
+        static = {**layer.static, "after": after}
+        made = replace(step, primitive=layer.primitive, args=args, static=static)
+        return layer, [made]
+    return None
+
+
+def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before an activation, and what stands for both."""
+    if not is_ending(step):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
+        return None
+    after = (*layer.static.get("after", ()), after_of(step, 0))
+    static = {**layer.static, "after": after}
+    made = replace(step, primitive=layer.primitive, args=layer.args, static=static)
+    return layer, [made]
+
+
+def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a quantization, and what stands for both."""
+    if not _is_quantization(step, graph):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
+        return None
+    scale, zero_point = (*step.args, None)[1:3]
+    scaling = (scale, _zero(zero_point, step.dtypes[0]))
+    *others, residual, _, limits = (*layer.args, None, None)[:6]
+    added = _integers(residual, graph)
+    args = (*others, residual if added is None else added, scaling, limits)
+    static = {**layer.static, "dtype": step.dtypes[0]}
+    return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
+
+
+def _of_floats(step: Step, graph: Graph) -> list[Step] | None:
+    if step.primitive is dequantize and _integers(Slot(step.outputs[0]), graph):
+        args = _integers(Slot(step.outputs[0]), graph)
+        return [replace(step, primitive=from_integers, args=args, static={})]
+    if step.primitive is to_integers:
+        *operands, zero_point = (*step.args, None)[:3]
+        zero_point = _zero(zero_point, step.dtypes[0])
+        return [replace(step, args=(*operands, zero_point))]
+    if step.primitive not in LAYERS.values() or _is_ended(step):
+        return None
+    *others, residual = step.args[:4]
+    source = _integers(residual, graph)
+    maker = graph.maker.get(source[0].place) if source is not None else None
+    if not isinstance(maker, Step) or maker.primitive is not to_integers:
+        return None
+    return [replace(step, args=(*others, maker.args[0], *step.args[4:]))]

@@ -1,0 +1,88 @@
+"""Rules of what is not compared: the nodes that they are about, and no others."""
+
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+from onnx import helper
+
+from tests.fuzz.discontinuous import jumping_outputs
+from tests.fuzz.explained import explanation
+from tests.fuzz.oracle import Oracle, noise_of_constants
+
+HALF = np.ones((1, 4, 2), np.float32)
+SOFTMAX = [np.zeros((2, 3), np.uint8), np.array(0.1, np.float32), None]
+ROW = np.ones(4, np.float32)
+
+
+def length(count: int) -> Any:
+    """A scalar operand."""
+    return np.array(count)
+
+
+def scale(value: float) -> Any:
+    """A scale."""
+    return np.array(value, np.float32)
+
+
+CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
+    ("DFT", [HALF, length(8)], {"inverse": 1, "onesided": 1, "axis": 1}, True),
+    ("DFT", [HALF, length(6)], {"inverse": 1, "onesided": 1, "axis": 1}, False),
+    ("DFT", [HALF, length(7), length(-2)], {"inverse": 1, "onesided": 1}, False),
+    ("DFT", [HALF, length(9), length(-2)], {"inverse": 1, "onesided": 1}, True),
+    ("DFT", [HALF, length(8)], {"inverse": 1}, False),
+    ("QLinearSoftmax", [*SOFTMAX, scale(1 / 256)], {"opset": 13}, False),
+    ("QLinearSoftmax", [*SOFTMAX, scale(0.003)], {"opset": 13}, True),
+    ("FusedMatMul", [np.ones((4, 3)), ROW], {"transA": 1}, True),
+    ("FusedMatMul", [np.ones((3, 4)), ROW], {}, False),
+    ("FusedMatMul", [np.ones((4, 3)), np.ones((4, 1))], {"transA": 1}, False),
+    ("ReduceMean", [np.ones((0, 3))], {}, True),
+    ("ReduceMean", [np.ones((1, 3))], {}, False),
+    ("Unique", [np.array([1, 1 + 1e-6, 2], np.float32)], {}, True),
+    ("Unique", [np.array([1, 1, 2], np.float32)], {}, False),
+]
+
+
+@pytest.mark.parametrize("index", range(len(CASES)))
+def test_rules(index: int) -> None:
+    operator, operands, attrs, expected = CASES[index]
+    names = [f"x{i}" for i in range(len(operands))]
+    node = helper.make_node(operator, names, ["y"], **attrs)
+    assert (explanation(node, operands) is not None) == expected
+
+
+def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2,2] x) => (float[2,2] p, float[2,2] r, float[2,2] s)
+        { p = MatMul (x, x)
+          q = Round (p)
+          r = Add (q, x)
+          s = Exp (p) }""")
+    assert jumping_outputs(model) == [False, True, False]
+
+
+def test_noise_of_constants_is_that_of_what_follows_from_them() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] p, float[2] q, float[2] r)
+        <float[2] a = {1000, 999}, float[2] b = {2.5, 3.5}>
+        { p = Identity (x)
+          q = Add (x, a)
+          s = Sub (a, b)
+          r = Mul (s, b) }""")
+    feeds = {"x": np.ones(2, np.float32)}
+    p, q, r = noise_of_constants(model, feeds, Oracle(model).outputs(feeds))
+    assert p == 0
+    assert 0 < q < r < 0.2
+
+
+def test_noise_of_constants_says_nothing_where_results_jump() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] p, float[2] q)
+        <float[2] a = {1, 1}>
+        { p = Add (x, a)
+          b = Floor (a)
+          q = Add (x, b) }""")
+    feeds = {"x": np.ones(2, np.float32)}
+    expected = Oracle(model).outputs(feeds)
+    assert noise_of_constants(model, feeds, expected) == [0, 0]
