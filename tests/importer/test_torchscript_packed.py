@@ -87,3 +87,30 @@ def test_packed_data_that_were_changed_are_refused(tmp_path: Path) -> None:
     path = packing("out = torch.relu(out)")[0].saved(tmp_path)
     with pytest.raises(UnsupportedModel, match="packed sequences as they were packed"):
         read(path)
+
+
+def test_weights_of_packed_sequences_have_gradients(tmp_path: Path) -> None:
+    """They are stored under their keys, and not in the order that ONNX has them."""
+    script, weights = packing(total="6")
+    code = script.code["__torch__.py"].replace(
+        "__parameters__ = []", '__parameters__ = ["w", "u", "b", "c", ]'
+    )
+    script.code["__torch__.py"] = code
+    model: Any = load(script.saved(tmp_path))
+    assert sorted(model.state_dict()) == ["b", "c", "u", "w"]
+    model.to(burn.Autodiff(burn.Cpu()))
+    y, _, last = model(burn.tensor(X), burn.tensor(LENGTHS))
+    gradients = (burn.ops.sum(y) + burn.ops.sum(last)).backward()
+    step = 1e-2
+    for number, key in enumerate("wub"):
+        direction = np.random.default_rng(number).normal(size=weights[number].shape)
+        ends = []
+        for sign in (1, -1):
+            moved = [array.astype(np.float64) for array in weights]
+            moved[number] = moved[number] + sign * step * direction
+            ends.append(
+                sum(part.sum(dtype=np.float64) for part in expected(moved, LENGTHS))
+            )
+        slope = (ends[0] - ends[1]) / (2 * step)
+        found = gradients[dict(model.boxes())[key]].numpy()
+        np.testing.assert_allclose((found * direction).sum(), slope, rtol=1e-2)

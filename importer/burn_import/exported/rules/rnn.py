@@ -113,22 +113,21 @@ class Stack:
 
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
-        w, r, b = self.weights(layer)
+        # Without lengths it becomes a layer of PyTorch's, with its parameters. A call
+        # of the function computes with them, so that they get their gradients.
+        is_layer = self.lengths is None
+        w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
         attrs = {
-            "hidden_size": r.shape[2],
+            "hidden_size": self.hidden,
             "direction": "bidirectional" if self.bidirectional else None,
             "linear_before_reset": 1 if self.kind.op_type == "GRU" else None,
             "activations": (
                 (self.kind.activation,) * count if self.kind.activation else None
             ),
         }
-        stored = [g.constant(array, array.dtype) for array in (w, r)]
-        bias = None if b is None else g.constant(b, b.dtype)
-        outputs = 1 + self.kind.states
-        return g.many(
-            self.kind.op_type, outputs, x, *stored, bias, self.lengths, *first, **attrs
-        )
+        operands = (x, w, r, b, self.lengths, *first)
+        return g.many(self.kind.op_type, 1 + self.kind.states, *operands, **attrs)
 
     def part(self, state: Value, start: int, count: int) -> Value:
         """The states of one layer."""
@@ -150,22 +149,72 @@ class Stack:
         """The last states of all layers, one after the other."""
         return states[0] if len(states) == 1 else self.g.op("Concat", *states, axis=0)
 
-    def weights(self, layer: int) -> tuple[Array, Array, Array | None]:
-        """The weights of one layer as ONNX has them, a row for each direction."""
+    def parameters(self, layer: int) -> list[Sequence[Value]]:
+        """The parameters of one layer, by direction.
+
+        Raises:
+            UnsupportedModel: there are more or fewer than a plain layer has.
+        """
         count = 2 if self.bidirectional else 1
         each = 4 if self.has_biases else 2
         if len(self.params) != self.layers * count * each:
             raise UnsupportedModel("a recurrent layer with projections")
-        rows = []
-        for place in range(layer * count, (layer + 1) * count):
-            of = [
-                self.stored(v) for v in self.params[place * each : (place + 1) * each]
-            ]
-            rows.append([self.ordered(array) for array in of])
+        starts = range(layer * count * each, (layer + 1) * count * each, each)
+        return [self.params[start : start + each] for start in starts]
+
+    @property
+    def hidden(self) -> int | None:
+        """The number of hidden features, None if it is not known."""
+        dims = self.params[1].dims
+        return dims[1] if dims is not None and isinstance(dims[1], int) else None
+
+    def weights(self, layer: int) -> tuple[Value, Value, Value | None]:
+        """The weights of one layer as ONNX has them, a row for each direction."""
+        rows = [
+            [self.ordered(self.stored(value)) for value in row]
+            for row in self.parameters(layer)
+        ]
         w, r = (np.stack([row[i] for row in rows]) for i in (0, 1))
+        stored = [self.g.constant(array, array.dtype) for array in (w, r)]
+        if not self.has_biases:
+            return stored[0], stored[1], None
+        bias = np.stack([np.concatenate(row[2:]) for row in rows])
+        return stored[0], stored[1], self.g.constant(bias, bias.dtype)
+
+    def computed(self, layer: int) -> tuple[Value, Value, Value | None]:
+        """The same, computed from the parameters when the model runs."""
+        rows = [
+            [self.reordered(value) for value in row] for row in self.parameters(layer)
+        ]
+        w, r = (self.by_direction([row[i] for row in rows]) for i in (0, 1))
         if not self.has_biases:
             return w, r, None
-        return w, r, np.stack([np.concatenate(row[2:]) for row in rows])
+        biases = [[part for gates in row[2:] for part in gates] for row in rows]
+        return w, r, self.by_direction(biases)
+
+    def by_direction(self, rows: Sequence[Sequence[Value]]) -> Value:
+        """The parts of each direction joined, with the directions as the first axis."""
+        g = self.g
+        whole = [g.op("Unsqueeze", g.op("Concat", *row, axis=0), [0]) for row in rows]
+        return whole[0] if len(whole) == 1 else g.op("Concat", *whole, axis=0)
+
+    def reordered(self, value: Value) -> list[Value]:
+        """The gates of ``value`` in ONNX's order; neighbours stay together."""
+        g, count = self.g, len(self.kind.gates)
+        if value.dims is None or not isinstance(value.dims[0], int):
+            raise UnsupportedModel(
+                "a recurrent layer whose weights have no fixed shape"
+            )
+        size = value.dims[0] // count
+        spans: list[list[int]] = []
+        for gate in self.kind.gates:
+            if spans and spans[-1][1] == gate:
+                spans[-1][1] = gate + 1
+            else:
+                spans.append([gate, gate + 1])
+        if len(spans) == 1:
+            return [value]
+        return [g.op("Slice", value, [a * size], [b * size], [0]) for a, b in spans]
 
     def stored(self, value: Value) -> Array:
         array = self.g.out.constants.get(value.name)
