@@ -144,7 +144,7 @@ def perturbed(
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             results = run_node(node, [values[name] for name in node.inputs])
-            for name, result in zip(node.outputs, results, strict=False):
-                values[name] = mapped(moved, result) if name else None
+            for output, result in zip(node.outputs, results, strict=False):
+                values[output] = mapped(moved, result) if output else None
     outputs = [values[name] for name in graph.outputs]
     return [leaf.numpy() for leaf in leaves_of(outputs)], largest[0]

@@ -60,15 +60,19 @@ def model_text(model: onnx.ModelProto) -> str:
     except onnx.parser.ParseError:
         parsed = None
     if parsed is None or not _is_same(parsed, model):
-        return model.SerializeToString().hex()
+        encoded: bytes = model.SerializeToString()
+        return encoded.hex()
     return text.replace("\\", "\\\\").replace('"""', '\\"""')
 
 
 def model_of(text: str) -> onnx.ModelProto:
     """The model that :func:`model_text` wrote."""
     if re.fullmatch("[0-9a-f]+", text):
-        return onnx.ModelProto.FromString(bytes.fromhex(text))
-    return onnx.parser.parse_model(text)
+        decoded = onnx.ModelProto()
+        decoded.ParseFromString(bytes.fromhex(text))
+        return decoded
+    parsed: onnx.ModelProto = onnx.parser.parse_model(text)
+    return parsed
 
 
 def _is_same(parsed: onnx.ModelProto, model: onnx.ModelProto) -> bool:

@@ -55,6 +55,7 @@ def test_a_module_with_wrong_gradients(
 
     def wrong(*args: Any) -> Any:
         grads = right(*args)
+        assert grads is not None
         largest = max(range(len(grads)), key=lambda i: float(abs(grads[i]).max()))
         grads[largest] = grads[largest] * np.float32(1.01)
         return grads

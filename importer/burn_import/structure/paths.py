@@ -133,10 +133,10 @@ class _Placing:
         self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
     ) -> None:
         """Note a layer whose weights are stored, in its dtype if it ``fits``."""
-        # Another layer of the same weights is a function of them.
-        arrays = tuple(names.values()) or (f"#{id(node)}",)
+        # Another layer of the same operator and weights is a function of them.
+        key = (node.op.onnx, *(names.values() or (f"#{id(node)}",)))
         call = (layer.name, layer.args, dict(layer.options))
-        if self.constructors.setdefault(arrays, call) == call:
+        if self.constructors.setdefault(key, call) == call:
             (self.weights if fits else self.other_dtypes)[id(node)] = names
 
     def _has_dotted_parameter(self) -> bool:

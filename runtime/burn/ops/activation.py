@@ -86,7 +86,7 @@ def prelu(x: Array, slope: Array) -> Array:
     """
     x, slope = pair(x, slope)
     out = np.where(x < 0, x * slope, x)
-    if out.shape != x.shape:
+    if x.ndim and out.shape != x.shape:
         raise ValueError(
             f"expected a slope that broadcasts to {list(x.shape)}, "
             f"got {list(slope.shape)}"

@@ -39,7 +39,7 @@ def halves(tmp_path: Path, nodes: list[Any], *weights: Any, kind: int = 1) -> An
 
 def test_integers_are_quantized_to_the_dtype_of_the_zero_point(tmp_path: Path) -> None:
     """QuantizeLinear without an output_dtype has none in float64 either."""
-    arrays = [stored("scale", np.float32(0.5)), stored("zero", np.int8(3))]
+    arrays = (stored("scale", np.float32(0.5)), stored("zero", np.int8(3)))
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
@@ -132,10 +132,10 @@ def test_a_node_that_cannot_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_a_quantization_keeps_its_integers(tmp_path: Path, dtype: str) -> None:
     """That asks for no dtype by an attribute, but by its zero point."""
-    operands = [
+    operands = (
         stored("scale", np.array(0.5, np.float32)),
         stored("zero", np.array(3, np.int8)),
-    ]
+    )
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),

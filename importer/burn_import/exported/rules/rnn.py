@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class Stack:
         is_layer = self.lengths is None
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
-        attrs = {
+        attrs: dict[str, Any] = {
             "hidden_size": self.hidden,
             "direction": "bidirectional" if self.bidirectional else None,
             "linear_before_reset": 1 if self.kind.op_type == "GRU" else None,
