@@ -224,7 +224,7 @@ def pinv(x: Array, *, atol: float = 0.0, rtol: float | None = None) -> Array:
     if rtol is None:
         rtol = 0.0 if atol else max(x.shape[-2:]) * float(np.finfo(work.dtype).eps)
     left, values, right = xp.linalg.svd(work, full_matrices=False)
-    largest = values.max(-1, keepdims=True, initial=0.0)
+    largest = values[..., :1]  # they are in descending order
     kept = values > xp.maximum(atol, rtol * largest)
     with np.errstate(divide="ignore"):
         back = xp.where(kept, 1 / values, 0).astype(work.dtype)
