@@ -22,6 +22,12 @@ def same(found: Any, expected: Any) -> None:
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
+def close(found: Any, expected: Any) -> None:
+    """Products of plans and eager calls may differ by the order of their sums."""
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-6)
+
+
 class Counted:
     """A function that counts how often Python runs it."""
 
@@ -38,7 +44,7 @@ def test_a_function_is_run_once_for_each_shape_and_dtype() -> None:
     compiled = burn.compile(function)
     for shape in ((2, 3), (4, 3), (2, 3), (4, 3), (2, 3)):
         x, y = tensor(*shape, seed=shape[0]), tensor(3, 5)
-        same(compiled(x, y), ops.relu(x @ y) + 1.0)
+        close(compiled(x, y), ops.relu(x @ y) + 1.0)
     assert function.count == 2
     compiled(x.cast(burn.float64), y.cast(burn.float64))
     assert function.count == 3
@@ -95,7 +101,7 @@ def test_what_follows_from_parameters_alone_is_not_frozen() -> None:
     compiled = burn.compile(lambda x: x @ (weight / ops.reduce_l2(weight)))
     x = tensor(2, 4)
     for step in range(3):
-        same(compiled(x), x @ (weight / ops.reduce_l2(weight)))
+        close(compiled(x), x @ (weight / ops.reduce_l2(weight)))
         weight.set(tensor(4, 4, seed=step))
 
 

@@ -17,17 +17,21 @@ SUMMED = "the norm multiplies by 1 + weight: the exporter stored the sum without
 FUNCTION = "in_proj_weight is read by a function, and the exporter stored it turned"
 UNNAMED = "an author's own parameter, of which the file does not have the name"
 
+COMPUTED = "positions without a key, which the source computes where they are read"
+
 _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    COMPUTED: {
+        "arch/distilbert_qa.ts-op17": ("missing m.distilbert.embeddings.position_ids",),
+        "pytorch/bert_tiny.ts-op17": ("missing m.embeddings.position_ids",),
+        "arch/bert.ts-op11": ("missing m.embeddings.position_ids",),
+        "arch/bert.ts-op17": ("missing m.embeddings.position_ids",),
+        "arch/bert_seqcls.ts-op17": ("missing m.bert.embeddings.position_ids",),
+        "arch/clip_text.ts-op17": ("missing m.text_model.embeddings.position_ids",),
+    },
     LIFTED: {
-        "arch/beit.dynamo-op20": (
-            "more m.beit",
-            "more m.beit.layers.N",
-        ),
+        "arch/beit.dynamo-op20": ("more m.beit.layers.N",),
         "arch/beit.ts-op14": ("more m.beit.layers.N.attention",),
-        "arch/bloom_alibi.dynamo-op20": ("more m.transformer",),
-        "arch/bloom_alibi.ts-op17": ("more m.transformer",),
         "arch/clip_vision.dynamo-op20": ("more m.vision_model.embeddings",),
-        "arch/clip_vision.ts-op14": ("more m.vision_model.embeddings",),
         "arch/detector_matrix_nms.dynamo-op20": ("more the model",),
         "arch/detr.dynamo-op20": (
             "more m.model.decoder.layers.N",
@@ -43,20 +47,9 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/diffusers_unet2d.ts-op14": ("more m.time_proj",),
         "arch/diffusers_unet2d_condition.dynamo-op20": ("more m.time_proj",),
         "arch/diffusers_unet2d_condition.ts-op14": ("more m.time_proj",),
-        "arch/diffusers_vqmodel.ts-op14": (
-            "more m.encoder.down_blocks.N.downsamplers.N",
-        ),
         "arch/dpt.dynamo-op20": ("more m.dpt.embeddings",),
         "arch/dpt.ts-op14": ("more m.dpt.embeddings",),
-        "arch/indexing_zoo.dynamo-op20": ("more the model",),
-        "arch/indexing_zoo.ts-op16": ("more the model",),
-        "arch/indexing_zoo.ts-op17": ("more the model",),
         "arch/mel_stft.dynamo-op20": ("more the model",),
-        "arch/mobilenet_v2.ts-op11": (
-            "more m.mobilenet_v2.conv_stem.conv_3x3",
-            "more m.mobilenet_v2.conv_stem.first_conv",
-            "more m.mobilenet_v2.layer.N.conv_3x3",
-        ),
         "arch/patchtsmixer.dynamo-op20": ("more m.model",),
         "arch/recsys_multi_input.dynamo-op20": ("more the model",),
         "arch/sam_mask_decoder.dynamo-op20": (
@@ -64,7 +57,6 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "more m.sam.mask_decoder.transformer",
             "more m.sam.mask_decoder.transformer.layers.N",
             "more m.sam.prompt_encoder",
-            "more m.sam.prompt_encoder.shared_embedding",
         ),
         "arch/sam_mask_decoder.ts-op14": (
             "more m.sam.mask_decoder",
@@ -73,9 +65,7 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "more m.sam.shared_image_embedding",
         ),
         "arch/slicing_reductions.dynamo-op20": ("more the model",),
-        "arch/slicing_reductions.ts-op17": ("more the model",),
         "arch/spatial_transformer.dynamo-op20": ("more the model",),
-        "arch/spatial_transformer.ts-op20": ("more the model",),
         "arch/superpoint_like_swin2sr.dynamo-op20": (
             "more m.swin2sr.encoder.stages.N.layers.N.attention.self",
         ),
@@ -85,19 +75,15 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/swin.dynamo-op20": ("more m.swin.encoder.layers.N.blocks.N.attention",),
         "arch/swin.ts-op13": ("more m.swin.encoder.layers.N.blocks.N.attention",),
         "arch/timm_test_vit.dynamo-op20": ("more the model",),
-        "arch/vits_full.ts-op15": ("more m",),
-        "arch/vits_text_encoder.dynamo-op20": ("more the model",),
         "arch/whisper_encoder.dynamo-op20": ("more m",),
         "arch/whisper_encoder.ts-op17": ("more m",),
     },
     FORM: {
         "arch/detr.dynamo-op20": (
-            "more m.model.backbone.model.embedder.embedder",
             "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
             "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
         ),
         "arch/detr.ts-op14": (
-            "more m.model.backbone.model.embedder.embedder",
             "more m.model.backbone.model.encoder.stages.N.layers.N.layer.N",
             "more m.model.backbone.model.encoder.stages.N.layers.N.shortcut",
         ),
@@ -112,8 +98,7 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "arch/mixtral.dynamo-op20": ("more m.model.layers.N.mlp.experts",),
         "arch/poolformer.dynamo-op20": ("more m.poolformer.encoder.block.N.N",),
         "arch/poolformer.ts-op11": ("more m.poolformer.encoder.block.N.N",),
-        "arch/tcn_1d.dynamo-op20": ("more c.N", "more the model"),
-        "arch/tcn_1d.ts-op11": ("more the model",),
+        "arch/tcn_1d.dynamo-op20": ("more c.N",),
         "arch/timm_test_convnext.dynamo-op20": ("more stages.N.blocks.N",),
         "arch/timm_test_convnext3.dynamo-op20": ("more stages.N.blocks.N",),
     },
