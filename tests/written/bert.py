@@ -40,11 +40,10 @@ class BertEmbeddings(nn.Module):
         self.position_embeddings = nn.Embedding(40, 32)
         self.token_type_embeddings = nn.Embedding(2, 32)
         self.LayerNorm = nn.LayerNorm(32, eps=1e-12)
-        self.position_ids = nn.buffer(1, 40, dtype=burn.int64)
 
     def __call__(self, input_ids: Tensor) -> Tensor:
         batch, seq = input_ids.shape
-        position_ids = self.position_ids[:, :seq]
+        position_ids = ops.arange(seq).unsqueeze(0)
         token_type_ids = ops.full((batch, seq), 0)
         x = self.word_embeddings(input_ids)
         x = x + self.token_type_embeddings(token_type_ids)

@@ -4,6 +4,7 @@ They are not in the repository: ``--zoo`` says where they are. Weights of one lo
 the other, and give the same outputs there.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ UNSAVED = {"m.embeddings.position_ids"}
 #: Programs of which there is no ONNX file.
 ALONE = {"buffer_mutation": "the exporter to ONNX refuses what changes a buffer"}
 
+_PADDING = re.compile(r", padding_idx=\d+")
+
 
 def programs(zoo: Path) -> list[Path | None]:
     """Return the programs; None if they are not there."""
@@ -56,9 +59,12 @@ def module(path: Path, folder: Path, passes: tuple[str, ...] | None = None) -> A
 
 
 def tree(model: Module) -> list[str]:
-    """Return the path, class and arguments of every module."""
+    """Return the path, class and arguments of every module.
+
+    ONNX has no padding_idx: PyTorch's exporters leave it out.
+    """
     return [
-        f"{path} {type(inner).__name__}({inner.describe()})"
+        f"{path} {type(inner).__name__}({_PADDING.sub('', inner.describe())})"
         for path, inner in model.modules()
     ]
 
