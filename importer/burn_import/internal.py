@@ -72,7 +72,7 @@ def internal(error: BaseException, remedy: str = "") -> InternalError:
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an error was raised: `` (emit/containers.py:132)``, "" if nowhere."""
+    """Where an error was raised: `` (loops/reroll.py:132)``, "" if nowhere."""
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -211,3 +211,11 @@ class Graph:
     def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:
         """This graph with other nodes."""
         return replace(self, nodes=tuple(nodes))
+
+
+def nested_nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and then all nodes of its bodies, in depth-first order."""
+    yield node
+    for body in node.op.bodies().values():
+        for inner in body.nodes:
+            yield from nested_nodes(inner)
