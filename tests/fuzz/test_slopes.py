@@ -77,3 +77,10 @@ def test_another_dtype_is_compared(
 
     monkeypatch.setattr(precision, "called", of_others)
     assert [name for name, _ in check_dtype(case)]
+
+
+def test_one_element_a_channel_has_no_gradients() -> None:
+    """A network whose batch normalization is refused in training has no finding."""
+    case = generate(600010, "networks")
+    assert any(node.op_type == "BatchNormalization" for node in case.model.graph.node)
+    assert list(training.check_training(case)) == []
