@@ -1,5 +1,6 @@
 """Layers on the weights of other layers, and branches beside layers of their names."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_a_branch_beside_a_layer_of_its_name(tmp_path: Path) -> None:
             y = net.run(op, "block", y)
         return [y]
 
-    sides = [net.body(lambda n=n: branch(n)) for n in (1, 2)]
+    sides = [net.body(partial(branch, number)) for number in (1, 2)]
     y = net.run("If", "block", above, then_branch=sides[0], else_branch=sides[1])
     found = check_import(tmp_path, net.model(y), net.feeds())
     assert "block.then.weight" in found.keys
