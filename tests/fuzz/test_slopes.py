@@ -104,3 +104,10 @@ def test_computed_values_are_no_constants() -> None:
     graph = slopes.double_graph(case_of(header(17) + text, {"x": floats(2, 2)}))
     assert simplify(graph, ["fold_constants"]) is not graph
     assert slopes.read_constants(graph) == ["w"]
+
+
+def test_one_element_a_channel_has_no_gradients() -> None:
+    """A network whose batch normalization is refused in training has no finding."""
+    case = generate(600010, "networks")
+    assert any(node.op_type == "BatchNormalization" for node in case.model.graph.node)
+    assert list(training.check_training(case)) == []
