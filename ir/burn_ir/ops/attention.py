@@ -55,14 +55,14 @@ def check_groups(heads: Dim, groups: Dim) -> None:
         raise InvalidOperand(f"expected heads in {groups} groups, got {heads} heads")
 
 
-def check_extent(what: str, one: Dim, other: Dim) -> None:
+def check_extent(label: str, one: Dim, other: Dim) -> None:
     """Return unless two extents are different numbers.
 
     Raises:
         InvalidOperand: they are.
     """
     if isinstance(one, int) and isinstance(other, int) and one != other:
-        raise InvalidOperand(f"expected {what} {one}, got {other}")
+        raise InvalidOperand(f"expected {label} {one}, got {other}")
 
 
 def given(*operands: Any) -> tuple[Any, ...]:
@@ -387,8 +387,8 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
     return read(graph.outputs[0])
 
 
-def _tell_type(value: Value, known: Type) -> None:
+def _tell_type(value: Value, type_: Type) -> None:
     """Note the type on a symbol: for the nodes of a body its results are operands."""
     symbol: Any = getattr(value, "data", None)
-    if getattr(symbol, "type", known) is None:
-        symbol.type = known
+    if getattr(symbol, "type", type_) is None:
+        symbol.type = type_

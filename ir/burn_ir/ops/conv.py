@@ -128,10 +128,10 @@ def extents_like(x: Any, weight: tuple[Dim, ...]) -> tuple[Dim, ...]:
     The weight tells how many there are.
     """
     try:
-        found: tuple[Dim, ...] | None = x.shape
+        shape: tuple[Dim, ...] | None = x.shape
     except Undecided:
-        found = None
-    return (symbol("?"),) * len(weight) if found is None else found
+        shape = None
+    return (symbol("?"),) * len(weight) if shape is None else shape
 
 
 def _is_fixed(padding: Any) -> bool:

@@ -88,8 +88,8 @@ class SlogDet(Op, onnx="SlogDet", versions=(1,), domain="burn"):
     def infer(self, x: Type) -> tuple[Type, Type]:
         if expect_square(x).shape is None:
             return x.forget(), x.forget()
-        found = x.with_shape(x.dims[:-2])
-        return found, found
+        result = x.with_shape(x.dims[:-2])
+        return result, result
 
     def lower(self, x: Value) -> tuple[Value, ...]:
         return ops.slogdet(x)[: self.results]

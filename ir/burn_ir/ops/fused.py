@@ -137,13 +137,11 @@ class BatchNorm(Op, onnx="BatchNorm", versions=(1,), domain="burn"):
         return ops.batch_norm(x, mean, var, **changed(epsilon=(self.epsilon, 1e-5)))
 
     def layer(self, x: Type, mean: Type, var: Type) -> Layer | None:
-        found = by_kept_statistics(self.epsilon, self.momentum, x, (mean, var))
+        base = by_kept_statistics(self.epsilon, self.momentum, x, (mean, var))
         weights = {"running_mean": 1, "running_var": 2}
-        if found is None:
+        if base is None:
             return None
-        return replace(
-            found, options={**found.options, "affine": False}, weights=weights
-        )
+        return replace(base, options={**base.options, "affine": False}, weights=weights)
 
 
 @operator

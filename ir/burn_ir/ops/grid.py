@@ -66,24 +66,24 @@ class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
 
     def infer(self, theta: Type, size: Type) -> Type:
         expect_float(theta)
-        known = known_dims(size)
-        if known is None:
+        dims = known_dims(size)
+        if dims is None:
             try:
-                known = unnamed_dims(length(size))
+                dims = unnamed_dims(length(size))
             except Undecided:
                 return theta.with_shape(None)
-        if len(known) not in (4, 5):
-            raise InvalidOperand(f"expected a size of 4 or 5, got {len(known)}")
-        rank = len(known) - 2
+        if len(dims) not in (4, 5):
+            raise InvalidOperand(f"expected a size of 4 or 5, got {len(dims)}")
+        rank = len(dims) - 2
         matrix = (rank, rank + 1) if theta.shape is None else theta.shape[1:]
         if len(matrix) != 2 or any(map(differ, matrix, (rank, rank + 1))):
             raise InvalidOperand(
-                f"expected theta of {rank} x {rank + 1} for a size of {len(known)}, "
+                f"expected theta of {rank} x {rank + 1} for a size of {len(dims)}, "
                 f"got {theta.name}"
             )
-        return theta.with_shape((known[0], *known[2:], rank))
+        return theta.with_shape((dims[0], *dims[2:], rank))
 
     def lower(self, theta: Value, size: Value) -> Value:
-        known = ints_of(size)
+        extents = ints_of(size)
         options = changed(align_corners=(bool(self.align_corners), False))
-        return ops.affine_grid(theta, size if known is None else known, **options)
+        return ops.affine_grid(theta, size if extents is None else extents, **options)

@@ -54,8 +54,8 @@ def by_kept_statistics(
     # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
     name = f"BatchNorm{max(x.rank - 2, 1)}d"
     options = changed(eps=(epsilon, 1e-5), momentum=(shortest(1.0 - momentum), 0.1))
-    found = {array.dtype for array in arrays}
-    if len(found) == 1 and arrays[0].dtype != dtypes.float32:
+    dtypes_ = {array.dtype for array in arrays}
+    if len(dtypes_) == 1 and arrays[0].dtype != dtypes.float32:
         options["dtype"] = arrays[0].dtype
     return Layer(name, (len(arrays[0]),), options, {})
 
@@ -117,11 +117,11 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
     ) -> Layer | None:
         operands = (mean, var, scale, bias)
-        found = by_kept_statistics(self.epsilon, self.momentum, x, operands)
+        base = by_kept_statistics(self.epsilon, self.momentum, x, operands)
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        if found is None or self.training_mode:
+        if base is None or self.training_mode:
             return None
-        return replace(found, weights=weights)
+        return replace(base, weights=weights)
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
@@ -318,9 +318,9 @@ def weights_of_groups(draft: Draft) -> Draft:
     if groups < 1:
         raise InvalidOperand(f"expected num_groups of at least 1, got {groups}")
     for position, name in ((1, "scale"), (2, "bias")):
-        known = draft.type(position).known
-        if known is not None and isinstance(channels, int):
-            array = draft.constant(name, np.repeat(known, channels // groups))
+        contents = draft.type(position).known
+        if contents is not None and isinstance(channels, int):
+            array = draft.constant(name, np.repeat(contents, channels // groups))
             draft = draft.with_input(position, array)
             continue
         after = draft.constant("axis", np.array([1]))

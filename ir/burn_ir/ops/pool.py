@@ -87,9 +87,9 @@ def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
     for extent in reversed(space):
         places.append(rest % extent)
         rest = rest // extent
-    for extent, place in zip(reversed(space), places, strict=True):
+    for extent, coordinate in zip(reversed(space), places, strict=True):
         factor = factor // extent
-        total = total + place * factor
+        total = total + coordinate * factor
     return total
 
 

@@ -32,7 +32,7 @@ QUANTIZED = (
 )
 
 
-def expect_dtype(x: Type, allowed: tuple[DType, ...], what: str) -> None:
+def expect_dtype(x: Type, allowed: tuple[DType, ...], label: str) -> None:
     """Return if the dtype of ``x`` is among those allowed.
 
     Raises:
@@ -40,7 +40,7 @@ def expect_dtype(x: Type, allowed: tuple[DType, ...], what: str) -> None:
     """
     if x.dtype not in allowed:
         names = ", ".join(dtypes.name_of(d) for d in allowed)
-        raise InvalidOperand(f"expected {what} of {names}, got {x.name}")
+        raise InvalidOperand(f"expected {label} of {names}, got {x.name}")
 
 
 def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> None:
@@ -106,11 +106,11 @@ class Granularity:
             raise InvalidOperand(f"expected a scale of rank {x.rank}, got {scale.name}")
         axis = 0 if x.rank == 1 else x.axes(self.axis)[0]
         pairs = zip(x.dims, scale.dims, strict=True)
-        for place, (extent, count) in enumerate(pairs):
+        for dimension, (extent, count) in enumerate(pairs):
             if not (isinstance(extent, int) and isinstance(count, int)):
                 continue
             wanted = extent
-            if place == axis:
+            if dimension == axis:
                 wanted = -(-extent // self.block_size) if self.block_size else count
             if count != wanted:
                 raise InvalidOperand(
@@ -153,8 +153,8 @@ class QuantizeLinear(
                 f"expected a zero point of {dtypes.name_of(asked)}, the output_dtype, "
                 f"got {dtypes.name_of(zero_point.dtype)}"
             )
-        found: DType = zero_point.dtype
-        return found
+        dtype: DType = zero_point.dtype
+        return dtype
 
     def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
         target = self.target(zero_point)
@@ -171,8 +171,8 @@ class QuantizeLinear(
             return element_type(self.precision)
         if scale.dtype not in NUMBERS[:4]:
             return dtypes.float32
-        found: DType = scale.dtype
-        return found
+        dtype: DType = scale.dtype
+        return dtype
 
 
 @operator

@@ -49,8 +49,8 @@ def drawn_type(number: int | None, other: DType, allowed: tuple[DType, ...]) -> 
 
 def options_of(dtype: DType | None, usual: DType, seed: float | None) -> Any:
     """The arguments ``dtype`` and ``seed`` of a layer, where they say something."""
-    told = dtype is not None and dtype != usual
-    options: dict[str, Any] = {"dtype": dtype} if told else {}
+    is_unusual = dtype is not None and dtype != usual
+    options: dict[str, Any] = {"dtype": dtype} if is_unusual else {}
     return options if seed is None else {**options, "seed": key_of(seed)}
 
 

@@ -68,12 +68,12 @@ def _number(operand: Value, default: Any) -> Any:
     if operand is None:
         return default
     try:
-        known = static(operand)
+        contents = static(operand)
     except Undecided:
         return operand
-    if known.size != 1:
+    if contents.size != 1:
         return default  # an empty tensor stands for an omitted operand
-    number = known.ravel().tolist()[0]
+    number = contents.ravel().tolist()[0]
     return shortest(number) if isinstance(number, float) else number
 
 

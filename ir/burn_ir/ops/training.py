@@ -46,10 +46,10 @@ class Step:
     def lower(self, rate: Value, count: Value, *tensors: Value) -> tuple[Value, ...]:
         number, options = len(tensors) // self.group, self.arguments()
         step = type(self).primitive
-        made = [
+        updates = [
             step(rate, count, *tensors[i::number], **options) for i in range(number)
         ]
-        return tuple(result for kind in zip(*made, strict=True) for result in kind)
+        return tuple(result for kind in zip(*updates, strict=True) for result in kind)
 
 
 def _split(

@@ -46,8 +46,8 @@ class CenterCropPad(Op, onnx="CenterCropPad", versions=(18,)):
         return x.with_shape(dims)
 
     def lower(self, x: Value, shape: Value) -> Value:
-        known = ints_of(shape)
-        extents = shape if known is None else known
+        numbers = ints_of(shape)
+        extents = shape if numbers is None else numbers
         if self.axes is None:
             return ops.center_crop_pad(x, extents)
         return ops.center_crop_pad(x, extents, axes=tuple(self.axes))
@@ -129,8 +129,8 @@ class MaxUnpool(Op, onnx="MaxUnpool", versions=(9, 11, 22)):
         options = kernel | steps(self.strides, self.pads)
         if output_shape is None:
             return ops.max_unpool(x, indices, **options)
-        known = ints_of(output_shape)
-        wanted = output_shape if known is None else known
+        numbers = ints_of(output_shape)
+        wanted = output_shape if numbers is None else numbers
         return ops.max_unpool(x, indices, wanted, **options)
 
 

@@ -44,11 +44,11 @@ def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> 
 
 def _counted(mask: Value, batch: Any, total: Any) -> Value:
     """Whether a key is among those that a vector counts."""
-    place = ops.arange(total)
+    positions = ops.arange(total)
     if mask.shape[0] == batch:
-        return place < mask.reshape(-1, 1, 1, 1)
+        return positions < mask.reshape(-1, 1, 1, 1)
     ends, starts = ops.chunk(mask.reshape(-1, 1, 1, 1), 2)
-    return (place < ends) & (place >= starts)
+    return (positions < ends) & (positions >= starts)
 
 
 def check_mask(mask: Type | None) -> None:

@@ -77,11 +77,11 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         """The number of entries of the cache afterwards."""
         if past is None:
             return rows
-        known = known_ints(total)
+        numbers = known_ints(total)
         before = None if past.shape is None else past.dims[2]
-        if known is None or not isinstance(before, int):
+        if numbers is None or not isinstance(before, int):
             return unnamed()
-        return max(before, known[0])
+        return max(before, numbers[0])
 
     def lower(
         self,

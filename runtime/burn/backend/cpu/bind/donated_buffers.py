@@ -93,7 +93,7 @@ def written_over(
         for box, value in writes
         if box in kept and not kept[box].has(value)
     ]
-    found: list[tuple[Box, Array | DonatedBuffer]] = []
+    updates: list[tuple[Box, Array | DonatedBuffer]] = []
     for position, (box, value) in enumerate(writes):
         # Values of boxes that are written over are put aside first, as in a swap.
         if any(np.may_share_memory(value, target) for target in moved):
@@ -103,8 +103,8 @@ def written_over(
     for box, value in writes:
         if box in kept and not kept[box].has(value):
             memory.assign(kept[box].target, value)
-        found.append((box, kept.get(box, value)))
-    return found
+        updates.append((box, kept.get(box, value)))
+    return updates
 
 
 def _are_same(a: Array, b: Array) -> bool:

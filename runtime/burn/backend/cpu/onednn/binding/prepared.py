@@ -131,8 +131,8 @@ def described(
     there is no other.
     """
     try:
-        found = Description(api, create, *args, post=post, scalings=scalings)
-        if avoid is not None and found.implementation.startswith(avoid):
+        description = Description(api, create, *args, post=post, scalings=scalings)
+        if avoid is not None and description.implementation.startswith(avoid):
             other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):
                 return other
@@ -140,7 +140,11 @@ def described(
         if error.status in NOT_OFFERED:
             return None
         raise
-    return None if found.implementation.startswith("ref") and not plain else found
+    return (
+        None
+        if description.implementation.startswith("ref") and not plain
+        else description
+    )
 
 
 class Prepared:
@@ -217,8 +221,8 @@ class Prepared:
         """The same computation on these addresses for good, in memory of its own."""
         api = self.description.api
         memories = [
-            Handle(api, "memory", "memory_create", descriptor, api.engine, place)
-            for (_, descriptor), place in zip(self.operands, addresses, strict=True)
+            Handle(api, "memory", "memory_create", descriptor, api.engine, address)
+            for (_, descriptor), address in zip(self.operands, addresses, strict=True)
         ]
         kinds = [kind for kind, _ in self.operands]
         size = api.size_of(self.description.lent(SCRATCHPAD_MD))
