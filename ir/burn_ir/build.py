@@ -324,20 +324,21 @@ class _Builder:
         return settled(flow, run)
 
 
-class Growing:
-    """The types of a graph's values while somebody still writes its nodes.
+class IncrementalBuilder:
+    """Builder of a graph that infers the types of each node as it is appended.
 
-    Nodes are typed one by one, in an order in which they can run. The symbols of
-    extents are numbered by who calls (``burn_ir.dim.counting_unnamed``).
+    Nodes arrive in topological order; the caller enters ``counting_unnamed``.
     """
 
-    def __init__(self, opsets: Mapping[str, int], outer: Growing | None = None) -> None:
+    def __init__(
+        self, opsets: Mapping[str, int], outer: IncrementalBuilder | None = None
+    ) -> None:
         self._builder: _Builder = outer._builder if outer else _Builder(opsets)
         self._scope: _Scope = _Scope(outer._scope if outer else None)
 
-    def inner(self) -> Growing:
+    def inner(self) -> IncrementalBuilder:
         """A body, whose nodes see the values of the graph around it."""
-        return Growing(self._builder.opsets, self)
+        return IncrementalBuilder(self._builder.opsets, self)
 
     def declare(self, name: str, type_: Type) -> None:
         """Take a value that no node makes: an input, or what a loop carries."""

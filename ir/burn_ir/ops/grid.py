@@ -8,7 +8,7 @@ from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
 from burn_ir.upgrade import Draft
 
@@ -44,7 +44,7 @@ class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
         return x.with_shape((*x.dims[:2], *grid.dims[1:-1]))
 
     def lower(self, x: Value, grid: Value) -> Value:
-        options = changed(
+        options = non_default(
             mode=(self.mode, "linear"),
             padding_mode=(self.padding_mode, "zeros"),
             align_corners=(bool(self.align_corners), False),
@@ -85,5 +85,5 @@ class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
 
     def lower(self, theta: Value, size: Value) -> Value:
         extents = ints_of(size)
-        options = changed(align_corners=(bool(self.align_corners), False))
+        options = non_default(align_corners=(bool(self.align_corners), False))
         return ops.affine_grid(theta, size if extents is None else extents, **options)

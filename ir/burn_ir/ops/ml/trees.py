@@ -33,7 +33,7 @@ from burn_ir.ops.ml.rewriting import (
     transformed,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -82,7 +82,9 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         return Type(dtype, (x.shape[0], self.targets))
 
     def lower(self, x: Value, *arrays: Value) -> Value:
-        options = changed(targets=(self.targets, 1), aggregate=(self.aggregate, "sum"))
+        options = non_default(
+            targets=(self.targets, 1), aggregate=(self.aggregate, "sum")
+        )
         scores = ops.tree_ensemble(x, *arrays, **options)
         return scores.cast(float32) if self.narrow else scores
 

@@ -15,7 +15,12 @@ import numpy as np
 from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.arena import Arena, Buffer, Releases
 from burn.backend.cpu.bind.bounds import SOFTMAX, magnitude
-from burn.backend.cpu.bind.calls import call_kernel, check, several, traced_arguments
+from burn.backend.cpu.bind.calls import (
+    call_kernel,
+    check,
+    output_list,
+    traced_arguments,
+)
 from burn.backend.cpu.bind.constants import Constants
 from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, looking, written_over
 from burn.backend.cpu.bind.finite import (
@@ -254,7 +259,7 @@ class Builder:
             refuse_nan(arg)
             self._known.add(arg)  # as long as the plan is, since it is written there
         if all(slot in self._constants for slot in slots_in(step.args)):
-            outputs = several(step, kernel(*args, **step.static))
+            outputs = output_list(step, kernel(*args, **step.static))
             for slot, array in zip(step.outputs, outputs, strict=True):
                 refuse_nan(array)
                 self._hold(slot, Cpu().as_data(array))
@@ -299,7 +304,7 @@ class Builder:
             return None
         mark, free = self._sequence.mark(), list(self._free)
         with noted_by(self):
-            results = several(step, kernel(*args, **step.static))
+            results = output_list(step, kernel(*args, **step.static))
         if self._sequence.mark() > mark and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
@@ -313,7 +318,7 @@ class Builder:
             context = (self.values, self._constants, proxy(self))
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
-            results = [plain(array) for array in several(step, outputs)]
+            results = [plain(array) for array in output_list(step, outputs)]
         except UntraceableError:
             results = []
         if results and not unheard(operands) and self._are_ours(step, results):
@@ -327,7 +332,7 @@ class Builder:
         """The results of a kernel that is called whenever the plan runs."""
         if self._session is None:  # or weights would be packed where they are written
             kernel = step.primitive.kernel
-        outputs = several(step, kernel(*args, **step.static))
+        outputs = output_list(step, kernel(*args, **step.static))
         check(step, outputs)
         targets = [self.shaped_as(Cpu().as_data(array)) for array in outputs]
         for target, array in zip(targets, outputs, strict=True):

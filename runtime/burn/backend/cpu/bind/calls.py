@@ -10,7 +10,7 @@ from burn.plan.plan_ir import Slot, Step, UnforeseenError
 from burn.plan.replay import arguments, has_slots
 
 
-def several(step: Step, output: Any) -> list[Any]:
+def output_list(step: Step, output: Any) -> list[Any]:
     """The results of a step's kernel as a list."""
     return list(output) if step.primitive.outputs != 1 else [output]
 
@@ -31,7 +31,7 @@ def call_kernel(
 ) -> None:
     """Call a kernel, and copy its results to where they are expected."""
     args = [arguments(arg, values) for arg in template]
-    outputs = several(step, kernel(*args, **step.static))
+    outputs = output_list(step, kernel(*args, **step.static))
     check(step, outputs)
     for target, array in zip(targets, outputs, strict=True):
         np.copyto(target, array)

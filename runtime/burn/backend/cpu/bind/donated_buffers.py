@@ -40,8 +40,8 @@ class DonatedBuffer:
         """Whether ``array`` is what is kept."""
         return _are_same(self.target, array)
 
-    def look(self, rows: Array | None) -> None:
-        """Know whether all is finite, of which some rows alone have changed, or all."""
+    def check_finite(self, rows: Array | None) -> None:
+        """Update whether the value is finite; only ``rows`` changed unless None."""
         written = self.target if rows is None else self.target[rows]
         self._will_be_finite = is_finite(written)
 
@@ -81,7 +81,9 @@ def looking(
         rows = arguments(constant(step.args[2], _CPU), values)
     elif kept.target.nbytes > CACHED:
         return None
-    return partial(kept.look, rows) if kept.has(values[step.outputs[0]]) else None
+    return (
+        partial(kept.check_finite, rows) if kept.has(values[step.outputs[0]]) else None
+    )
 
 
 def written_over(

@@ -141,10 +141,10 @@ class Packed:
 
         Equal layouts have one number, so primitives for several shapes share weights.
         """
-        wanted = description.lent(which, index)
+        wanted = description.descriptor(which, index)
         with self._lock:
             for number, layout in enumerate(self._layouts):
-                if self._api.same(layout.lent(which, index), wanted):
+                if self._api.same(layout.descriptor(which, index), wanted):
                     return number
             self._layouts.append(description)
             return len(self._layouts) - 1

@@ -35,7 +35,7 @@ class Weights:
         arrange: Callable[[Array], Array] | None = None,
     ) -> None:
         api = primitives.api
-        wanted = description.lent(which, index)
+        wanted = description.descriptor(which, index)
         self._given, self._packed, self._arrange = given, packed, arrange
         self._size = api.size_of(wanted)
         self._reorder = None

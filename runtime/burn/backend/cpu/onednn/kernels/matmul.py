@@ -365,7 +365,8 @@ def _attempt(
     if pack:
         view = (y.shape, y.strides)
         weights = Weights(primitives, session.packed, right, view, desc, WEIGHTS_MD)
-    operands: Operands = [(SRC, left), (WEIGHTS, desc.lent(WEIGHTS_MD)), (DST, out)]
+    packed = desc.descriptor(WEIGHTS_MD)
+    operands: Operands = [(SRC, left), (WEIGHTS, packed), (DST, out)]
     if shift is not None:
         operands.append((BIAS, shift))
     if ("add",) in after and not in_place:

@@ -163,7 +163,7 @@ def _largest(
     )
     if forward is None or backward is None or not _are_bytes(forward, result):
         return None
-    places = forward.lent(WORKSPACE_MD)
+    places = forward.descriptor(WORKSPACE_MD)
     to_places: Operands = [(SRC, source), (DST, target), (WORKSPACE, places)]
     back: Operands = [(DIFF_DST, target), (WORKSPACE, places), (DIFF_SRC, source)]
     return _Largest(
@@ -178,4 +178,4 @@ def _are_bytes(forward: Description, result: tuple[int, ...]) -> bool:
     """Whether places are bytes, in the order of the result."""
     api = forward.api
     wanted = strided(api, result, channels_last(result), _BYTE)
-    return bool(api.same(forward.lent(WORKSPACE_MD), wanted))
+    return bool(api.same(forward.descriptor(WORKSPACE_MD), wanted))

@@ -219,7 +219,7 @@ def endings(api: Api, given: Given, other: Handle) -> Any:
 
 def operands_of(given: Given, parts: Any, api: Api, scalings: Scalings) -> Operands:
     source, description, target, other, bias = parts
-    operands: Operands = [(SRC, source), (WEIGHTS, description.lent(WEIGHTS_MD))]
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if given.residual is not None and not isinstance(given.residual, tuple):
         operands.append((added(given.after), other))

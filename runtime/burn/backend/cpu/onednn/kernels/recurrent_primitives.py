@@ -191,7 +191,9 @@ def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | Non
     )
     firsts = (SRC_1, SRC_2)[: cell.states * form.states]
     kinds = [SRC, *kinds, *firsts, *(DST, DST_1, DST_2)[: 1 + cell.states]]
-    operands: Operands = [(kind, description.lent(ARGUMENT_MD, kind)) for kind in kinds]
+    operands: Operands = [
+        (kind, description.descriptor(ARGUMENT_MD, kind)) for kind in kinds
+    ]
     return Layer(form, primitives.prepared(description, operands), weights, bias)
 
 

@@ -334,7 +334,7 @@ def _made(
     )
     if description is None:
         return None
-    operands: Operands = [(SRC, source), (WEIGHTS, description.lent(WEIGHTS_MD))]
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))

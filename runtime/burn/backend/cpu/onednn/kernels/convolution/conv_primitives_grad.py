@@ -96,7 +96,7 @@ def weight_grad(
     )
     if description is None:
         return None
-    wanted = description.lent(DIFF_WEIGHTS_MD)
+    wanted = description.descriptor(DIFF_WEIGHTS_MD)
     operands: Operands = [(SRC, source), (DIFF_DST, outer), (DIFF_WEIGHTS, wanted)]
     if line is not None:
         operands.append((DIFF_BIAS, line))

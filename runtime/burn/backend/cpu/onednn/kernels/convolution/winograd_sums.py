@@ -252,7 +252,7 @@ def _outer(primitives: Primitives, rows: Rows, index: int, above: int) -> Outer 
 
 def _packed(primitives: Primitives, prepared: Prepared, weights: Array) -> Block | None:
     """``weights`` in the layout that a convolution wants."""
-    wanted = prepared.description.lent(WEIGHTS_MD)
+    wanted = prepared.description.descriptor(WEIGHTS_MD)
     reorder = primitives.reorder(of_array(primitives.api, weights), wanted)
     if reorder is None:
         return None
@@ -286,7 +286,7 @@ def convolution(
     )
     if description is None:
         return None
-    operands: Operands = [(SRC, source), (WEIGHTS, description.lent(WEIGHTS_MD))]
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
