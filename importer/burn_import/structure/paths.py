@@ -24,7 +24,7 @@ from burn_import.structure.numbering import joined, without_false_lists
 from burn_import.structure.parts import Path, with_bodies
 from burn_import.structure.segments import clean, common
 from burn_import.structure.stems import common_stem
-from burn_ir.blame import blamed
+from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
 from burn_ir.types import Type
@@ -117,7 +117,7 @@ class _Placing:
         """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
-            with blamed(node, graph.opsets):
+            with error_context(node, graph.opsets):
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}

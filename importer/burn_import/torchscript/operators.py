@@ -31,7 +31,7 @@ from burn_import.torchscript.values import (
 )
 from burn_import.torchscript.writer import Place, Writer
 from burn_ir import ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
+from burn_ir.error_context import FAULTS, error_text
 
 #: What functions of numbers are where a number is known only when the model runs.
 _COMPUTED: Mapping[str, str] = {
@@ -309,7 +309,7 @@ def _computed(
     except ModelError:
         raise
     except FAULTS as error:
-        raise UnsupportedModel(told(error)) from error
+        raise UnsupportedModel(error_text(error)) from error
 
 
 def _is_whole(x: Thing) -> bool:

@@ -17,7 +17,7 @@ from burn_import.torchscript.expressions import Expressions, Frame, Rest
 from burn_import.torchscript.loops import repeated
 from burn_import.torchscript.values import UNKNOWN, Held, Module, Thing, Without
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
+from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import Problem
 
 #: Calls within calls; modules of real models nest a third as deep.
@@ -123,7 +123,7 @@ class Statements(Expressions):
                 kind_of = type(error)
                 self.note(kind_of, _without_node(problem), node, frame)
         except FAULTS as error:  # operands of kinds that no compiler writes
-            self.note(InvalidModel, told(error), node, frame)
+            self.note(InvalidModel, error_text(error), node, frame)
         self.forget(node, frame)
         return Returned(UNKNOWN) if isinstance(node, ast.Return) else None
 
