@@ -19,7 +19,7 @@ from burn.dtypes import is_float
 from burn.primitive import Composite
 from burn_import.tracing.trace import Apply, Block, Symbol, Tracer
 from burn_ir import Graph, operators
-from burn_ir.blame import FAULTS
+from burn_ir.error_context import FAULTS
 from burn_ir.graph import Node
 from tests.conformance import cuda
 from tests.conformance.score import SCORE

@@ -9,6 +9,7 @@ from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_ir.blame import blamed
+from burn_ir.error_context import error_context
 from burn_ir.graph import Graph
 from burn_ir.op import Layer
 
@@ -125,7 +126,7 @@ def _computed(graph: Graph) -> Iterator[str]:
     """The folded arrays of a graph, each by the module or node that reads it."""
     for node in graph.nodes:
         types = [graph.type(name) for name in node.inputs]
-        with blamed(node, graph.opsets):
+        with error_context(node, graph.opsets):
             layer = node.op.layer(*types)
         for position, name in enumerate(node.inputs):
             if name is None or name in graph.types or name not in graph.constants:

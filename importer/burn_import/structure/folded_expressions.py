@@ -19,6 +19,7 @@ from burn_import.provenance.weight_owners import is_authored, original
 from burn_import.rewriting.arrays import integers, same_view
 from burn_import.rewriting.graphs import changed, in_bodies, made
 from burn_ir.blame import blamed
+from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
 from burn_ir.ops.shape import Reshape, Transpose
@@ -184,7 +185,7 @@ def is_persistent(graph: Graph, constant: str) -> bool:
 def layer_constants(graph: Graph, node: Node) -> Iterator[str]:
     """The constants that ``node`` holds as the weights of a layer."""
     types = [graph.type(name) for name in node.inputs]
-    with blamed(node, graph.opsets):
+    with error_context(node, graph.opsets):
         layer = node.op.layer(*types)
     if layer is None:
         return

@@ -24,6 +24,7 @@ from burn_import.provenance.weight_owners import (
 from burn_import.structure.numeric_segments import joined, without_false_lists
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.blame import blamed
+from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.types import Type
@@ -96,6 +97,8 @@ class _Placing:
         self.made: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        #: The operator of the layer at each path in ``owners``.
+        self.operators: dict[Path, str] = {}
         #: As ``weights``, of the layers that no module holds in their dtype.
         self.other_dtypes: dict[int, dict[str, str]] = {}
         self._find_layers(graph)
@@ -114,7 +117,7 @@ class _Placing:
         """
         for node in graph.nodes:
             types: list[Type | None] = [graph.type(name) for name in node.inputs]
-            with blamed(node, graph.opsets):
+            with error_context(node, graph.opsets):
                 layer = node.op.layer(*types)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
@@ -298,23 +301,31 @@ class _Placing:
             if path[:n] in self.owners:  # a layer has no modules inside
                 path = joined(path, n - 1)
                 break
+        kind = node.op.onnx
+        if self.operators.get(path, kind) != kind:
+            path = (*path[:-1], snake(kind, "layer"))
         number, unique = 1, path
-        while not self._is_free(unique, weights):
+        while not self._is_free(unique, weights, kind):
             number += 1
             # Where a layer stands in the way, that part of the path gives way.
             at = self._owned(path) or len(path)
             *around, name = joined(path[:at], at - 1)
             unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
+        self.operators[unique] = kind
         self.lists |= {
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
         }
         self.found.layers[id(node)] = unique
 
-    def _is_free(self, path: Path, weights: tuple[str, ...]) -> bool:
-        """Whether a layer with these weights can stand at ``path``, or stands there."""
+    def _is_free(self, path: Path, weights: tuple[str, ...], kind: str) -> bool:
+        """Whether a layer with these weights can stand at ``path``, or stands there.
+
+        Layers of two operators are tied by their weights, but are not one layer.
+        """
         owned = self.owners.get(path, weights)
-        same = are_same_weights(self.graph, owned, weights)
+        same = self.operators.get(path, kind) == kind
+        same = same and are_same_weights(self.graph, owned, weights)
         return same and not self._clashes(path)
 
     def _clashes(self, path: Path) -> bool:

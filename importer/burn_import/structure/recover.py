@@ -75,7 +75,9 @@ class _Recovery:
         self.scopes = dict(found.scopes)
         self.forks = forks
         self.around = around
-        self.fork_names = Namespace(path[0] for path in found.layers.values())
+        # No branch is called like a module or a layer beside it, wherever it stands.
+        paths = (*found.layers.values(), *found.scopes.values())
+        self.fork_names = Namespace(name for path in paths for name in path)
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users
         self.sequences = find_sequences(graph, self.layers, self.users)

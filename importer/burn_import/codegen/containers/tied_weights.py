@@ -7,7 +7,7 @@ one array for all of them; the record stores it once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -111,8 +111,11 @@ def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
 def with_ties(
     texts: Sequence[ClassText], tree: Tree, entries: Sequence[Entry], ties: list[Tie]
 ) -> list[ClassText]:
-    """``texts`` with an assignment for every tie, in the innermost class around it."""
-    run = _Writer(tree, entries)
+    """``texts`` with an assignment for every tie, in the innermost class around it.
+
+    An ``nn.Sequential`` has no class: the ties in it are made by the class that has it.
+    """
+    run = _Writer(tree, entries, {text.name for text in texts})
     lines: dict[str, list[str]] = {}
     for tie in ties:
         name, line = run.line(tie)
@@ -121,8 +124,11 @@ def with_ties(
 
 
 class _Writer:
-    def __init__(self, tree: Tree, entries: Iterable[Entry]) -> None:
+    def __init__(
+        self, tree: Tree, entries: Iterable[Entry], classes: Collection[str]
+    ) -> None:
         self.root = tree.root
+        self.classes = classes
         self.count = Counter(part.class_name for part in tree.parts)
         paths = [*(e.key for e in entries), *(part.path for part in tree.parts)]
         self.children: dict[Path, set[str]] = {}
@@ -136,12 +142,17 @@ class _Writer:
         while around:
             around = False
             for inner in _inside(part):
-                path, alone = inner.path, self.count[inner.class_name] == 1
+                path, alone = inner.path, self._has_own_class(inner)
                 if alone and path == tie.key[: len(path)] == tie.first[: len(path)]:
                     part, around = inner, True
                     break
         key, first = (self.access(p, len(part.path)) for p in (tie.key, tie.first))
         return part.class_name, f"{key} = {first}"
+
+    def _has_own_class(self, part: Part) -> bool:
+        """Whether the class of ``part`` is written, and of no other part."""
+        written = not part.sequence and part.class_name in self.classes
+        return written and self.count[part.class_name] == 1
 
     def access(self, path: Path, start: int) -> str:
         """What stands at ``path``, as a module that is ``start`` deep reads it."""

@@ -43,6 +43,7 @@ from burn_import.tracing.trace import (
 )
 from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
+from burn_ir.error_context import error_context
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import KNOWN_LIMIT
@@ -200,7 +201,7 @@ class Run:
         if path is not None:
             self.layer(node, graph, path, operands)
             return
-        with blamed(node, self.graph.opsets):
+        with error_context(node, self.graph.opsets):
             result = self.lowered(node, operands)
         if isinstance(result, Branch):
             trace_choice(self, result, node, graph)

@@ -40,8 +40,8 @@ from burn_import.frontends.torch_export.unsupported import refusal
 from burn_import.frontends.torch_export.value_table import Frame
 from burn_import.frontends.torch_export.view_writeback import written_back
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
 from burn_ir.dim import Dim
+from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import Problem
 from burn_ir.raw import RawGraph
 
@@ -69,7 +69,9 @@ class Calls:
             except ModelError as error:
                 self.note(type(error), error, target, str(name))
             except FAULTS as error:  # arguments of kinds that no exporter writes
-                self.note(InvalidModel, InvalidModel(told(error)), target, str(name))
+                self.note(
+                    InvalidModel, InvalidModel(error_text(error)), target, str(name)
+                )
 
     def note(
         self, kind: type[ModelError], error: Exception, target: str, name: str

@@ -11,8 +11,8 @@ from typing import Any
 from burn.record.errors import shown
 from burn_import.frontends.onnx.dims import identifier
 from burn_ir import InvalidModel
-from burn_ir.blame import FAULTS
 from burn_ir.dim import Dim, Poly, floor_div, symbol
+from burn_ir.error_context import FAULTS
 from burn_ir.errors import Undecided
 
 _LONGEST = 2000

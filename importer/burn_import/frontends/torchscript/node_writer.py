@@ -12,7 +12,7 @@ from burn_import.frontends.torch_export.program import called
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type, UnsupportedModel
-from burn_ir.build import Growing
+from burn_ir.build import IncrementalBuilder
 from burn_ir.types import Array
 
 
@@ -30,7 +30,9 @@ class Writer:
 
     def __init__(self, outer: Writer | None = None) -> None:
         self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
-        self.growing: Growing = outer.growing.inner() if outer else Growing(OPSETS)
+        self.growing: IncrementalBuilder = (
+            outer.growing.inner() if outer else IncrementalBuilder(OPSETS)
+        )
         #: Extents that were computed in a module, by the value and the axis.
         self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
         self.budget: Budget = outer.budget if outer else Budget(0, 0, Pool())

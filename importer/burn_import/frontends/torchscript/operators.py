@@ -37,7 +37,7 @@ from burn_import.frontends.torchscript.values import (
 )
 from burn_import.frontends.torchscript.views import copies, stays_in_order, undoing
 from burn_ir import ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
+from burn_ir.error_context import FAULTS, error_text
 
 #: What functions of numbers are where a number is known only when the model runs.
 _COMPUTED: Mapping[str, str] = {
@@ -315,7 +315,7 @@ def _computed(
     except ModelError:
         raise
     except FAULTS as error:
-        raise UnsupportedModel(told(error)) from error
+        raise UnsupportedModel(error_text(error)) from error
 
 
 def _is_whole(x: Thing) -> bool:

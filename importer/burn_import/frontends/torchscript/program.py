@@ -20,8 +20,8 @@ from burn_import.frontends.torchscript.values import (
     described,
 )
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
 from burn_ir.dim import counting_unnamed
+from burn_ir.error_context import FAULTS, error_text
 from burn_ir.raw import RawGraph
 from burn_ir.types import Type
 
@@ -103,7 +103,7 @@ class Program:
         except ModelError:
             raise
         except FAULTS as error:  # of defaults, which are no statement's
-            raise InvalidModel(told(error)) from error
+            raise InvalidModel(error_text(error)) from error
         finally:
             self.written = len(machine.writer.nodes.nodes)
             self.contradicts = InvalidModel in machine.problems

@@ -23,7 +23,7 @@ from burn_import.frontends.torchscript.values import (
     Without,
 )
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
-from burn_ir.blame import FAULTS, told
+from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import Problem
 
 #: Calls within calls; modules of real models nest a third as deep.
@@ -129,7 +129,7 @@ class Statements(Expressions):
                 kind_of = type(error)
                 self.note(kind_of, _without_node(problem), node, frame)
         except FAULTS as error:  # operands of kinds that no compiler writes
-            self.note(InvalidModel, told(error), node, frame)
+            self.note(InvalidModel, error_text(error), node, frame)
         self.forget(node, frame)
         return Returned(UNKNOWN) if isinstance(node, ast.Return) else None
 

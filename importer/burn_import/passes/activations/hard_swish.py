@@ -17,7 +17,7 @@ from burn_import.rewriting.pattern import (
 from burn_ir.graph import Graph
 from burn_ir.op import Op
 from burn_ir.ops.activation import HardSigmoid, HardSwish
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 
 X = Value("x")
 _CLIPPED = Call("Clip", Call("Add", X, Number(3)), Number(0), Number(6))
@@ -29,7 +29,7 @@ def _by_slope(build: Build) -> Build:
 
     def checked(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
         ops = [n.op for n in found.nodes if isinstance(n.op, HardSigmoid)]
-        others = changed(alpha=(ops[0].alpha, 1 / 6), beta=(ops[0].beta, 0.5))
+        others = non_default(alpha=(ops[0].alpha, 1 / 6), beta=(ops[0].beta, 0.5))
         return None if others else build(found, search)
 
     return checked

@@ -16,6 +16,7 @@ from burn_import.rewriting.graphs import made, rename
 from burn_import.rewriting.pattern import stands_for
 from burn_ir.blame import OR_MISSING, blamed
 from burn_ir.containers import MapType, OptionalType, SequenceType
+from burn_ir.error_context import OR_MISSING, error_context
 from burn_ir.evaluate import run_node
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Array, Type
@@ -172,7 +173,7 @@ class _Folding:
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
         """Whether the node is a layer with stored weights, like an embedding."""
         types = [None if n is None else Type.of(self.constants[n]) for n in operands]
-        with blamed(node, self.graph.opsets):
+        with error_context(node, self.graph.opsets):
             layer = node.op.layer(*types)
         if layer is None:
             return False

@@ -63,10 +63,10 @@ def _sum_of_few(x: Array, index: Array, weight: Array | None) -> Array:
     rows[:, :size] = x.swapaxes(1, 2)
     starts = xp.arange(batch, dtype=np.int64).reshape(-1, 1, 1) * (size + 1)
     flat = xp.where(index < 0, -1, index + starts)
-    found = xp.take(rows.reshape(-1, channels), flat, axis=0)
+    terms = xp.take(rows.reshape(-1, channels), flat, axis=0)
     if weight is not None:
-        found *= weight[..., None].astype(found.dtype, copy=False)
-    total = found[:, 0] if found.shape[1] == 1 else found.sum(1)
+        terms *= weight[..., None].astype(terms.dtype, copy=False)
+    total = terms[:, 0] if terms.shape[1] == 1 else terms.sum(1)
     return total.swapaxes(1, 2).astype(x.dtype, copy=False)
 
 
@@ -174,10 +174,10 @@ def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
         return gather_sum(x, index)
     choice = tap_argmax(x, index, weight)
     chosen = gather_elements(index, choice, 1)
-    found = gather_elements(x, where(chosen < 0, 0, chosen), 2)
+    values = gather_elements(x, where(chosen < 0, 0, chosen), 2)
     if weight is not None:
-        found = found * cast(gather_elements(weight, choice, 1), dtype=found.dtype)
-    return where(chosen < 0, 0.0, found)
+        values = values * cast(gather_elements(weight, choice, 1), dtype=values.dtype)
+    return where(chosen < 0, 0.0, values)
 
 
 def linear_taps(at: Any, extent: int) -> Taps:
@@ -190,9 +190,9 @@ def linear_taps(at: Any, extent: int) -> Taps:
     return [(within(low, extent), 1.0 - behind), (within(low + 1, extent), behind)]
 
 
-def within(place: Any, extent: int) -> Any:
-    """``place`` along an axis of ``extent``, or outside."""
-    return where(logical_and(place >= 0, place < extent), place, OUTSIDE)
+def within(position: Any, extent: int) -> Any:
+    """``position`` along an axis of ``extent``, or outside."""
+    return where(logical_and(position >= 0, position < extent), position, OUTSIDE)
 
 
 def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
@@ -203,10 +203,10 @@ def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
     """
     places, weights = [], []
     for combination in product(*axes):
-        place: Any = 0
+        position: Any = 0
         for (along, _), extent in zip(combination, size, strict=True):
-            place = place * extent + along
-        places.append(where(place < 0, -1, place))
+            position = position * extent + along
+        places.append(where(position < 0, -1, position))
         weights.append(reduce(lambda a, b: a * b, (w for _, w in combination)))
     return stack(places, 1), stack(weights, 1)
 
@@ -223,10 +223,10 @@ def _read(rows: Array, flat: Array) -> Array:
     outside = flat < 0
     if not len(rows):
         return namespace(rows).zeros((len(flat), rows.shape[1]), rows.dtype)
-    found = namespace(rows).take(rows, np.maximum(flat, 0), axis=0)
+    result = namespace(rows).take(rows, np.maximum(flat, 0), axis=0)
     if outside.any():
-        found[outside] = "" if rows.dtype == dtypes.string else 0
-    return found
+        result[outside] = "" if rows.dtype == dtypes.string else 0
+    return result
 
 
 def _working(dtype: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Whatever goes wrong inside an operator is said of the node that has it.
+"""Errors of operators with the node that raised them.
 
 A file can hold any number anywhere: a stride of 0, an axis of 2**63, a string where a
-number belongs. Operators check what they know of. What gets past them surfaces as one
-of ``FAULTS``, and is the model's problem, not a crash.
+number belongs. Operators validate their attributes and operands. Any other exception of
+``FAULTS`` is reported as a defect of the model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import TracebackType
 from burn_ir.errors import InvalidModel, InvalidOperand, ModelError, Problem, Undecided
 from burn_ir.graph import Node
 
-#: What operators raise on operands and attributes that no model should have.
+#: Exceptions that operators raise on invalid operands and attributes.
 FAULTS: tuple[type[Exception], ...] = (
     ArithmeticError,
     AssertionError,
@@ -25,31 +25,30 @@ FAULTS: tuple[type[Exception], ...] = (
     ValueError,
     Undecided,
 )
-#: As well as those: an extra that an operator needs is not installed.
+#: ``FAULTS`` and the error of an extra that is not installed.
 OR_MISSING: tuple[type[Exception], ...] = (*FAULTS, ImportError)
 
 
-def told(error: Exception) -> str:
-    """The message of a problem: an operator's own words, or the kind of the fault."""
+def error_text(error: Exception) -> str:
+    """Return the message of a problem: the operator's own, or a description."""
     if isinstance(error, InvalidOperand):
         return str(error)
     if isinstance(error, Undecided):
         return f"expected operands that are known before the model runs: {error}"
-    return (
-        f"expected operands and attributes that can be computed with, got {kind(error)}"
-    )
+    expected = "expected operands and attributes that can be computed with"
+    return f"{expected}, got {describe_fault(error)}"
 
 
-def kind(error: Exception) -> str:
-    """``ZeroDivisionError: integer modulo by zero``, on one line."""
+def describe_fault(error: Exception) -> str:
+    """Return type and message on one line: ``ZeroDivisionError: modulo by zero``."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-class blamed:  # noqa: N801
-    """Within, what an operator raises becomes ``InvalidModel`` that names ``node``.
+class error_context:  # noqa: N801
+    """Context manager that turns ``FAULTS`` into ``InvalidModel`` naming ``node``.
 
-    Every node is typed within one, and a generator would take three times as long.
+    It is entered for every node; a generator-based one takes three times as long.
     """
 
     def __init__(self, node: Node, opsets: Mapping[str, int]) -> None:
@@ -66,5 +65,5 @@ class blamed:  # noqa: N801
         node = self.node
         name = node.name or next((o for o in node.outputs if o), "")
         opset = self.opsets.get(node.op.domain)
-        problem = Problem(told(error), name, node.op.onnx, opset)
+        problem = Problem(error_text(error), name, node.op.onnx, opset)
         raise InvalidModel([problem]) from error
