@@ -11,7 +11,7 @@ from burn_import.passes.dead_code import dead_code
 from burn_import.passes.repeated import repeated
 from burn_import.passes.rewrite import in_bodies
 from burn_import.structure import flattened, recover
-from burn_import.structure.derived import with_derivations
+from burn_import.structure.derived import with_derivations, with_handed_down
 from burn_import.structure.extras import extra_notes
 from burn_import.structure.fills import note_fills
 from burn_import.structure.folded import folding_notes
@@ -50,6 +50,7 @@ def compile_graph(
     graph = in_bodies(dead_code, simplify(graph, options.passes))
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
+    graph = graph if options.flat else with_handed_down(graph)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)

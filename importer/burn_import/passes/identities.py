@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from burn_import.passes.arrays import core
 from burn_import.passes.rewrite import made, rename, resolve
 from burn_import.structure.homes import is_authored, is_key, original
-from burn_import.structure.trained import is_trained
+from burn_import.structure.trained import is_learned, is_trained
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array, Type
@@ -212,7 +212,7 @@ def is_weight(name: str | None, graph: Graph) -> bool:
     if name is None or name in graph.constants.literals:
         return False
     if is_authored(graph, name):
-        return is_trained(graph, name)
+        return is_learned(graph, name)
     known = is_key(graph.producer, original(graph, name))
     return known and graph.constants[name].size > 1 and is_trained(graph, name)
 

@@ -25,7 +25,7 @@ from burn_import.structure.repeats import with_blocks
 from burn_import.structure.segments import clean
 from burn_import.structure.sequences import find_sequences
 from burn_import.structure.sharing import share_classes
-from burn_import.structure.states import hold_states
+from burn_import.structure.states import hold_states, reach_inside
 from burn_import.structure.unread import hold_unread
 from burn_ir.graph import FUNCTION, Graph, Node
 from burn_ir.op import Layer
@@ -39,6 +39,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
     root = whole_part(graph, (), class_name)
     hold_states(root)
+    reach_inside(root)
     hold_unread(root)
     return share_classes(root)
 
