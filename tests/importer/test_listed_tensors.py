@@ -63,14 +63,17 @@ def test_buffers_of_ones_and_zeros_are_read(tmp_path: Path) -> None:
 
 
 def test_a_module_reads_a_tensor_inside_of_another(tmp_path: Path) -> None:
-    weights = {"inner.scale": drawn(3), "inner.shift": drawn(3, seed=1)}
+    weights = {"inner.scale": drawn(3), "inner.lin.weight": drawn(3, 3, seed=1)}
+    linear = f"{INNER};L__self___inner_lin,inner.lin,Linear"
+    given = {"input": ref("b"), "weight": ref("p_inner_lin_weight")}
     nodes = [
-        times("a", "x", "p_inner_shift", INNER),
+        times("a", "x", "p_inner_scale"),
         call("aten.tanh.default", "b", INNER, self=ref("a")),
-        times("y", "b", "p_inner_scale"),
+        call("aten.linear.default", "c", linear, **given),
+        call("aten.tanh.default", "y", INNER, self=ref("c")),
     ]
     model = imported(tmp_path, nodes, weights)
-    expected = np.tanh(X * drawn(3, seed=1)) * drawn(3)
+    expected = np.tanh(np.tanh(X * drawn(3)) @ drawn(3, 3, seed=1).T)
     np.testing.assert_allclose(result(model), expected, rtol=1e-6)
 
 
@@ -111,7 +114,7 @@ def test_a_parametrization_reads_the_original_beside_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
 def test_norms_without_weights_have_none(norm: str, tmp_path: Path) -> None:
-    shape = {"normalized_shape": {"as_ints": [3]}}
+    shape: dict[str, Any] = {"normalized_shape": {"as_ints": [3]}}
     nodes = [
         call(f"aten.{norm}.default", "a", input=ref("x"), **shape),
         times("y", "a", "p_scale"),

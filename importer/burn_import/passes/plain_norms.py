@@ -40,10 +40,10 @@ def _plain(node: Node, graph: Graph) -> Node:
     if graph.constants.trained and not any(node.outputs[1:]):
         op = _without_weights(node.op)
         if op is not None:
-            x, scale, *bias = node.inputs
-            neutral = _is_neutral(scale, 1, graph) and _is_narrow(node, graph)
-            neutral &= all(b is None or _is_neutral(b, 0, graph) for b in bias)
-            return node.with_op(op, (x,)) if neutral else node
+            neutral = _is_neutral(node.inputs[1], 1, graph) and _is_narrow(node, graph)
+            shifts = node.inputs[2:]
+            neutral &= all(b is None or _is_neutral(b, 0, graph) for b in shifts)
+            return node.with_op(op, node.inputs[:1]) if neutral else node
     if not isinstance(node.op, InstanceNormalization | BatchNormalization):
         return node
     x, scale, bias, *statistics = node.inputs
