@@ -15,7 +15,7 @@ from burn_import.provenance.weight_owners import is_list
 from burn_import.rewriting.graphs import in_bodies
 from burn_import.structure import flattened, recover
 from burn_import.structure.constant_roles import note_fills
-from burn_import.structure.folded_expressions import with_derivations
+from burn_import.structure.folded_expressions import with_derivations, with_handed_down
 from burn_import.structure.literals import with_literals
 from burn_import.structure.requirements import extra_notes
 from burn_import.structure.unused_weights import unread, unread_notes
@@ -50,6 +50,7 @@ def compile_graph(
     graph = in_bodies(dead_code, simplify(graph, options.passes))
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
+    graph = graph if options.flat else with_handed_down(graph)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.weight_owners import is_authored, is_key, original
-from burn_ir.blame import blamed
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph
 from burn_ir.op import Layer

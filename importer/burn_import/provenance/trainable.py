@@ -59,13 +59,23 @@ def is_trained(graph: Graph, constant: str) -> bool:
 
 
 def is_learned(graph: Graph, name: str | None) -> bool:
-    """Whether a value is a parameter of the author's: training changes its numbers.
+    """Whether a value is an entry of the author's ``state_dict``, of floating numbers.
 
-    What is found out from the numbers that it holds today may be wrong tomorrow.
+    Training, or loading another ``state_dict``, changes its numbers: passes must not
+    depend on them. Where the file does not list buffers, only parameters count.
     """
     if name is None or name in graph.types or name not in graph.constants:
         return False
-    return is_authored(graph, name) and is_trained(graph, name)
+    if not is_authored(graph, name):
+        return False
+    return is_trained(graph, name) or is_listed_buffer(graph, name)
+
+
+def is_listed_buffer(graph: Graph, constant: str) -> bool:
+    """Whether a constant is a floating buffer that the file lists as persistent."""
+    name, constants = original(graph, constant), graph.constants
+    is_listed = name in constants.trained and name not in constants.transient
+    return is_listed and is_float(constants[constant].dtype)
 
 
 def is_kept(graph: Graph, constant: str) -> bool:

@@ -74,11 +74,17 @@ def original(graph: Graph, constant: str) -> str:
 
 
 def homes_of_arrays(graph: Graph) -> set[Path]:
-    """The modules that stored arrays with dotted names are attributes of."""
+    """The modules that stored arrays with dotted names are attributes of.
+
+    An array that the file lists is one itself: what has modules under numbers and
+    arrays under other names is no list.
+    """
     inner = (one for node in graph.nodes for one in nested_nodes(node))
     read = {name for node in inner for name in node.inputs if name is not None}
     names = {original(graph, name) for name in read if name in graph.constants}
-    return {tuple(name.split(".")[:-1]) for name in names if is_dotted(name)}
+    keys = {tuple(name.split(".")) for name in names if is_dotted(name)}
+    listed = {key for key in keys if ".".join(key) in graph.constants.trained}
+    return {key[:-1] for key in keys} | listed
 
 
 class Homes:

@@ -44,6 +44,11 @@ def digest(array: Array) -> bytes:
     return sha256(array.tobytes()).digest()
 
 
+def memory_of(array: Array) -> tuple[int, ...]:
+    """Return a key that is equal for two arrays of the same memory and layout."""
+    return (array.ctypes.data, *array.shape, *array.strides)
+
+
 def same_view(a: Array, b: Array) -> bool:
     """Whether two arrays are the same memory, read in the same way."""
     if a.dtype != b.dtype or a.shape != b.shape or a.strides != b.strides:

@@ -99,6 +99,25 @@ class Fork:
 Item = Node | Call | Fork
 
 
+def layers_of(part: Part) -> Iterator[tuple[Path, Node, Layer]]:
+    """Yield the layers that a part runs itself, with their paths in it."""
+    for item in part.items:
+        if isinstance(item, Node):
+            yield from _layers(item, part.graph, part.layer_paths)
+
+
+def _layers(
+    node: Node, graph: Graph, paths: Mapping[int, Path]
+) -> Iterator[tuple[Path, Node, Layer]]:
+    if id(node) in paths:
+        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        if layer is not None:
+            yield paths[id(node)], node, layer
+    for body in node.op.bodies().values():
+        for inner in body.nodes:
+            yield from _layers(inner, body, paths)
+
+
 def calls_of(item: Item) -> list[Call]:
     """The calls of parts in an item."""
     if isinstance(item, Fork):

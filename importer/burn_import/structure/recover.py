@@ -16,7 +16,7 @@ from burn_import.structure.module_tree import Call, Fork, Item, Part, Tree
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes
-from burn_import.structure.state_owners import hold_states
+from burn_import.structure.state_owners import hold_states, reach_inside
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.tracing.identifiers import Namespace, camel, singular
 from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
@@ -31,6 +31,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
     root = whole_part(graph, (), class_name)
     hold_states(root)
+    reach_inside(root)
     hold_unread(root)
     return share_classes(root)
 

@@ -135,7 +135,8 @@ class _Signature:
         if name is None:
             return None
         if name in self.graph.constants:
-            return _constant(self.graph, name), self.weights.get(name)
+            place = self.part.reached.get(name, self.weights.get(name))
+            return _constant(self.graph, name), place
         known = self.graph.types[name].known
         place = self.numbers.setdefault(name, len(self.numbers))
         if known is None or place < len(self.part.inputs):

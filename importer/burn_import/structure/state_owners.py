@@ -11,7 +11,16 @@ from collections.abc import Iterator
 
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
-from burn_import.structure.module_tree import Call, Fork, Item, Part, State, calls_of
+from burn_import.structure.module_paths import home_of
+from burn_import.structure.module_tree import (
+    Call,
+    Fork,
+    Item,
+    Part,
+    State,
+    calls_of,
+    layers_of,
+)
 from burn_ir.graph import Graph
 
 
@@ -35,15 +44,59 @@ def hold_states(root: Part) -> None:
         _give_place(part, state.constant)
 
 
+def reach_inside(part: Part) -> None:
+    """Let modules read tensors that keys place in modules inside of them.
+
+    They are attributes there, as in the author's model, or weights of a layer.
+    """
+    for constant in _read_alone(part):
+        if constant not in part.reached and home_of(part.graph, constant) is not None:
+            _give_place(part, constant)
+    for call in _calls(part):
+        reach_inside(call.part)
+
+
+def _read_alone(part: Part) -> Iterator[str]:
+    """Yield the stored arrays that nodes of a part read, but no layer of it holds."""
+    constants = part.graph.constants
+    layers = {
+        node.inputs[position]
+        for _, node, layer in layers_of(part)
+        for position in layer.weights.values()
+    }
+    for node in part.nodes():
+        for name in node.inputs:
+            if name is not None and name in constants and name not in layers:
+                yield name
+
+
 def _give_place(part: Part, constant: str) -> None:
     """Make ``constant`` an attribute of the part that its key names."""
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
-        text += "".join(f"[{s}]" if s.isdigit() else f".{s}" for s in calls[0].path)
-        owner = calls[0].part
+        inner = calls[0].part
+        is_weight = key[len(inner.path) :] in _layer_weights(inner)
+        if inner.sequence and not is_weight:
+            break
+        text, owner = text + _access(calls[0].path), inner
+        if is_weight:
+            part.reached[constant] = (text + _access(key[len(owner.path) :]))[1:]
+            return
     if owner is not part:
-        owner.held.append(constant)
-        part.reached[constant] = f"{text[1:]}.{key[-1]}"
+        if constant not in owner.held:
+            owner.held.append(constant)
+        part.reached[constant] = (text + _access(key[-1:]))[1:]
+
+
+def _access(path: Path) -> str:
+    return "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path)
+
+
+def _layer_weights(part: Part) -> set[Path]:
+    """Return the paths of the weights of layers in a part."""
+    return {
+        (*path, name) for path, _, layer in layers_of(part) for name in layer.weights
+    }
 
 
 def _path(graph: Graph, constant: str) -> Path:
@@ -51,8 +104,8 @@ def _path(graph: Graph, constant: str) -> Path:
 
 
 def _is_around(part: Part, key: Path) -> bool:
-    """Whether ``part`` is a class of ours that has something at ``key``."""
-    return part.path == key[: len(part.path)] and not part.sequence
+    """Whether ``part`` has something at ``key``, as a class of ours or a sequence."""
+    return part.path == key[: len(part.path)]
 
 
 def _inside(part: Part, state: State) -> Call | None:
@@ -63,6 +116,7 @@ def _inside(part: Part, state: State) -> Call | None:
         alone = not _is_read(part, state.before, call)
         again = sum(other.path == call.path for other in _calls(part)) > 1
         around = _is_around(call.part, _path(part.graph, state.constant))
+        around &= not call.part.sequence
         more = len(call.outputs) > 1 or _is_read(part, state.after, call)
         if state.before in call.inputs and alone and around and more and not again:
             return call

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from burn_import.provenance.path_segments import clean
+from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
-from burn_import.structure.module_tree import Part, calls_of
+from burn_import.structure.module_tree import Part, calls_of, layers_of
 from burn_ir.graph import Constants, Graph
-from burn_ir.types import Array
 
 #: What PyTorch makes itself where a ``state_dict`` lacks it.
 _COUNTER = "num_batches_tracked"
@@ -22,9 +21,15 @@ _MOST_TENSORS, _MOST_ELEMENTS = 64, 1 << 20
 
 
 def hold_unread(root: Part) -> None:
-    """Make attributes of what no node reads, in the parts that the keys name."""
+    """Make attributes of what no node reads, in the parts that the keys name.
+
+    A layer may have one already, under a second name of its weight.
+    """
+    keys = set(_layer_keys(root))
     for constant in _kept(root.graph):
         owner, key = root, clean(constant.split("."))
+        if key in keys:
+            continue
         while inside := [p for p in _parts(owner) if _is_around(p, key)]:
             owner = max(inside, key=lambda part: len(part.path))
         owner.held.append(constant)
@@ -44,26 +49,17 @@ def unread_notes(graph: Graph) -> tuple[str, ...]:
 def unread(graph: Graph) -> tuple[str, ...]:
     """Return the stored tensors of the author's that no node of a program reads.
 
-    Not those that are another name of one that is read, nor counts of batches, nor
-    buffers of a file that does not say whether a ``state_dict`` has them.
+    Another name of a tensor that is read is one of them; counts of batches are not.
     """
     constants = graph.constants
     named = {*_read(graph), *graph.states}
-    read = {original(graph, name) for name in named if name in constants}
-    places = {_place(constants[name]) for name in read}
-    found = []
-    for name in constants.trained:
-        if name not in constants or name in read or name in constants.transient:
-            continue
-        if name.endswith(_COUNTER):
-            continue
-        if not constants.tells_transient and not constants.trained[name]:
-            continue
-        place = _place(constants[name])
-        if place not in places:
-            found.append(name)
-            places.add(place)
-    return tuple(found)
+    skipped = {original(graph, name) for name in named if name in constants}
+    skipped |= constants.transient
+    return tuple(
+        name
+        for name in constants.trained
+        if name in constants and name not in skipped and not name.endswith(_COUNTER)
+    )
 
 
 def still_unread(graph: Graph) -> tuple[str, ...]:
@@ -91,9 +87,12 @@ def _elements(constants: Constants, names: Iterable[str]) -> int:
     return sum(constants[name].size for name in names)
 
 
-def _place(array: Array) -> tuple[int, ...]:
-    """What is the same for two arrays of the same memory."""
-    return (array.__array_interface__["data"][0], *array.shape, *array.strides)
+def _layer_keys(part: Part) -> Iterator[Path]:
+    """Yield the paths of all parameters of layers in ``part``."""
+    for path, _, layer in layers_of(part):
+        yield from ((*part.path, *path, name) for name in layer.weights)
+    for inner in _parts(part):
+        yield from _layer_keys(inner)
 
 
 def _read(graph: Graph) -> Iterator[str]:

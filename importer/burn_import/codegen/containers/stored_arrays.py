@@ -65,7 +65,8 @@ class StoredArrays:
         of which the file tells no path does not get the name of a module around others.
         """
         for constant in constants:
-            path = () if constant in self.weights else self.told(constant)
+            is_elsewhere = constant in self.weights or constant in self.part.reached
+            path = () if is_elsewhere else self.told(constant)
             if len(path) > 1 and self.containers.has_room(path):
                 self.taken.taken.add(path[0])
                 self.containers.growing |= {

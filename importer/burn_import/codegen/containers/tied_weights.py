@@ -16,6 +16,7 @@ from burn.dtypes import is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_authored, is_dotted, original
+from burn_import.rewriting.arrays import memory_of
 from burn_import.structure import Part, Tree
 from burn_import.structure.module_tree import Entry, calls_of
 from burn_ir.graph import Graph
@@ -61,14 +62,13 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
     first: dict[tuple[str, tuple[int, ...]], Entry] = {}
     backs: list[Entry] = []
     # Whoever has the file's name for an array is the one that others are tied to.
+    shared = _first_names(graph)
     for entry in sorted(entries, key=lambda e: not _is_named(e, graph)):
         array = graph.constants[entry.constant]
         name = original(graph, entry.constant)
-        if not is_float(array.dtype):
-            continue
-        if not (entry.layer or is_dotted(name) or is_authored(graph, entry.constant)):
-            continue
-        if array.size < 2 or _is_uniform(array):
+        if name in shared:
+            name = shared[name]
+        elif not _may_be_tied(entry, graph):
             continue
         known = first.setdefault((name, array.shape), entry)
         if known is not entry and _equal(graph, known, entry):
@@ -85,6 +85,27 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
         if table is not None:
             ties.append(Tie(back.key, table.key))
     return ties
+
+
+def _first_names(graph: Graph) -> dict[str, str]:
+    """Return the first name of each tensor that the file lists under several names."""
+    constants = graph.constants
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name in constants.trained:
+        if name in constants and constants[name].size:
+            groups.setdefault(memory_of(constants[name]), []).append(name)
+    several = [names for names in groups.values() if len(names) > 1]
+    return {name: names[0] for names in several for name in names}
+
+
+def _may_be_tied(entry: Entry, graph: Graph) -> bool:
+    """Whether equal contents tell that an array is a weight of several modules."""
+    array, name = graph.constants[entry.constant], original(graph, entry.constant)
+    if not is_float(array.dtype):
+        return False
+    if not (entry.layer or is_dotted(name) or is_authored(graph, entry.constant)):
+        return False
+    return array.size >= 2 and not _is_uniform(array)
 
 
 def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:

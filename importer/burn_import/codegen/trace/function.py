@@ -41,7 +41,6 @@ from burn_import.tracing.trace import (
     Symbol,
     Tracer,
 )
-from burn_ir.blame import blamed
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.error_context import error_context
 from burn_ir.errors import InvalidOperand, Undecided

@@ -135,12 +135,20 @@ class Modules:
         return self.held[key]
 
     def store_unread(self) -> None:
-        """Store the parameters and buffers that no code has read."""
+        """Store the parameters and buffers that no code has read.
+
+        So are further names of tensors: a ``state_dict`` has all of them.
+        """
         for name, tensor in self.found:
-            if not isinstance(tensor, Tensor) or _identity(tensor) in self.held:
+            if name not in self.parameters | self.buffers:
                 continue
-            if name in self.parameters | self.buffers and _is_storable(tensor):
+            if not isinstance(tensor, Tensor) or not _is_storable(tensor):
+                continue
+            if _identity(tensor) not in self.held:
                 self.tensor(tensor, tuple(name.split(".")))
+            if self.names[_identity(tensor)] != name:
+                value = self.operators.writer.stored(name, tensor.array())
+                self.trained[value.name] = name in self.parameters
 
     def replaced(self) -> dict[str, str]:
         """Stored tensors that a call changes: their names, and those of what by."""

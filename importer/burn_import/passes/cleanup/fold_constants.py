@@ -14,7 +14,6 @@ from burn_import.provenance.weight_owners import is_authored
 from burn_import.rewriting.arrays import equal, held, origins, same_view
 from burn_import.rewriting.graphs import made, rename
 from burn_import.rewriting.pattern import stands_for
-from burn_ir.blame import OR_MISSING, blamed
 from burn_ir.containers import MapType, OptionalType, SequenceType
 from burn_ir.error_context import OR_MISSING, error_context
 from burn_ir.evaluate import run_node

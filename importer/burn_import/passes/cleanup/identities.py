@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from burn_import.provenance.trainable import is_trained
+from burn_import.provenance.trainable import is_learned, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_import.rewriting.arrays import core
 from burn_import.rewriting.graphs import made, rename, resolve
@@ -212,7 +212,7 @@ def is_weight(name: str | None, graph: Graph) -> bool:
     if name is None or name in graph.constants.literals:
         return False
     if is_authored(graph, name):
-        return is_trained(graph, name)
+        return is_learned(graph, name)
     known = is_key(graph.producer, original(graph, name))
     return known and graph.constants[name].size > 1 and is_trained(graph, name)
 
