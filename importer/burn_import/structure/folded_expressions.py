@@ -19,7 +19,7 @@ from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.weight_owners import called_again, is_authored, original
 from burn_import.rewriting.arrays import integers, memory_of, same_view
 from burn_import.rewriting.graphs import changed, in_bodies, made
-from burn_import.structure.module_paths import home_of
+from burn_import.structure.listed_tensors import home_of
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
