@@ -41,6 +41,11 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("ReduceMean", [np.ones((1, 3))], {}, False),
     ("Unique", [np.array([1, 1 + 1e-6, 2], np.float32)], {}, True),
     ("Unique", [np.array([1, 1, 2], np.float32)], {}, False),
+    ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
+    ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
+    ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
+    ("Log", [np.array([1e-8, 0], np.float32)], {}, False),
+    ("NonZero", [np.array([0, 1], np.float32)], {}, False),
 ]
 
 
@@ -50,6 +55,27 @@ def test_rules(index: int) -> None:
     names = [f"x{i}" for i in range(len(operands))]
     node = helper.make_node(operator, names, ["y"], **attrs)
     assert (explanation(node, operands) is not None) == expected
+
+
+@pytest.mark.parametrize("names, expected", [("tttt", True), ("stuv", False)])
+def test_statistics_that_are_other_operands_as_well(names: str, expected: bool) -> None:
+    inputs = ["x", *names]
+    node = helper.make_node("BatchNormalization", inputs, ["y"], training_mode=1)
+    assert (explanation(node, [HALF, ROW, ROW, ROW, ROW]) is not None) == expected
+    plain = helper.make_node("BatchNormalization", inputs, ["y"])
+    assert explanation(plain, [HALF, ROW, ROW, ROW, ROW]) is None
+
+
+@pytest.mark.parametrize("row, expected", [("s", True), ("e", True), ("t", False)])
+def test_rows_of_a_scan_that_its_body_does_not_compute(
+    row: str, expected: bool
+) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float s, float[3] a) => (float z, float[3] y)
+        {{ z, y = Scan <num_scan_inputs = 1, body = b (float s, float e)
+            => (float t, float {row}) {{ t = Add (s, e) }}> (s, a) }}""")
+    operands = [np.float32(0), ROW[:3]]
+    assert (explanation(model.graph.node[0], operands) is not None) == expected
 
 
 def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> None:
