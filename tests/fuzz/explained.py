@@ -167,6 +167,20 @@ def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
     return trains and len(set(node.input)) < len(node.input)
 
 
+def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
+    data = operands[0]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    inner = data.shape[axis % data.ndim + 1 :]
+    return data.dtype.kind in "OUS" and int(np.prod(inner)) > 1
+
+
+def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
+    if len(operands) < 5 or operands[4] is None:
+        return False
+    ends, steps = operands[2], operands[4]
+    return bool(((ends == np.iinfo(ends.dtype).max) & (steps < 0)).any())
+
+
 RULES = (
     *(
         Rule(operator, matches, reason)
@@ -206,6 +220,18 @@ RULES = (
         _returns_body_inputs,
         "`scan_output_element` of a step is the value of that output of the body; "
         "onnxruntime does not write it if the body does not compute it",
+    ),
+    Rule(
+        "Gather",
+        _gathers_rows_of_text,
+        "`output[i_0, ..., j_0, ...] = input[k, j_0, ...]`; of texts, onnxruntime "
+        "copies the first one of each row alone",
+    ),
+    Rule(
+        "Slice",
+        _slices_back_to_the_largest,
+        "`end` is `clamped to [-1, dims[axes[i]]-1] for negative stepping`; "
+        "onnxruntime takes the largest integer as the start of the axis",
     ),
     Rule(
         "Sigmoid",

@@ -14,6 +14,8 @@ from tests.fuzz.oracle import Oracle, noise_of_constants
 HALF = np.ones((1, 4, 2), np.float32)
 SOFTMAX = [np.zeros((2, 3), np.uint8), np.array(0.1, np.float32), None]
 ROW = np.ones(4, np.float32)
+TEXTS = np.array([["a", "b"], ["c", "d"]], object)
+LAST = np.iinfo(np.int64).max
 
 
 def length(count: int) -> Any:
@@ -41,6 +43,12 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("ReduceMean", [np.ones((1, 3))], {}, False),
     ("Unique", [np.array([1, 1 + 1e-6, 2], np.float32)], {}, True),
     ("Unique", [np.array([1, 1, 2], np.float32)], {}, False),
+    ("Gather", [TEXTS, length(0)], {}, True),
+    ("Gather", [TEXTS, length(0)], {"axis": 1}, False),
+    ("Gather", [HALF, length(0)], {}, False),
+    ("Slice", [ROW, length(-9), length(LAST), None, length(-1)], {}, True),
+    ("Slice", [ROW, length(-9), length(LAST), None, length(1)], {}, False),
+    ("Slice", [ROW, length(0), length(LAST)], {}, False),
     ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
     ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
     ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
