@@ -170,7 +170,7 @@ def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
 def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
     data = operands[0]
     axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-    inner = data.shape[axis % data.ndim + 1 :]
+    inner = data.shape[axis % max(1, data.ndim) + 1 :]
     return data.dtype.kind in "OUS" and int(np.prod(inner)) > 1
 
 
@@ -178,6 +178,8 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
     if len(operands) < 5 or operands[4] is None:
         return False
     ends, steps = operands[2], operands[4]
+    if ends.shape != steps.shape:
+        return True
     return bool(((ends == np.iinfo(ends.dtype).max) & (steps < 0)).any())
 
 

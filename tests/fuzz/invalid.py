@@ -60,7 +60,10 @@ def _has_other_batches(node: NodeProto, operands: Operands) -> bool:
 def _gathers_outside(node: NodeProto, operands: Operands) -> bool:
     data, indices = operands[:2]
     first = _attribute(node, "batch_dims", 0)
-    extents = np.array(data.shape[first : first + indices.shape[-1]])
+    count = indices.shape[-1] if indices.ndim else 0
+    extents = np.array(data.shape[first : first + count])
+    if not indices.ndim or len(extents) != count:
+        return True
     return bool(((indices < -extents) | (indices >= extents)).any())
 
 
