@@ -111,3 +111,11 @@ def test_one_element_a_channel_has_no_gradients() -> None:
     case = generate(600010, "networks")
     assert any(node.op_type == "BatchNormalization" for node in case.model.graph.node)
     assert list(training.check_training(case)) == []
+
+
+def test_errors_of_float32_beside_a_pole_are_measured() -> None:
+    """Acosh turns a rounding of 1.00002 into one of the fifth digit."""
+    text = """g (float[5] x) => (float[5] y) { z = Cosh (x)
+        y = Acosh (z) }"""
+    x = np.array([-0.00609189, 1.3, 0.7, -2.1, 0.5], np.float32)
+    assert list(check_dtype(case_of(header(18) + text, {"x": x}))) == []
