@@ -19,9 +19,9 @@ from burn.backend.cpu import Cpu
 from burn_import.options import Options
 from tests.conformance.run import given
 from tests.fuzz.compare import difference
+from tests.fuzz.derivative import Slope
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.slopes import (
-    Slope,
     directions,
     double_graph,
     double_inputs,
