@@ -33,9 +33,15 @@ class Slope:
     error: float
     scale: float
 
-    def differs(self, other: float, scale: float = 0.0, error: float = ERROR) -> bool:
-        """Whether ``other`` is not this derivative."""
-        allowed = self.error + error * max(self.scale, scale)
+    def differs(
+        self,
+        other: float,
+        scale: float = 0.0,
+        relative: float = ERROR,
+        error: float = 0,
+    ) -> bool:
+        """Whether ``other`` of an error and size is not this derivative."""
+        allowed = self.error + error + relative * max(self.scale, scale)
         return not abs(self.value - other) <= allowed
 
 

@@ -76,6 +76,25 @@ def test_a_module_with_wrong_gradients(
     assert "compiled gradients" in names
 
 
+@pytest.mark.parametrize("factor", [1.01, 0.0])
+def test_gradients_along_the_weights(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients of which all are wrong in the same way are beside the differences."""
+    text = f"""g (float[2,2] x) => (float[a,b] y)
+        {WEIGHTS} {{ t = Tanh (w)  s = MatMul (x, t)  y = Sigmoid (s) }}"""
+    case = case_of(header(17) + text, {"x": floats(2, 2)})
+    assert list(training.check_training(case)) == []
+    right = training._gradients
+
+    def wrong(*args: Any) -> Any:
+        return [grad * np.float32(factor) for grad in right(*args)]
+
+    monkeypatch.setattr(training, "_gradients", wrong)
+    names = [name for name, _ in training.check_training(case)]
+    assert "gradients by parameters" in names
+
+
 def test_another_dtype_is_compared(
     case: FuzzCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,9 @@ from burn_ir.types import Type
 #: Whether a value of this type keeps less of a weight than the check computes with.
 Narrow = Callable[[AnyType | None], bool]
 
+#: Operators whose results do not depend on the contents of their operands.
+UNRELATED = ("Shape", "Size")
+
 
 def bodies_of(graph: Graph) -> Iterator[Graph]:
     """All bodies of the nodes of ``graph``, and the bodies in these."""
@@ -72,7 +75,7 @@ def _follow(graph: Graph, names: set[str], narrow: Narrow) -> tuple[bool, set[st
         for body in node.op.bodies().values():
             is_narrow, is_reached = _enter(node, body, following, narrow, is_reached)
             found = found or is_narrow
-        if is_reached:
+        if is_reached and node.op.onnx not in UNRELATED:
             outputs = [out for out in node.outputs if out is not None]
             following.update(outputs)
             found = found or any(narrow(graph.types.get(out)) for out in outputs)
@@ -104,7 +107,7 @@ def is_below_float64(value: AnyType | None) -> bool:
 
 def is_below_float32(value: AnyType | None) -> bool:
     """Whether a value has been rounded to integers, or to fewer bits than float32."""
-    if value is None or value.known is not None:
+    if value is None:
         return False
     return is_integer(value.dtype) or (
         is_float(value.dtype) and value.dtype.itemsize < 4
