@@ -88,7 +88,9 @@ def test_gradients_along_the_weights(
     right = training._gradients
 
     def wrong(*args: Any) -> Any:
-        return [grad * np.float32(factor) for grad in right(*args)]
+        grads = right(*args)
+        assert grads is not None
+        return [grad * np.float32(factor) for grad in grads]
 
     monkeypatch.setattr(training, "_gradients", wrong)
     names = [name for name, _ in training.check_training(case)]

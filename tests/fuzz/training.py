@@ -24,7 +24,7 @@ from burn_import.passes import simplify
 from burn_import.provenance.weight_owners import original
 from burn_import.structure.constant_roles import note_fills
 from tests.conformance.run import built, given
-from tests.fuzz.compare import difference
+from tests.fuzz.compare import SMALLEST, difference
 from tests.fuzz.derivative import Slope
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.slopes import (
@@ -212,7 +212,8 @@ def _along(
 
     ``states`` are those a step to the left and right, and half a step. The error is
     that of the parameters' derivatives: of truncation, a kink, and rounding to float32,
-    and a tenth of the gradients' noise, which is ten times what was measured.
+    and that of the gradients in float32: a tenth of ``noise``, which is ten times what
+    was measured.
     """
     value = error = scale = 0.0
     for key, grad in grads.items():
@@ -228,7 +229,8 @@ def _along(
         smooth = float((grad * (slope - near)).sum()), float((grad * jump).sum())
         rounding = np.finfo(np.float32).eps * abs(exact) / MOVED
         error += 2 * sum(map(abs, smooth)) + float(abs(grad * rounding).sum())
-        error += noise[key] / 10 * float(np.linalg.norm(slope.ravel()))
+        inexact = noise[key] / 10 + SMALLEST
+        error += inexact * float(np.linalg.norm(slope.ravel()))
     if not error <= KINK * scale:
         return None
     return Slope(value, error, scale)
