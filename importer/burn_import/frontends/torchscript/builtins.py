@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from burn_import.frontends.torch_export.builder import FLOAT64, kind_of, promoted
+from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
 from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.values import DEVICE, Held, Thing
@@ -97,6 +98,7 @@ SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "item": _item,
     "tensor": _tensor,
     "is_floating_point": _is_floating,
+    "is_complex": lambda operators, place, x: is_complex(x.value),
     "device": lambda operators, place, name: DEVICE,
     "result_type": _promoted_type,
     "is_autocast_enabled": lambda operators, place: False,

@@ -115,7 +115,7 @@ class Expressions(Operators):
 
     def constant(self, node: ast.Constant, frame: Frame, name: str) -> Thing:
         """A number, a text, a bool or None."""
-        if isinstance(node.value, bytes | complex) or node.value is ...:
+        if isinstance(node.value, bytes) or node.value is ...:
             raise UnsupportedModel(f"the constant {shown(node.value)}")
         return node.value
 

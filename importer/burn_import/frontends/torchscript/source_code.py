@@ -85,12 +85,40 @@ def parsed(file: str, text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the compiler, about the file's style
-            return ast.parse(text)
+            tree = ast.parse(text)
+            _Literals().visit(tree)
+            return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f"code/{shown(file)[1:-1]}" + (f", line {line}" if line else "")
         kind = type(error).__name__
         raise UnreadableFile(f"{where}: expected TorchScript, got {kind}") from error
+
+
+class _Literals(ast.NodeTransformer):
+    """Replaces sums such as ``0.+1.j``, which complex numbers are written as."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802  of ast
+        """Return the number, or the node if it is something else."""
+        real, imag = _number(node.left), _number(node.right)
+        if real is None or not isinstance(imag, complex):
+            return node
+        if not isinstance(node.op, ast.Add | ast.Sub):
+            return node
+        number = real + imag if isinstance(node.op, ast.Add) else real - imag
+        return ast.copy_location(ast.Constant(number), node)
+
+
+def _number(node: ast.expr) -> int | float | complex | None:
+    """Return the number that stands in the code, None if there is none."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand)
+        return None if number is None else -number
+    is_number = isinstance(node, ast.Constant) and type(node.value) in _NUMBERS
+    return node.value if is_number else None  # type: ignore[attr-defined]
+
+
+_NUMBERS = (int, float, complex)
 
 
 def _defined(file: str, text: str) -> Iterator[tuple[str, Function | Class]]:
