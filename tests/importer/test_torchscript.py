@@ -332,3 +332,22 @@ return (_0, rows, columns, _2)
     for result, array in zip(found, expected, strict=True):
         np.testing.assert_array_equal(result, array)
     assert found[0].dtype == np.int32
+
+
+@pytest.mark.parametrize("name", ["class", "None", "lambda"])
+def test_attributes_that_are_called_as_keywords(name: str, tmp_path: Path) -> None:
+    (array, w), (bias, b) = weight("0", 4, 4), weight("1", 4, seed=1)
+    linear = "torch.nn.modules.linear.Linear"
+    parts: dict[str, Any] = {name: module(linear, weight=w, bias=b)}
+    script = net(f"first = self.{name}\nreturn (first).forward(x, )", **parts)
+    field = f"  training : bool\n  {name} : __torch__.{linear}\n"
+    script.code["__torch__.py"] = script.code["__torch__.py"].replace(
+        "  training : bool\n", field
+    )
+    script.code["__torch__/torch/nn/modules/linear.py"] = LINEAR
+    options = Options(shapes={"x": ("batch", 4)})
+    model: Any = load(script.saved(tmp_path), options)
+    x = drawn(3, 4)
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, x @ array.T + bias, rtol=1e-5, atol=1e-6)
+    assert set(model.state_dict()) == {f"{name}.weight", f"{name}.bias"}
