@@ -54,12 +54,12 @@ def _changed(record: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]
     except RecordError:  # damaged, so all of it would be others
         old = {}
     new = dict(weights)
-    found = [
+    changed = [
         Weight(name, _type(old.get(name)), _type(new.get(name)))
         for name in [*new, *(name for name in old if name not in new)]
         if name not in old or name not in new or not same_array(old[name], new[name])
     ]
-    return sorted(found, key=lambda weight: weight.name)
+    return sorted(changed, key=lambda weight: weight.name)
 
 
 def _type(array: Array | None) -> str:

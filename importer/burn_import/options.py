@@ -79,7 +79,7 @@ class Options:
     @property
     def mark(self) -> str:
         """A few digits that tell what was asked for beside names; empty if nothing."""
-        told = astuple(replace(self.hints, config=None))
+        hint_values = astuple(replace(self.hints, config=None))
         wanted: tuple[Any, ...] = (
             None if self.passes is None else sorted(set(self.passes)),
             self.flat,
@@ -88,8 +88,8 @@ class Options:
             tuple(self.inputs),
             tuple(self.outputs),
         )
-        if told != astuple(Hints()):
-            wanted += told
+        if hint_values != astuple(Hints()):
+            wanted += hint_values
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]

@@ -90,8 +90,8 @@ def write_module(
             _check_record(record, module)
     changed = not (is_same and _same(module, data))
     if dry_run:
-        found = changes(module, data.decode("ascii"), record, weights)
-        return Written(module, record, changed, found)
+        differences = changes(module, data.decode("ascii"), record, weights)
+        return Written(module, record, changed, differences)
     if changed:
         write_record(record, weights, {KEY: fingerprint(weights)})
         atomic_write(module, data)
@@ -132,10 +132,10 @@ def check_module_path(module: Path) -> None:
     if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):
         raise OutputRefused(f"expected an identifier as module name, got {stem!r}")
     if hides_module(stem):
-        known = stem.lower() in sys.stdlib_module_names
+        is_stdlib = stem.lower() in sys.stdlib_module_names
         raise OutputRefused(
             f"expected a module name of your own, got {stem!r} of the standard library"
-            if known
+            if is_stdlib
             else f"expected a module name of your own, got {stem!r}, which hides the "
             "package of this name from programs that import it"
         )
@@ -158,8 +158,8 @@ def check_directory(output: Path) -> None:
     if folder.is_dir():
         return
     number = errno.ENOTDIR if folder.exists() else errno.ENOENT
-    told = "not a directory" if folder.exists() else "no such directory"
-    raise OSError(number, told, str(folder))
+    reason = "not a directory" if folder.exists() else "no such directory"
+    raise OSError(number, reason, str(folder))
 
 
 def check_ours(module: Path) -> None:
@@ -175,7 +175,7 @@ def check_ours(module: Path) -> None:
     digests = read_header(module)
     if digests is None:
         raise OutputRefused(f"{module.name} was not written by burn-import")
-    if digests.body != digests.found:
+    if digests.body != digests.actual:
         raise OutputRefused(f"{module.name} was edited since burn-import wrote it")
 
 
@@ -200,7 +200,7 @@ class Digests:
 
     source: str
     body: str
-    found: str
+    actual: str
 
 
 def read_header(module: Path) -> Digests | None:
@@ -211,8 +211,8 @@ def read_header(module: Path) -> Digests | None:
         return None
     # A checkout may have turned the line ends.
     body = data[match.end() :].replace(b"\r\n", b"\n")
-    found = hashlib.sha256(body).hexdigest()
-    return Digests(match["source"].decode(), match["body"].decode(), found)
+    actual = hashlib.sha256(body).hexdigest()
+    return Digests(match["source"].decode(), match["body"].decode(), actual)
 
 
 def _same(path: Path, data: bytes) -> bool:

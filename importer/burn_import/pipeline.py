@@ -84,8 +84,8 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 
     raw, opset = _read(path, options)
     if isinstance(raw, RawModel):
-        graph, told = prepared(raw, options), (raw.notes, raw.inside)
-        emit = partial(compile_graph, graph, options, options.weights, *told)
+        graph, notes = prepared(raw, options), (raw.notes, raw.inside)
+        emit = partial(compile_graph, graph, options, options.weights, *notes)
     else:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):

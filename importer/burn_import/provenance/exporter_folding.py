@@ -37,8 +37,8 @@ def _has_keys(graph: Graph) -> bool:
     """Whether arrays of the file have names that tell keys from what was computed."""
     constants = graph.constants
     if constants.has_keys is None:
-        made = {*constants.literals, *constants.source, *constants.recipes}
-        stored = (n for n in constants if n not in made)
+        computed = {*constants.literals, *constants.source, *constants.recipes}
+        stored = (n for n in constants if n not in computed)
         floats = (n for n in stored if is_float(constants[n].dtype))
         constants.has_keys = any(
             is_key(graph.producer, n) or n.startswith("onnx::") or is_computed(n)

@@ -14,8 +14,8 @@ def common_stem(names: Sequence[str]) -> str:
     """What the names of a layer's weights share, without the word for a weight."""
     stem = os.path.commonprefix(list(names))
     if len(names) == 1:
-        stem, found = _WEIGHT.subn("", stem)
-        if not found:
+        stem, removed = _WEIGHT.subn("", stem)
+        if not removed:
             return ""
     elif any(name[len(stem) :][:1].isdigit() for name in names):
         stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing

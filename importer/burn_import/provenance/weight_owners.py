@@ -177,7 +177,7 @@ def is_again(scope: Path, path: Path) -> bool:
 
 def called_again(graph: Graph) -> dict[Path, Path]:
     """The modules that scopes are another call of, told by the weights they read."""
-    found: dict[Path, Path] = {}
+    owners: dict[Path, Path] = {}
     for node in graph.nodes:
         for name in node.inputs:
             if name is None or name not in graph.constants or not node.scope:
@@ -185,5 +185,5 @@ def called_again(graph: Graph) -> dict[Path, Path]:
             origin = original(graph, name)
             path = tuple(origin.split("."))[:-1]
             if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
-                found[node.scope] = path
-    return found
+                owners[node.scope] = path
+    return owners

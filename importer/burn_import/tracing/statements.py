@@ -69,8 +69,8 @@ def _from_outside(
     loop: Repetition | Derivation, inner: Iterable[Symbol]
 ) -> list[Symbol]:
     """The symbols among ``inner``, the reads of its body, that a loop does not make."""
-    made = {*_own(loop), *_made(loop.body)}
-    return list(dict.fromkeys(s for s in inner if s not in made))
+    defined = {*_own(loop), *_made(loop.body)}
+    return list(dict.fromkeys(s for s in inner if s not in defined))
 
 
 def _own(loop: Repetition | Derivation) -> list[Symbol]:
@@ -90,8 +90,8 @@ def _made(block: Block) -> Iterator[Symbol]:
 def mentions(block: Block, dim: Poly) -> bool:
     """Whether a dimension is written anywhere in a block."""
     (name,) = symbols_of(dim)
-    found = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
-    return any(name in symbols_of(one) for one in found)
+    dims = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
+    return any(name in symbols_of(one) for one in dims)
 
 
 def block_reads(block: Block) -> Iterator[Symbol]:
@@ -127,12 +127,12 @@ def drop_dead(block: Block, sources: Sources) -> None:
 
 
 def _all_operands(statement: Statement) -> list[Any]:
-    found = list(operands(statement))
+    values = list(operands(statement))
     for block in blocks_of(statement):
-        found += block.results
+        values += block.results
         for inner in block.statements:
-            found += _all_operands(inner)
-    return found
+            values += _all_operands(inner)
+    return values
 
 
 def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
@@ -162,11 +162,11 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
 
 def _reached(block: Block, results: list[Any]) -> set[Symbol]:
     """Every symbol that ``results`` are computed from inside ``block``."""
-    found = set(symbols_in(results))
+    reached = set(symbols_in(results))
     for statement in reversed(block.statements):
-        if found.intersection(statement.targets):
-            found.update(reads(statement))
-    return found
+        if reached.intersection(statement.targets):
+            reached.update(reads(statement))
+    return reached
 
 
 def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
@@ -226,6 +226,10 @@ def dims_in(value: Any) -> Iterator[Poly]:
     elif isinstance(value, slice):
         yield from dims_in((value.start, value.stop, value.step))
     elif isinstance(value, Tensor):
-        known = value.data.known
-        if known is not None and known.dtype == object and not value.data.constant:
-            yield from dims_in(known.ravel().tolist())
+        contents = value.data.known
+        if (
+            contents is not None
+            and contents.dtype == object
+            and not value.data.constant
+        ):
+            yield from dims_in(contents.ravel().tolist())
