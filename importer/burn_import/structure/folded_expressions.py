@@ -18,7 +18,7 @@ from burn_import.provenance.exporter_folding import is_module
 from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.weight_owners import called_again, is_authored, original
 from burn_import.rewriting.arrays import integers, memory_of, same_view
-from burn_import.rewriting.graphs import changed, in_bodies, made
+from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
 from burn_import.structure.module_paths import home_of
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
@@ -33,10 +33,10 @@ def with_derivations(graph: Graph) -> Graph:
     Stay constants: the tensors themselves, and what a layer holds as its weights.
     """
     inserted: set[str] = set()
-    result = in_bodies(lambda inner: _with_derivations(inner, inserted), graph)
+    result = apply_with_bodies(lambda inner: _with_derivations(inner, inserted), graph)
     if result is not graph:
         result = infer(result)
-    return in_bodies(lambda inner: _with_unknown(inner, inserted), result)
+    return apply_with_bodies(lambda inner: _with_unknown(inner, inserted), result)
 
 
 def _with_unknown(graph: Graph, names: set[str]) -> Graph:
@@ -53,7 +53,7 @@ def _with_derivations(graph: Graph, inserted: set[str]) -> Graph:
     for node in graph.nodes:
         run.add(node)
     inserted |= run.inserted
-    return changed(graph, run.nodes)
+    return with_nodes(graph, run.nodes)
 
 
 @dataclass
@@ -68,7 +68,7 @@ class _Derivations:
     taken: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.taken = made(self.graph)
+        self.taken = value_names(self.graph)
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that make its operands."""
@@ -178,7 +178,7 @@ def with_handed_down(graph: Graph) -> Graph:
         return graph
     run = _HandingDown(graph)
     nodes = [inner for node in graph.nodes for inner in run.nodes(node)]
-    result = changed(graph, nodes)
+    result = with_nodes(graph, nodes)
     if not run.values:
         return result
     return _with_unknown(infer(result), set(run.values.values()))
@@ -188,7 +188,7 @@ class _HandingDown:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.again = called_again(graph)
-        self.taken = made(graph)
+        self.taken = value_names(graph)
         #: The handed values, by the tensor and the module that hands it.
         self.values: dict[tuple[str, Path], str] = {}
         self.named: dict[tuple[int, ...], list[str]] = {}

@@ -11,7 +11,7 @@ from burn_import.passes.attention.mask_conditions import Conditions
 from burn_import.passes.attention.masks import Mask, Masks, Operation
 from burn_import.passes.attention.operands import Operands
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope, rename
+from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
@@ -36,7 +36,7 @@ def attention(graph: Graph) -> Graph:
     nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
     aliases = rewriter.aliases
     kept = [node for node in nodes if node.outputs[0] not in aliases]
-    result = changed(graph, kept)
+    result = with_nodes(graph, kept)
     return result if result is graph else rename(result, aliases)
 
 
@@ -54,7 +54,7 @@ class _Rewriter:
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
         match = _Match(self.conditions, node, self.masks)
-        if not match.found():
+        if not match.is_complete():
             return [node]
         self.aliases.update(match.operands.aliases)
         return self.nodes_of(match, node)
@@ -63,8 +63,10 @@ class _Rewriter:
         mask, operands = match.masks.combined(), match.operands
         factors = operands.multiplied()
         inputs = (operands.query, operands.key, node.inputs[1])
-        for made in match.masks.nodes:
-            self.masks.setdefault((type(made.op), made.inputs), made.output)
+        for mask_node in match.masks.nodes:
+            self.masks.setdefault(
+                (type(mask_node.op), mask_node.inputs), mask_node.output
+            )
         scope, classes = common_scope(match.product, node)
         new = replace(
             node,
@@ -80,10 +82,10 @@ class _Match:
     """What is found on the way from the second product to the operands."""
 
     def __init__(
-        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+        self, conditions: Conditions, last: Node, earlier_masks: dict[Operation, str]
     ) -> None:
         self.flow, self.last = conditions.flow, last
-        self.masks = Masks(conditions, last, known)
+        self.masks = Masks(conditions, last, earlier_masks)
         self.operands = Operands(self.flow)
         self.softcap = 0.0
         #: Whether a row that is hidden wholly is zeros.
@@ -95,12 +97,12 @@ class _Match:
         self.distances: dict[str, int] = {}
         self.product = last
 
-    def found(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether ``last`` is the end of attention, which is taken apart by this."""
         softmax = self.softmax(self.last.inputs[0])
         if softmax is None or not self.scores(softmax.inputs[0]):
             return False
-        if not self.operands.found(self.product) or not self.fits():
+        if not self.operands.bind(self.product) or not self.fits():
             return False
         if not self.flow.are_inside(self.inner, self.last):
             return False
@@ -237,7 +239,7 @@ class _Match:
             near, scores, other = far, other, scores
         if near > STEPS or other is None:
             return None
-        self.masks.found.append(Mask(other))
+        self.masks.mask_list.append(Mask(other))
         return scores
 
     def distance(self, name: str | None, steps: int) -> int:
@@ -274,12 +276,12 @@ class _Match:
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
         types.append(self.operands.turned_type)
-        known = [t for t in types if t is not None and t.shape is not None]
-        ranks = {len(t.dims) for t in known}
-        if len(known) < len(types) or ranks not in ({3}, {4}):
+        ranked = [t for t in types if t is not None and t.shape is not None]
+        ranks = {len(t.dims) for t in ranked}
+        if len(ranked) < len(types) or ranks not in ({3}, {4}):
             return False
-        query, value, out, key = known
-        if len({t.dtype for t in known}) > 1:
+        query, value, out, key = ranked
+        if len({t.dtype for t in ranked}) > 1:
             return False
         *batch, rows, size = query.dims
         columns = key.dims[-1]

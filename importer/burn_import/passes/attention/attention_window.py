@@ -57,7 +57,7 @@ class Reaches:
     scores: tuple[Dim, ...]
     #: Makes the condition that two others hold.
     both: Callable[[str, str], str]
-    found: Reach = field(default=EVERYWHERE)
+    window: Reach = field(default=EVERYWHERE)
 
     def without(self, name: str, steps: int = STEPS) -> str | None:
         """What is left of a condition; None if nothing is.
@@ -66,17 +66,17 @@ class Reaches:
         """
         reach = self.of(name)
         if reach is not None:
-            self.found = self.found.narrowed(reach)
+            self.window = self.window.narrowed(reach)
             return None
         node = self.conditions.flow.made_by(name, "And")
         if node is None or not steps:
             return name
-        before = self.found
+        before = self.window
         operands = [n for n in node.inputs if n is not None]
         parts = [self.without(n, steps - 1) for n in operands]
         kept = [part for part in parts if part is not None]
         if not all(self.reaches(part) for part in kept):
-            self.found = before
+            self.window = before
             return name
         if len(kept) < 2:
             return kept[0] if kept else None
@@ -100,8 +100,8 @@ class Reaches:
         if node.op.onnx == "Slice":
             return self.of_corner(corner(flow, name), shown)
         if node.op.onnx == "Cast":
-            found = triangle(flow, node.inputs[0], shown)
-            return found[0] if found is not None and found[1] else None
+            triangular = triangle(flow, node.inputs[0], shown)
+            return triangular[0] if triangular is not None and triangular[1] else None
         if node.op.onnx == "And":
             return self.of_both(node) if shown else None
         if node.op.onnx == "Not" or node.op.onnx in MOVES:
@@ -122,10 +122,10 @@ class Reaches:
         return None if one is None or other is None else one.narrowed(other)
 
     def of_corner(
-        self, found: tuple[Array, tuple[Dim, ...]] | None, shown: bool
+        self, corner_values: tuple[Array, tuple[Dim, ...]] | None, shown: bool
     ) -> Reach | None:
         """How far the first rows and columns of stored conditions let queries see."""
-        whole = None if found is None else found[0]
+        whole = None if corner_values is None else corner_values[0]
         if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
             return None
         causal = np.tri(*whole.shape[-2:], dtype=np.bool_)
@@ -176,8 +176,8 @@ def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
 
     That is less only where the stored value is too small for what reads it.
     """
-    found = corner(flow, name)
-    return flow.extents(name) if found is None else found[1]
+    corner_values = corner(flow, name)
+    return flow.extents(name) if corner_values is None else corner_values[1]
 
 
 def corner(

@@ -33,7 +33,7 @@ class Operands:
         self.aliases: dict[str, str] = {}
         self.turned_type: Type | None = None
 
-    def found(self, product: Node) -> bool:
+    def bind(self, product: Node) -> bool:
         """Whether the operands of ``product`` are a query and a turned key."""
         self.product = product
         query, key = product.inputs

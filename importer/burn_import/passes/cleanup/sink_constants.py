@@ -14,10 +14,10 @@ def placement(graph: Graph) -> Graph:
     they prepare. Such a node also takes the scope of its reader if it has none.
     """
     first: dict[str, int] = {}
-    for place, node in enumerate(graph.nodes):
+    for position, node in enumerate(graph.nodes):
         for name in node.inputs:
             if name is not None:
-                first.setdefault(name, place)
+                first.setdefault(name, position)
     before: dict[int, list[Node]] = {}
     for node in graph.nodes:
         read = [first[name] for name in node.outputs if name in first]

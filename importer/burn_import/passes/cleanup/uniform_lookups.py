@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.arrays import core
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
 from burn_ir.ops.shape import Shape
@@ -26,7 +26,7 @@ def uniform_lookups(graph: Graph) -> Graph:
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
         rewriter.add(node)
-    return changed(graph, rewriter.nodes)
+    return with_nodes(graph, rewriter.nodes)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
@@ -35,7 +35,7 @@ def movements(graph: Graph) -> Graph:
         if joined is not node:
             producers[joined.output] = joined
         nodes.append(joined)
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
