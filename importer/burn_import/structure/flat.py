@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.module_paths import places
-from burn_import.structure.module_tree import Part, Tree
+from burn_import.structure.module_tree import ModuleNode, Tree
 from burn_import.structure.shared_classes import share_classes
 from burn_import.structure.state_owners import states_of
 from burn_import.structure.unused_weights import hold_unread
@@ -24,7 +24,7 @@ def flattened(graph: Graph, class_name: str) -> Tree:
     for path in layers.values():
         if path not in flat:
             flat[path] = (names.unique(identifier("_".join(path), "layer")),)
-    part = Part(
+    part = ModuleNode(
         (),
         camel(class_name),
         list(graph.nodes),

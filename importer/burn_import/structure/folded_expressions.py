@@ -102,9 +102,9 @@ class _Derivations:
             return name
         if not is_derived(self.graph, name):
             return name
-        made = self.folded(name, reader) or self.viewed(name, reader)
-        self.values[key] = made or name
-        return made or name
+        derived = self.folded(name, reader) or self.viewed(name, reader)
+        self.values[key] = derived or name
+        return derived or name
 
     def folded(self, name: str, reader: Node) -> str | None:
         """Return the value that the node makes which ``name`` was folded from."""
@@ -194,8 +194,8 @@ class _HandingDown:
         self.named: dict[tuple[int, ...], list[str]] = {}
         for name in graph.constants.trained:
             if name in graph.constants:
-                place = memory_of(graph.constants[name])
-                self.named.setdefault(place, []).append(name)
+                memory = memory_of(graph.constants[name])
+                self.named.setdefault(memory, []).append(name)
 
     def nodes(self, node: Node) -> Iterator[Node]:
         """Yield ``node``, after those that hand it what it reads."""
@@ -283,8 +283,8 @@ def _steps(
     order = sorted(range(view.ndim), key=lambda n: (-view.strides[n], view.shape[n]))
     shape = tuple(view.shape[n] for n in order)
     back = tuple(order.index(n) for n in range(view.ndim))
-    found = source.reshape(shape).transpose(back)
-    return (shape, back) if np.array_equal(found, view, equal_nan=True) else None
+    rebuilt = source.reshape(shape).transpose(back)
+    return (shape, back) if np.array_equal(rebuilt, view, equal_nan=True) else None
 
 
 def _beside(node: Node, reader: Node) -> Node:

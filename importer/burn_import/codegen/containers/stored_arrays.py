@@ -14,7 +14,7 @@ from burn_import.provenance.trainable import contents, is_trained
 from burn_import.provenance.weight_owners import is_key, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.folded_expressions import is_persistent
-from burn_import.structure.module_tree import Part
+from burn_import.structure.module_tree import ModuleNode
 from burn_import.tracing.identifiers import Namespace, attribute, dtype_source
 from burn_ir.graph import Graph
 
@@ -28,7 +28,7 @@ class StoredArrays:
 
     def __init__(
         self,
-        part: Part,
+        part: ModuleNode,
         containers: Containers,
         nouns: Mapping[str, str],
         settled: Mapping[str, str] | None = None,

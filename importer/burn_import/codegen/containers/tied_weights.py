@@ -17,7 +17,7 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_authored, is_dotted, original
 from burn_import.rewriting.arrays import memory_of
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import Entry, calls_of
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -170,7 +170,7 @@ class _Writer:
         key, first = (self.access(p, len(part.path)) for p in (tie.key, tie.first))
         return part.class_name, f"{key} = {first}"
 
-    def _has_own_class(self, part: Part) -> bool:
+    def _has_own_class(self, part: ModuleNode) -> bool:
         """Whether the class of ``part`` is written, and of no other part."""
         written = not part.sequence and part.class_name in self.classes
         return written and self.count[part.class_name] == 1
@@ -186,7 +186,7 @@ class _Writer:
         return text
 
 
-def _inside(part: Part) -> list[Part]:
+def _inside(part: ModuleNode) -> list[ModuleNode]:
     return [call.part for item in part.items for call in calls_of(item)]
 
 

@@ -17,7 +17,7 @@ from burn_import.codegen.merge.constructor_numbers import Numerals
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, Field, slot, unite_fields
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import calls_of
 from burn_import.tracing.trace import ModuleCall
 
@@ -49,7 +49,7 @@ class Families:
 class Draft:
     """A class as it is by itself."""
 
-    part: Part
+    part: ModuleNode
     text: ClassText
     body: Body
     #: The body once steps through lists are loops.
@@ -227,7 +227,7 @@ def bare(lines: Sequence[str]) -> list[str]:
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
 
 
-def levels(tree: Tree) -> list[list[Part]]:
+def levels(tree: Tree) -> list[list[ModuleNode]]:
     """The classes of a tree: those on one level hold only those on levels before.
 
     Classes of one name are on one level where that can be.
@@ -249,7 +249,7 @@ def levels(tree: Tree) -> list[list[Part]]:
     rank = {name: by_stem[stem(name)] for name in held}
     if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
         rank = by_name
-    found: dict[int, list[Part]] = {}
+    found: dict[int, list[ModuleNode]] = {}
     for part in tree.classes:
         found.setdefault(rank[part.class_name], []).append(part)
     return [found[level] for level in sorted(found)]

@@ -21,7 +21,7 @@ from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.local_functions import as_functions
 from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
 from burn_import.internal import located
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import Namespace
 
@@ -53,7 +53,7 @@ class _Assembly:
         #: By class, the name of the class that stands for it.
         self.names: dict[str, str] = {}
 
-    def settle(self, parts: list[Part]) -> None:
+    def settle(self, parts: list[ModuleNode]) -> None:
         """Write the classes of one level, which hold only what is settled."""
         drafts = [self.draft(part) for part in parts]
         for group in find_families(drafts, self.known):
@@ -62,12 +62,12 @@ class _Assembly:
             else:
                 self.texts[group[0].part.class_name] = group[0].text
 
-    def draft(self, part: Part) -> Draft:
+    def draft(self, part: ModuleNode) -> Draft:
         """The class of one part as it is by itself."""
         with located("module", ".".join(part.path) or part.class_name):
             return self.write_draft(part)
 
-    def write_draft(self, part: Part) -> Draft:
+    def write_draft(self, part: ModuleNode) -> Draft:
         """See :meth:`draft`."""
         local = self.nouns.inside(part)
         writer = ClassWriter(part, self.holders, self.known, local)

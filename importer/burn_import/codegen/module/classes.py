@@ -20,7 +20,7 @@ from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.writer import Writer
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
-from burn_import.structure import Part
+from burn_import.structure import ModuleNode
 from burn_import.structure.module_tree import calls_of
 from burn_import.structure.sequential import function_name
 from burn_import.tracing.identifiers import (
@@ -44,7 +44,7 @@ class ClassWriter:
 
     def __init__(
         self,
-        part: Part,
+        part: ModuleNode,
         holders: Holders,
         known: Families,
         nouns: Mapping[str, str],
@@ -241,7 +241,7 @@ def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
     return any(path[:length] in entries for length in range(1, len(path)))
 
 
-def sequence_text(part: Part) -> str:
+def sequence_text(part: ModuleNode) -> str:
     """``nn.Sequential(...)``: a layer stands at its number, functions between."""
     steps: list[str] = []
     for node in part.items:
@@ -269,7 +269,7 @@ def _argument(value: Any) -> str:
     return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
-def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
+def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     """Where a module stands in the model, and what it makes of which shape.
 
     Shapes are left out unless ``shown``: not all that stand for it have them.

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from burn.dtypes import is_float
 from burn_import.codegen.naming.function_names import Nouns, tasks
-from burn_import.structure import Call, Part, Tree
-from burn_import.structure.module_tree import Fork, calls_of
+from burn_import.structure import ModuleNode, SubmoduleCall, Tree
+from burn_import.structure.module_tree import IfCall, calls_of
 
 Order = list[int]
 
@@ -25,7 +25,7 @@ def order_boundaries(tree: Tree, nouns: Nouns) -> None:
         id(tree.model[id(call.part)])
         for part in tree.parts
         for item in part.items
-        if isinstance(item, Fork)
+        if isinstance(item, IfCall)
         for call in calls_of(item)
     }
     orders: dict[int, tuple[Order, Order]] = {}
@@ -36,11 +36,11 @@ def order_boundaries(tree: Tree, nouns: Nouns) -> None:
             orders[id(model)] = _orders(model, tree.root, nouns)
     for part in tree.parts:
         for item in part.items:
-            if isinstance(item, Call):
+            if isinstance(item, SubmoduleCall):
                 _arrange(item, orders.get(id(tree.model[id(item.part)])))
 
 
-def _arrange(call: Call, orders: tuple[Order, Order] | None) -> None:
+def _arrange(call: SubmoduleCall, orders: tuple[Order, Order] | None) -> None:
     if orders is None:
         return
     call.inputs = [call.inputs[place] for place in orders[0]]
@@ -48,7 +48,7 @@ def _arrange(call: Call, orders: tuple[Order, Order] | None) -> None:
     call.part.inputs, call.part.outputs = call.inputs, call.outputs
 
 
-def _orders(part: Part, root: Part, nouns: Nouns) -> tuple[Order, Order]:
+def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Order]:
     known = nouns.inside(part)
     streams = [place for place, name in enumerate(part.outputs) if name not in known]
     outputs = _as_listed(part.outputs, root.outputs)
@@ -71,7 +71,7 @@ def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
     return order
 
 
-def _main(part: Part, known: dict[str, str], result: str) -> int:
+def _main(part: ModuleNode, known: dict[str, str], result: str) -> int:
     """The place of the main stream among the inputs, -1 if all have nouns.
 
     It is what is read first of those with as many axes as the result.

@@ -11,8 +11,8 @@ from burn_import.codegen.naming.value_names import find_nouns
 from burn_import.codegen.naming.vocabulary import result_of
 from burn_import.codegen.printing.name_candidates import STREAMS
 from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
-from burn_import.structure import Call, Item, Part, Tree
-from burn_import.structure.module_tree import Fork, calls_of
+from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
+from burn_import.structure.module_tree import IfCall, calls_of
 from burn_import.tracing.identifiers import Namespace, identifier, snake
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply, Block, blocks_of
@@ -77,12 +77,12 @@ class Nouns:
         for name, noun in zip(graph.results, self.outputs, strict=True):
             if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
-        self.instances: dict[int, list[Part]] = {}
+        self.instances: dict[int, list[ModuleNode]] = {}
         for part in tree.parts:
             self.instances.setdefault(id(tree.model[id(part)]), []).append(part)
         self.known: dict[int, dict[str, str]] = {}
 
-    def inside(self, part: Part) -> dict[str, str]:
+    def inside(self, part: ModuleNode) -> dict[str, str]:
         """The nouns in the class that ``part`` is the model of.
 
         They are those that all instances agree on, without a number where nothing else
@@ -92,7 +92,9 @@ class Nouns:
             self.known[id(part)] = self._agreed(part)
         return self.known[id(part)]
 
-    def shared(self, members: Sequence[Part], places: Sequence[Places]) -> list[str]:
+    def shared(
+        self, members: Sequence[ModuleNode], places: Sequence[Places]
+    ) -> list[str]:
         """The nouns of what comes into a class that stands for those of ``members``.
 
         ``places`` has for each parameter its place in each of them, None where one has
@@ -112,13 +114,13 @@ class Nouns:
         names = Namespace()
         return [name and names.unique(name) for name in found]
 
-    def within(self, part: Part, given: Sequence[str]) -> dict[str, str]:
+    def within(self, part: ModuleNode, given: Sequence[str]) -> dict[str, str]:
         """The nouns in a class of several, whose parameters are ``given`` theirs."""
         known = self.inside(part)
         strange = {known[n] for n in part.inputs if n in known} - set(given)
         return {name: noun for name, noun in known.items() if noun not in strange}
 
-    def _agreed(self, part: Part) -> dict[str, str]:
+    def _agreed(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
         nouns = {
             column[0]: agreed
@@ -136,7 +138,7 @@ class Nouns:
         found = nouns | short | self._stored(part)
         return _within_decoder(found) if part.path else found
 
-    def _stored(self, part: Part) -> dict[str, str]:
+    def _stored(self, part: ModuleNode) -> dict[str, str]:
         """The nouns of the stored arrays that a part reads itself."""
         names = [name for node in part.nodes() for name in node.inputs]
         stored = part.graph.constants
@@ -169,24 +171,24 @@ def plain(noun: str) -> str:
     return stem if len(stem) > 2 and stem == identifier(stem) else noun
 
 
-def _slots(part: Part) -> list[str]:
+def _slots(part: ModuleNode) -> list[str]:
     """The values that a part gets and makes, in an order that its twins share."""
     return list(dict.fromkeys(_names(part)))
 
 
-def _names(part: Part) -> Iterator[str]:
+def _names(part: ModuleNode) -> Iterator[str]:
     yield from part.inputs
     for item in part.items:
-        if isinstance(item, Call):
+        if isinstance(item, SubmoduleCall):
             yield from item.outputs
             continue
-        for node in nested_nodes(item.node if isinstance(item, Fork) else item):
+        for node in nested_nodes(item.node if isinstance(item, IfCall) else item):
             yield from (name for name in node.outputs if name is not None)
             for body in node.op.bodies().values():
                 yield from body.inputs
 
 
-def tasks(part: Part) -> dict[str, str]:
+def tasks(part: ModuleNode) -> dict[str, str]:
     """What the inputs of a module are by what it does with them, where that tells.
 
     What is only added to something once is a residual; what keys and values are made
@@ -207,7 +209,7 @@ def tasks(part: Part) -> dict[str, str]:
     return {name: task for name, task in found.items() if counts[task] == 1}
 
 
-def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
+def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
     """The values that an item reads, each with what it does with it."""
     if not isinstance(item, Node):
         names = [name for call in calls_of(item) for name in call.inputs]
@@ -223,7 +225,7 @@ def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
             yield name, task
 
 
-def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
+def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
     """What the parameters of ``__call__`` are called.
 
     Those of the model have the file's names. What has no noun is ``x``, the main

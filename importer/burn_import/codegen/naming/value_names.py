@@ -25,7 +25,7 @@ from burn_import.codegen.naming.vocabulary import (
     result_of,
 )
 from burn_import.provenance.exporter_names import authored, chosen
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import snake
 from burn_ir.graph import Graph, Node
@@ -158,7 +158,7 @@ class _Finder:
         path = self.paths.get(id(node), ())
         return path[-1] if path else ""
 
-    def result(self, part: Part) -> None:
+    def result(self, part: ModuleNode) -> None:
         """Note what a module gives, by how its attribute is called."""
         word = part.path[-1] if part.path else ""
         if word and len(part.outputs) == 1 and part.outputs[0] not in self.made:

@@ -18,11 +18,11 @@ from burn_import.internal import located
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_kept
 from burn_import.structure.module_tree import (
-    Call,
-    Fork,
-    Item,
-    Part,
+    IfCall,
+    Instruction,
+    ModuleNode,
     State,
+    SubmoduleCall,
     calls_of,
     changes_state,
 )
@@ -73,7 +73,7 @@ class FunctionTrace:
         return self.body.results[len(self.returned) :]
 
 
-def trace_part(part: Part) -> FunctionTrace:
+def trace_part(part: ModuleNode) -> FunctionTrace:
     """The ``__call__`` of ``part`` as statements."""
     run = Run(part.graph, part.layer_paths)
     run.called = {call.path for item in part.items for call in calls_of(item)}
@@ -132,13 +132,13 @@ class Run:
             found = (d for d in known.shape if isinstance(d, Poly))
             self.extents.update(dict.fromkeys(found))
 
-    def block(self, items: Sequence[Item], outputs: Sequence[str]) -> Block:
+    def block(self, items: Sequence[Instruction], outputs: Sequence[str]) -> Block:
         block = Block()
         self.tracer.blocks.append(block)
         for item in items:
-            if isinstance(item, Fork):
+            if isinstance(item, IfCall):
                 self.fork(item)
-            elif isinstance(item, Call):
+            elif isinstance(item, SubmoduleCall):
                 self.call(item)
             else:
                 self.node(item, self.graph)
@@ -159,13 +159,13 @@ class Run:
             self.values[name] = self.tracer.symbol(known, name, constant)
         return self.values[name]
 
-    def call(self, call: Call) -> None:
+    def call(self, call: SubmoduleCall) -> None:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
         kept = changes_state(call.part)
         self.tracer.append(ModuleCall(call.path, args, targets, kept=kept))
 
-    def fork(self, fork: Fork) -> None:
+    def fork(self, fork: IfCall) -> None:
         """An ``If`` whose branches are calls of modules."""
         condition = self.read(fork.node.inputs[0], self.graph)
         blocks = []
