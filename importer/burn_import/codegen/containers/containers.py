@@ -21,20 +21,20 @@ class Holders:
 
     def __init__(self, names: Namespace) -> None:
         self.names = names
-        self.known: dict[tuple[str, ...], str] = {}
-        self.made: dict[str, list[str]] = {}
+        self.class_by_fields: dict[tuple[str, ...], str] = {}
+        self.fields_by_class: dict[str, list[str]] = {}
 
     def class_of(self, name: str, fields: list[str]) -> str:
         """The class with these fields; a new one is called after ``name``."""
         key = tuple(fields)
-        if key not in self.known:
-            self.known[key] = self.names.unique(camel(name, "Part"))
-            self.made[self.known[key]] = fields
-        return self.known[key]
+        if key not in self.class_by_fields:
+            self.class_by_fields[key] = self.names.unique(camel(name, "Part"))
+            self.fields_by_class[self.class_by_fields[key]] = fields
+        return self.class_by_fields[key]
 
     def take(self, name: str) -> list[str] | None:
         """The fields of the class called ``name``, the first time that it is asked."""
-        return self.made.pop(name, None)
+        return self.fields_by_class.pop(name, None)
 
 
 class Containers:
@@ -143,9 +143,9 @@ class Containers:
         numbers = [int(name) for name in self.children[path]]
         last = max(numbers) + 1 if stop is None else stop
         chosen = [n for n in numbers if start <= n < last]
-        found = {self.outline((*path, str(n))) for n in chosen}
-        texts = [one for one in found if isinstance(one, str)]
-        return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
+        outlines = {self.outline((*path, str(n))) for n in chosen}
+        texts = [one for one in outlines if isinstance(one, str)]
+        return len(outlines) == 1 or (len(texts) == len(outlines) and _one_class(texts))
 
     def is_uniform(self, path: Path) -> bool:
         """Whether all children are made by the same source."""
@@ -168,8 +168,8 @@ class Containers:
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            known = path[:length] in self.children
-            inside = self.is_list(path[:length]) if known else name.isdigit()
+            is_module = path[:length] in self.children
+            inside = self.is_list(path[:length]) if is_module else name.isdigit()
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
 

@@ -43,9 +43,9 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
     first: dict[Path, Entry] = {}
     kept = []
     for entry in entries:
-        known = first.setdefault(entry.key, entry)
-        same = known.constant == entry.constant
-        if known is entry or not (same or _equal(graph, known, entry)):
+        original = first.setdefault(entry.key, entry)
+        same = original.constant == entry.constant
+        if original is entry or not (same or _equal(graph, original, entry)):
             kept.append(entry)
     return kept
 
@@ -70,13 +70,13 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
             name = shared[name]
         elif not _may_be_tied(entry, graph):
             continue
-        known = first.setdefault((name, array.shape), entry)
-        if known is not entry and _equal(graph, known, entry):
-            if known in backs and entry.layer == "Embedding":
+        first_entry = first.setdefault((name, array.shape), entry)
+        if first_entry is not entry and _equal(graph, first_entry, entry):
+            if first_entry in backs and entry.layer == "Embedding":
                 first[name, array.shape] = entry  # to which the projection is tied
-                ties = [_moved(tie, known, entry) for tie in ties]
+                ties = [_moved(tie, first_entry, entry) for tie in ties]
             else:
-                ties.append(Tie(entry.key, known.key))
+                ties.append(Tie(entry.key, first_entry.key))
         elif entry.layer == "Linear" and array.ndim == 2:
             backs.append(entry)
     tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
@@ -114,9 +114,9 @@ def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
     return own or entry.layer == "Embedding"
 
 
-def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
-    """``tie``, to the other entry if it is one to ``known``."""
-    return Tie(tie.key, entry.key) if tie.first == known.key else tie
+def _moved(tie: Tie, original: Entry, entry: Entry) -> Tie:
+    """``tie``, to the other entry if it is one to ``original``."""
+    return Tie(tie.key, entry.key) if tie.first == original.key else tie
 
 
 def _is_named(entry: Entry, graph: Graph) -> bool:

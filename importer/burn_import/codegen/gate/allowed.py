@@ -100,11 +100,11 @@ def public() -> dict[str, frozenset[str]]:
     import burn
     from burn import dtypes, nn, ops
 
-    found = {
+    allowed = {
         "burn": {n for n in vars(burn) if hasattr(dtypes, n)} | {"Backend", "Tensor"},
         "math": {"inf", "nan", "pi", "prod", "ceil"},
     }
     for name, module in (("ops", ops), ("nn", nn)):
         members = inspect.getmembers(module, callable)
-        found[name] = {n for n, m in members if not isinstance(m, ModuleType)}
-    return {name: frozenset(names) for name, names in found.items()}
+        allowed[name] = {n for n, m in members if not isinstance(m, ModuleType)}
+    return {name: frozenset(names) for name, names in allowed.items()}

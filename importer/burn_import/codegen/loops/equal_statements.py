@@ -67,11 +67,13 @@ def _is_float(value: Any) -> bool:
 
 def _written(symbol: Symbol) -> Hashable:
     """The contents of an operand that is written out where it is used, else None."""
-    known = symbol.known
-    if known is None or (symbol.constant and number_in(symbol) is None):
+    contents = symbol.known
+    if contents is None or (symbol.constant and number_in(symbol) is None):
         return None
-    items = known.ravel().tolist() if known.dtype == object else known.tobytes()
-    return str(known.dtype), known.shape, repr(items)
+    items = (
+        contents.ravel().tolist() if contents.dtype == object else contents.tobytes()
+    )
+    return str(contents.dtype), contents.shape, repr(items)
 
 
 def rebuilt(

@@ -47,7 +47,7 @@ class _Assembly:
     def __init__(self, tree: Tree, nouns: Nouns) -> None:
         self.tree = tree
         self.nouns = nouns
-        self.known = Families()
+        self.families = Families()
         self.holders = Holders(Namespace(tree.names.taken))
         self.texts: dict[str, ClassText] = {}
         #: By class, the name of the class that stands for it.
@@ -56,7 +56,7 @@ class _Assembly:
     def settle(self, parts: list[ModuleNode]) -> None:
         """Write the classes of one level, which hold only what is settled."""
         drafts = [self.draft(part) for part in parts]
-        for group in find_families(drafts, self.known):
+        for group in find_families(drafts, self.families):
             if isinstance(group, Family):
                 self.unite(group, drafts)
             else:
@@ -70,7 +70,7 @@ class _Assembly:
     def write_draft(self, part: ModuleNode) -> Draft:
         """See :meth:`draft`."""
         local = self.nouns.inside(part)
-        writer = ClassWriter(part, self.holders, self.known, local)
+        writer = ClassWriter(part, self.holders, self.families, local)
         root = part is self.tree.root
         wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         doc = part_doc(part, self.tree.instances([part.class_name]))
@@ -90,8 +90,8 @@ class _Assembly:
                 name = self.holders.names.unique(common)
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)
-        writer = ClassWriter(parts[0], self.holders, self.known, local, family)
-        family.register(name, self.known)
+        writer = ClassWriter(parts[0], self.holders, self.families, local, family)
+        family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
         text = writer.write(named(given), [], "", doc)
         text.name = name

@@ -46,13 +46,13 @@ class ClassWriter:
         self,
         part: ModuleNode,
         holders: Holders,
-        known: Families,
+        families: Families,
         nouns: Mapping[str, str],
         family: Family | None = None,
     ) -> None:
         """``family`` is what the class is written for, if not for ``part`` alone."""
         self.part = part
-        self.families = known
+        self.families = families
         self.family = family
         self.graph = part.graph
         self.trace: FunctionTrace = self.traced()
@@ -80,12 +80,12 @@ class ClassWriter:
 
     def arrangements(self) -> dict[Path, Arrangement]:
         """What of its arguments each module is given, if that is no longer all."""
-        known = self.families.arrangements
+        arrangements = self.families.arrangements
         return {
-            call.path: known[call.part.class_name]
+            call.path: arrangements[call.part.class_name]
             for item in self.part.items
             for call in calls_of(item)
-            if call.part.class_name in known
+            if call.part.class_name in arrangements
         }
 
     def body(self, trace: FunctionTrace) -> Body:
@@ -103,8 +103,10 @@ class ClassWriter:
         for item in self.part.items:
             for call in calls_of(item):
                 part = call.part
-                made = self.families.call(part.class_name)
-                entries[call.path] = sequence_text(part) if part.sequence else made
+                class_call = self.families.call(part.class_name)
+                entries[call.path] = (
+                    sequence_text(part) if part.sequence else class_call
+                )
             if isinstance(item, Node):
                 for node in nested_nodes(item):
                     path = self.part.layer_paths.get(id(node))
@@ -163,8 +165,8 @@ class ClassWriter:
         kinds = [python_type(symbol.type) for symbol in given]
         pairs = zip(names, kinds, strict=True)
         signature = "".join(f", {name}: {kind}" for name, kind in pairs)
-        made = [python_type(result.data.type) for result in results]
-        result = made[0] if len(made) == 1 else f"tuple[{', '.join(made)}]"
+        types = [python_type(result.data.type) for result in results]
+        result = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
         body = self.writer(method.trace, names).write()
         return MethodText(method.name, signature, result, body)
 
@@ -178,12 +180,12 @@ class ClassWriter:
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
-        made = [
+        sources = [
             *self.containers.entries.values(),
             *map(self.default, self.optional.values()),
         ]
         modules = ("ops", "math", "burn")
-        return {name for name in modules for t in made if f"{name}." in t}
+        return {name for name in modules for t in sources if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
@@ -296,8 +298,8 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     width = max((len(name) for name in names), default=0)
     lines = []
     for name, value in zip(names, values, strict=True):
-        known = graph.type(value)
-        shown = "" if known is None else comment(shown_type(known))
+        value_type = graph.type(value)
+        shown = "" if value_type is None else comment(shown_type(value_type))
         origin = origin_of(name, value)
         behind = f"  ({origin})" if origin else ""
         lines.append(f"    {name:<{width}}  {shown}{behind}")
@@ -310,10 +312,10 @@ def origin_of(name: str, value: str) -> str:
     return "" if same else comment(value, 40)
 
 
-def shown_type(known: Type) -> str:
+def shown_type(value_type: Type) -> str:
     """The type with extents that are long expressions left open."""
-    if kind_of(known) != "tensor":
-        return known.name
-    dims = known.shape or ()
+    if kind_of(value_type) != "tensor":
+        return value_type.name
+    dims = value_type.shape or ()
     short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
-    return known.with_shape(None if known.shape is None else short).name
+    return value_type.with_shape(None if value_type.shape is None else short).name

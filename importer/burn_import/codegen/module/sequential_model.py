@@ -55,6 +55,6 @@ def _items(fields: Sequence[str], inside: str) -> str | None:
     if len(items) == 1 and isinstance(items[0], ast.List):
         items = items[0].elts
     if any(isinstance(item, ast.GeneratorExp) for item in items):
-        made = next(item for item in items if isinstance(item, ast.GeneratorExp))
-        return f"*({ast.unparse(made)[1:-1]})"
+        generator = next(item for item in items if isinstance(item, ast.GeneratorExp))
+        return f"*({ast.unparse(generator)[1:-1]})"
     return ", ".join(unparsed(item) for item in items)

@@ -43,35 +43,37 @@ def order_boundaries(tree: Tree, nouns: Nouns) -> None:
 def _arrange(call: SubmoduleCall, orders: tuple[Order, Order] | None) -> None:
     if orders is None:
         return
-    call.inputs = [call.inputs[place] for place in orders[0]]
-    call.outputs = [call.outputs[place] for place in orders[1]]
+    call.inputs = [call.inputs[index] for index in orders[0]]
+    call.outputs = [call.outputs[index] for index in orders[1]]
     call.part.inputs, call.part.outputs = call.inputs, call.outputs
 
 
 def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Order]:
-    known = nouns.inside(part)
-    streams = [place for place, name in enumerate(part.outputs) if name not in known]
+    value_names = nouns.inside(part)
+    streams = [
+        index for index, name in enumerate(part.outputs) if name not in value_names
+    ]
     outputs = _as_listed(part.outputs, root.outputs)
     if len(streams) == 1:
-        outputs.sort(key=lambda place: place != streams[0])
+        outputs.sort(key=lambda index: index != streams[0])
     inputs = _as_listed(part.inputs, root.inputs)
-    main = _main(part, known, part.outputs[outputs[0]] if outputs else "")
-    inputs.sort(key=lambda place: place != main)
+    main = _main(part, value_names, part.outputs[outputs[0]] if outputs else "")
+    inputs.sort(key=lambda index: index != main)
     return inputs, outputs
 
 
 def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
     """``names`` as they stand, but those of ``listed`` as they stand there."""
-    rank = {name: place for place, name in enumerate(listed)}
-    places = [place for place, name in enumerate(names) if name in rank]
+    rank = {name: index for index, name in enumerate(listed)}
+    places = [index for index, name in enumerate(names) if name in rank]
     order = list(range(len(names)))
-    ranked = sorted(places, key=lambda place: rank[names[place]])
-    for place, other in zip(places, ranked, strict=True):
-        order[place] = other
+    ranked = sorted(places, key=lambda index: rank[names[index]])
+    for index, other in zip(places, ranked, strict=True):
+        order[index] = other
     return order
 
 
-def _main(part: ModuleNode, known: dict[str, str], result: str) -> int:
+def _main(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
     """The place of the main stream among the inputs, -1 if all have nouns.
 
     It is what is read first of those with as many axes as the result.
@@ -79,14 +81,14 @@ def _main(part: ModuleNode, known: dict[str, str], result: str) -> int:
     types = part.graph.types
     words = tasks(part)
     streams = [
-        place
-        for place, name in enumerate(part.inputs)
-        if name not in known and is_float(types[name].dtype)
+        index
+        for index, name in enumerate(part.inputs)
+        if name not in value_names and is_float(types[name].dtype)
     ]
     rank = len(types[result].shape or ()) if result else 0
 
-    def weight(place: int) -> tuple[bool, bool]:
-        name = part.inputs[place]
+    def weight(index: int) -> tuple[bool, bool]:
+        name = part.inputs[index]
         return name in words, len(types[name].shape or ()) != rank
 
     return min(streams, key=weight, default=-1)

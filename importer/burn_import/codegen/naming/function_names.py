@@ -49,8 +49,8 @@ def constant_roles(block: Block) -> dict[str, str]:
     roles: dict[str, str] = {}
     for statement in block.statements:
         if isinstance(statement, Apply):
-            for place, arg in enumerate(statement.args):
-                word = _constant_role(statement.primitive.name, place)
+            for position, arg in enumerate(statement.args):
+                word = _constant_role(statement.primitive.name, position)
                 for symbol in symbols_in(arg):
                     if symbol.constant:
                         roles.setdefault(symbol.constant, word)
@@ -59,9 +59,9 @@ def constant_roles(block: Block) -> dict[str, str]:
     return roles
 
 
-def _constant_role(primitive: str, place: int) -> str:
+def _constant_role(primitive: str, position: int) -> str:
     if primitive in _RECURRENT:
-        return _RECURRENT[primitive][place]
+        return _RECURRENT[primitive][position]
     return CONSTANT_ROLES.get(primitive, "constant")
 
 
@@ -80,7 +80,7 @@ class Nouns:
         self.instances: dict[int, list[ModuleNode]] = {}
         for part in tree.parts:
             self.instances.setdefault(id(tree.model[id(part)]), []).append(part)
-        self.known: dict[int, dict[str, str]] = {}
+        self.by_part: dict[int, dict[str, str]] = {}
 
     def inside(self, part: ModuleNode) -> dict[str, str]:
         """The nouns in the class that ``part`` is the model of.
@@ -88,9 +88,9 @@ class Nouns:
         They are those that all instances agree on, without a number where nothing else
         is called so: ``past_key_0`` is ``past_key`` in the first layer.
         """
-        if id(part) not in self.known:
-            self.known[id(part)] = self._agreed(part)
-        return self.known[id(part)]
+        if id(part) not in self.by_part:
+            self.by_part[id(part)] = self._agreed(part)
+        return self.by_part[id(part)]
 
     def shared(
         self, members: Sequence[ModuleNode], places: Sequence[Places]
@@ -100,25 +100,27 @@ class Nouns:
         ``places`` has for each parameter its place in each of them, None where one has
         not got it. "" is what has no noun that all agree on.
         """
-        found = []
+        agreed = []
         for row in places:
             words, duties = [], set()
-            for part, place in zip(members, row, strict=True):
-                if place is not None:
-                    name = part.inputs[place]
+            for part, position in zip(members, row, strict=True):
+                if position is not None:
+                    name = part.inputs[position]
                     words.append(self.inside(part).get(name, ""))
                     duties.add(tasks(part).get(name, ""))
             ends = {word.rpartition("_")[2] for word in words}
             duty = max(duties - {""}, default="")
-            found.append(agree(words) or duty or (ends.pop() if len(ends) == 1 else ""))
+            agreed.append(
+                agree(words) or duty or (ends.pop() if len(ends) == 1 else "")
+            )
         names = Namespace()
-        return [name and names.unique(name) for name in found]
+        return [name and names.unique(name) for name in agreed]
 
     def within(self, part: ModuleNode, given: Sequence[str]) -> dict[str, str]:
         """The nouns in a class of several, whose parameters are ``given`` theirs."""
-        known = self.inside(part)
-        strange = {known[n] for n in part.inputs if n in known} - set(given)
-        return {name: noun for name, noun in known.items() if noun not in strange}
+        part_nouns = self.inside(part)
+        strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(given)
+        return {name: noun for name, noun in part_nouns.items() if noun not in strange}
 
     def _agreed(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
@@ -135,8 +137,8 @@ class Nouns:
             for name, noun in nouns.items()
             if name not in ends or (part.path and crowd[plain(noun)] == 1)
         }
-        found = nouns | short | self._stored(part)
-        return _within_decoder(found) if part.path else found
+        names = nouns | short | self._stored(part)
+        return _within_decoder(names) if part.path else names
 
     def _stored(self, part: ModuleNode) -> dict[str, str]:
         """The nouns of the stored arrays that a part reads itself."""
@@ -198,15 +200,15 @@ def tasks(part: ModuleNode) -> dict[str, str]:
     for item in part.items:
         for name, task in _tasks(part, item):
             readers.setdefault(name, []).append(task)
-    found = {}
+    by_input = {}
     for name in part.inputs if len(part.inputs) > 1 else ():
         read = readers.get(name, [])
         if read == ["residual"]:
-            found[name] = "residual"
+            by_input[name] = "residual"
         elif read and set(read) <= {"key", "value"}:
-            found[name] = read[0] if len(set(read)) == 1 else "context"
-    counts = Counter(found.values())
-    return {name: task for name, task in found.items() if counts[task] == 1}
+            by_input[name] = read[0] if len(set(read)) == 1 else "context"
+    counts = Counter(by_input.values())
+    return {name: task for name, task in by_input.items() if counts[task] == 1}
 
 
 def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
@@ -217,7 +219,9 @@ def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
         return
     task = result_of(part.layer_paths.get(id(item), ("",))[-1])
     types = [part.graph.type(name) for name in item.inputs]
-    floats = all(known is not None and is_float(known.dtype) for known in types)
+    floats = all(
+        value_type is not None and is_float(value_type.dtype) for value_type in types
+    )
     if item.op.onnx == "Add" and floats:
         task = "residual"
     for name in item.inputs:
@@ -252,30 +256,34 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
     """
     own = [chosen(name) and snake(name, "output") for name in graph.results]
     inputs = {snake(name, "input") for name in graph.given}
-    found = []
-    for name, known in zip(graph.results, own, strict=True):
+    candidates = []
+    for name, author_name in zip(graph.results, own, strict=True):
         noun = nouns.get(name, "")
-        found.append(plain(known) if known else "" if noun in inputs else noun)
+        candidates.append(
+            plain(author_name) if author_name else "" if noun in inputs else noun
+        )
     groups: dict[str, list[str]] = {}
-    for known, noun in zip(own, found, strict=True):
-        groups.setdefault(noun, []).append(known)
+    for author_name, noun in zip(own, candidates, strict=True):
+        groups.setdefault(noun, []).append(author_name)
     names, numbers = Namespace(), Counter[str]()
     result = []
-    for place, (known, noun) in enumerate(zip(own, found, strict=True)):
+    for position, (author_name, noun) in enumerate(zip(own, candidates, strict=True)):
         if noun and not _counted(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
-            result.append(names.unique(known or noun or _numbered(graph, place)))
+            result.append(
+                names.unique(author_name or noun or _numbered(graph, position))
+            )
     return result
 
 
-def _numbered(graph: Graph, place: int) -> str:
+def _numbered(graph: Graph, position: int) -> str:
     """An operator's name that the file has, but its place for a counter."""
-    word = snake(graph.results[place].rpartition("/")[2], "output")
+    word = snake(graph.results[position].rpartition("/")[2], "output")
     if not re.search(r"\d", word):
         return word
-    return "output" if len(graph.results) == 1 else f"output_{place}"
+    return "output" if len(graph.results) == 1 else f"output_{position}"
 
 
 def _counted(group: list[str]) -> bool:

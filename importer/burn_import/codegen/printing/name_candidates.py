@@ -124,8 +124,8 @@ def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
     if isinstance(statement, ModuleCall) and statement.visit:
         leaf = snake(statement.path[-1])
         return "bias" if leaf.endswith("bias") else leaf
-    known = writer.outputs.get(symbol) or writer.nouns.get(symbol.name)
-    return known or _role(statement, ROLES)
+    noun = writer.outputs.get(symbol) or writer.nouns.get(symbol.name)
+    return noun or _role(statement, ROLES)
 
 
 def wishes(
@@ -151,9 +151,9 @@ def _qualified(writer: Writer, noun: str, statement: Statement) -> Iterator[str]
     """``noun`` told from another of its kind by what makes it."""
     if isinstance(statement, ModuleCall):
         nouns = [writer.nouns.get(target.name) for target in statement.targets]
-        place = next((s for s in reversed(statement.path) if s.isdigit()), "")
-        if place and nouns.count(noun) == 1:
-            yield f"{noun}_{place}"
+        index = next((s for s in reversed(statement.path) if s.isdigit()), "")
+        if index and nouns.count(noun) == 1:
+            yield f"{noun}_{index}"
         yield from _words(statement)
     kind = _role(statement, KINDS)
     if kind:
@@ -181,11 +181,11 @@ def _role(statement: Statement, words: Mapping[str, str]) -> str:
 def nested(names: list[str], statement: Statement) -> list[str]:
     """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
     places = getattr(statement, "results", None) or range(len(names))
-    found = []
-    for place in places:
-        inner = [place] if isinstance(place, int) else list(place)
+    targets = []
+    for slot in places:
+        inner = [slot] if isinstance(slot, int) else list(slot)
         text = ", ".join(names[i] for i in inner)
         unread = all(names[i] == "_" for i in inner)
-        whole = text if isinstance(place, int) else f"({text})"
-        found.append("_" if unread else whole)
-    return found
+        whole = text if isinstance(slot, int) else f"({text})"
+        targets.append("_" if unread else whole)
+    return targets

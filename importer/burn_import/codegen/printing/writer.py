@@ -120,8 +120,8 @@ class Writer:
         for state, value in zip(
             self.trace.states, self.trace.replacements, strict=True
         ):
-            place = self.render.attribute(state.constant)
-            self.line(f"self.{place}.set({self.result(value).text})", indent)
+            attribute = self.render.attribute(state.constant)
+            self.line(f"self.{attribute}.set({self.result(value).text})", indent)
 
     def results_first(self) -> list[Tensor]:
         """The results that must be known before the first state is replaced."""
@@ -147,9 +147,9 @@ class Writer:
         text = ", ".join(result.text for result in results)
         if self.wrap:
             text = f"{self.wrap}({text})"
-        made = f"{'    ' * indent}{text} = "
-        if self.lines and text.isidentifier() and self.lines[-1].startswith(made):
-            text = self.lines.pop().removeprefix(made)
+        assignment = f"{'    ' * indent}{text} = "
+        if self.lines and text.isidentifier() and self.lines[-1].startswith(assignment):
+            text = self.lines.pop().removeprefix(assignment)
         self.line(f"return {text}", indent)
 
     def result(self, value: Tensor) -> Expression:
