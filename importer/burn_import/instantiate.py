@@ -71,7 +71,7 @@ def check_record(
 def _misfits(
     boxes: Mapping[str, Box], weights: Sequence[tuple[str, Array]]
 ) -> Iterator[str]:
-    """What a strict load of ``weights`` into ``boxes`` would refuse."""
+    """Yield the mismatches for which a strict load into ``boxes`` would fail."""
     from burn.record.dtypes import recorded
     from burn.store.fit import described
 

@@ -74,7 +74,7 @@ def internal(error: BaseException, remedy: str = "") -> InternalError:
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an error was raised: `` (loops/reroll.py:132)``, "" if nowhere."""
+    """Return where an error was raised: `` (loops/reroll.py:132)``, "" if unknown."""
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""What a caller decides about an import."""
+"""Options of an import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXTENT = re.compile(r"[0-9]{1,18}|[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Hints:
-    """What a file of weights does not say of its model.
+    """Facts about a model that a file of weights does not contain.
 
     ``config`` is the path of its ``config.json``; None is the one beside the file, if
     any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
@@ -45,7 +45,7 @@ class Hints:
 
 @dataclass(frozen=True)
 class Options:
-    """How a module is written.
+    """Options for the generated module.
 
     ``class_name`` is the name of the top class; None takes it from ``stem``, the name
     of the module to write, and None takes that from the model's file. ``passes`` names
@@ -121,7 +121,7 @@ def parse_extents(text: str) -> Extents:
 
 
 def is_extent(value: object) -> bool:
-    """Whether ``value`` is a number of 0 or more, or the name of an extent."""
+    """Return whether ``value`` is a number of 0 or more, or the name of an extent."""
     import keyword
 
     if isinstance(value, str):

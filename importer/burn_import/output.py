@@ -72,7 +72,7 @@ def write_module(
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
-    """What was written; see :func:`burn_import.pipeline.write_model`.
+    """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
@@ -144,7 +144,7 @@ def check_module_path(module: Path) -> None:
 
 
 def hides_module(stem: str) -> bool:
-    """Whether a module of this name hides one that generated modules import."""
+    """Return whether a module of this name hides one that generated modules import."""
     return stem.lower() in sys.stdlib_module_names or stem.lower() in _PACKAGES
 
 
@@ -196,7 +196,7 @@ def _check_record(record: Path, module: Path) -> None:
 
 @dataclass(frozen=True)
 class Digests:
-    """What a header says, and the digest of the body that follows it now."""
+    """Digests of a header, and of the body that follows it now."""
 
     source: str
     body: str
@@ -220,7 +220,7 @@ def _same(path: Path, data: bytes) -> bool:
 
 
 def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
-    """Whether the record at ``path`` holds exactly these weights."""
+    """Return whether the record at ``path`` holds exactly these weights."""
     from burn.record import RecordError, open_record
 
     if not path.is_file():

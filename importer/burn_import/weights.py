@@ -51,7 +51,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Source:
-    """What a file holds, mapped and not read, and what kind of file it is."""
+    """Mapped, unread contents of a file, and its kind."""
 
     weights: Weights
     kind: str
@@ -123,7 +123,7 @@ def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
 
 
 def opened(source: Path, top_level_key: str | None = None) -> Source:
-    """What a file of weights holds.
+    """Open a file of weights.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: as ``convert`` does.
@@ -157,7 +157,7 @@ def _written(dtype: DType, precision: Precision | None) -> DType:
 
 
 def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
-    """Whether the record at ``path`` holds exactly this, whatever its order."""
+    """Return whether the record at ``path`` holds exactly this, whatever its order."""
     from burn.record import RecordError, format_named, read_record
     from burn.record.formats import recognised
     from burn.record.precision import converted

@@ -128,7 +128,7 @@ def choices(command: F) -> F:
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """What the further arguments of a command say.
+    """Return the options that a command's further arguments set.
 
     Raises:
         click.UsageError: they contradict each other.

@@ -149,7 +149,7 @@ def import_command(
 
 
 def _of_modules(options: Options) -> bool:
-    """Whether an option says how modules are written, and not records."""
+    """Return whether an option says how modules are written, and not records."""
     hints = replace(options.hints, top_level_key=None)
     return hints != Hints() or replace(options, hints=Hints()).mark != ""
 

@@ -1,4 +1,4 @@
-"""What the command prints: results to stdout, the rest to stderr.
+"""Output of the command: results to stdout, messages to stderr.
 
 Names in a model file may hold terminal escapes, text that runs right to left, or
 commands to a build server. Nothing reaches the output but through ``clean``.
@@ -97,7 +97,7 @@ def _as_data(changes: Changes | None) -> dict[str, object]:
 
 
 def _told(error: OSError) -> str:
-    """What the system says, of which file."""
+    """Return the system's message with the file it is about."""
     if error.strerror is None or error.filename is None:
         return str(error)
     return f"cannot write to {error.filename!r}: {error.strerror}"

@@ -136,7 +136,7 @@ def pass_names() -> tuple[str, ...]:
 
 
 def summary(name: str) -> str:
-    """What the pass called ``name`` is for: the first line of its file."""
+    """Return the summary of a pass: the first line of its file."""
     every = (*PASSES, *OPTIONAL_PASSES)
     (chosen,) = (apply for apply in every if apply.__name__ == name)
     return str(modules[chosen.__module__].__doc__).partition("\n")[0]

@@ -99,7 +99,7 @@ def authored(name: str) -> str:
 
 
 def is_stream(word: str) -> bool:
-    """Whether an author calls anything so that flows through."""
+    """Return whether an author calls anything so that flows through."""
     return word.rstrip("_") in _ANYTHING or re.fullmatch(r"[a-z]\d+", word) is not None
 
 

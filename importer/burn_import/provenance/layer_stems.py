@@ -1,4 +1,4 @@
-"""What the names of the weights of one layer have in common."""
+"""Common stems of the names of a layer's weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 
 
 def common_stem(names: Sequence[str]) -> str:
-    """What the names of a layer's weights share, without the word for a weight."""
+    """Return the stem that a layer's weight names share."""
     stem = os.path.commonprefix(list(names))
     if len(names) == 1:
         stem, removed = _WEIGHT.subn("", stem)

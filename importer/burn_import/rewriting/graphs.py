@@ -1,4 +1,4 @@
-"""What passes share: renaming values in one sweep, and going into bodies.
+"""Shared rewriting functions: rename values in one sweep, and rewrite bodies.
 
 A body is closed: its inputs end with the values that it captures, and these have the
 same names inside as outside. ``rename`` keeps that so, which is how one can tell the
@@ -58,7 +58,7 @@ def value_names(graph: Graph) -> set[str]:
 
 
 def captures(node: Node) -> int:
-    """How many of the last operands are there because bodies use them."""
+    """Count the last operands that are there because bodies use them."""
     count = 0
     bodies = [body.inputs for body in node.op.bodies().values()]
     while bodies and count < len(node.inputs):
@@ -70,7 +70,7 @@ def captures(node: Node) -> int:
 
 
 def resolve(aliases: Mapping[str, str], name: str) -> str:
-    """What ``name`` is called in the end."""
+    """Return the final name of ``name``."""
     while name in aliases:
         name = aliases[name]
     return name

@@ -31,7 +31,7 @@ PRECISION = 2.0**-23
 
 @dataclass(frozen=True)
 class Match:
-    """What a pattern has matched: values and numbers by label, and its nodes."""
+    """Values and numbers that a pattern has matched, by label, and its nodes."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Search:
                 self.fixed.update(name for name in node.outputs if name is not None)
 
     def is_fixed(self, name: str) -> bool:
-        """Whether a value is stored or made of nothing but stored ones."""
+        """Return whether a value is stored or made of nothing but stored ones."""
         return self.array(name) is not None or name in self.fixed
 
     def array(self, name: str) -> Array | None:
@@ -102,7 +102,7 @@ class Search:
 
 
 class Pattern(ABC):
-    """What a value has to be. Patterns are equal if they are the same object."""
+    """Constraint on a value. Patterns are equal if they are the same object."""
 
     @abstractmethod
     def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
@@ -165,7 +165,7 @@ class Scalar(Pattern):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Call(Pattern):
-    """What an operator makes of values that match ``operands``."""
+    """The result of an operator on values that match ``operands``."""
 
     op: str
     operands: tuple[Pattern, ...]
@@ -186,7 +186,7 @@ class Call(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Either(Pattern):
-    """What one of several patterns says."""
+    """A match of one of several patterns."""
 
     ways: tuple[Pattern, ...]
 
@@ -216,7 +216,7 @@ class Product(Pattern):
             yield from match_all(operands, node.inputs, search, match)
 
     def operands(self, op: str) -> Iterator[tuple[Pattern, ...]]:
-        """What the operands of an operator have to be if it makes the product."""
+        """Return the patterns of an operator's operands if it computes the product."""
         if op == "Mul":
             for left, right in _splits(self.factors):
                 yield Product(left), Product(right)
@@ -275,7 +275,7 @@ def match_all(
 
 
 def stands_for(array: Array, value: float) -> bool:
-    """Whether a stored number is ``value``, as it is rounded in its dtype.
+    """Return whether a stored number is ``value``, as it is rounded in its dtype.
 
     Numbers of float64 may have been written with the digits of float32.
     """

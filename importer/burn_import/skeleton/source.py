@@ -199,7 +199,7 @@ class _Writer:
         )
 
     def doc(self, members: Sequence[str]) -> str:
-        """Where the modules of classes are that are one."""
+        """Return a comment with the paths of the modules that share a class."""
         paths = [path for member in members for path in self.paths.get(member, [])]
         if not paths:
             return ""
@@ -237,14 +237,14 @@ def _tensor(stored: Stored) -> str:
 
 
 def _guessed(flow: Flow) -> list[str]:
-    """What layers were given their usual values for."""
+    """Return a note on the layers whose options are defaults."""
     if not flow.guesses:
         return []
     return [f"Weights do not tell, and here are as usual: {', '.join(flow.guesses)}."]
 
 
 def _renamed(keys: Mapping[str, str]) -> list[str]:
-    """Which keys are others than in the file."""
+    """Return a note on the keys that differ from those of the file."""
     others = [(old, new) for old, new in keys.items() if old != new]
     if not others:
         return []

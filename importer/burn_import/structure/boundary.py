@@ -1,4 +1,4 @@
-"""What flows into a module and out of it."""
+"""Inputs and outputs of a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one module computes for others belongs to the module around them all.
+"""Hoisting of values that one module computes for others into their common scope.
 
 Exporters merge equal nodes: a mask that every layer of a model computes is computed by
 the first one, in its scope. Left there, the first layer would hand it to the others,

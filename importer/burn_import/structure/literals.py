@@ -102,7 +102,7 @@ class _Literals:
 
 
 def is_number_of_program(graph: Graph, name: str) -> bool:
-    """Whether an operand is a stored array without a key, and no parameter."""
+    """Return whether an operand is a stored array without a key, and no parameter."""
     constants = graph.constants
     if name not in constants or name in graph.states:
         return False

@@ -1,4 +1,4 @@
-"""Where a node belongs: the path of its layer, or the scope it runs in."""
+"""Module paths of nodes: the path of a layer, or the scope that a node runs in."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def home_of(graph: Graph, constant: str) -> Path | None:
 
 
 def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
-    """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
+    """Assign a path to each node of ``graph``; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither
     says anything runs where what it reads comes from. Layers with the same weights have
@@ -178,7 +178,7 @@ class _Placing:
         return None if array is None or not is_float(array.dtype) else array.dtype
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
-        """Where the arrays of ``other_dtypes`` are: in the scope of a single layer."""
+        """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
             scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
@@ -190,7 +190,7 @@ class _Placing:
         return [node] if id(node) in self.forks else nested_nodes(node)
 
     def _inlined_prefix(self) -> str:
-        """What all names in a body start with, where whoever inlined it added that."""
+        """Return the prefix that inlining added to all names in a body."""
         names = [
             original(self.graph, weight)
             for weights in self.weights.values()
@@ -207,7 +207,7 @@ class _Placing:
         return (*self.above, *clean(scope)) if scope else ()
 
     def _wrapper(self) -> Path:
-        """What is around all scopes, as the weights' names tell.
+        """Return the path around all scopes, from the names of weights.
 
         A model that calls a method of what it holds leaves that out of its scopes.
         """

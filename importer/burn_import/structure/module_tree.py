@@ -126,7 +126,7 @@ def calls_of(item: Instruction) -> list[SubmoduleCall]:
 
 
 def changes_state(part: ModuleNode) -> bool:
-    """Whether a call of ``part`` replaces what it or a part inside keeps."""
+    """Return whether a call of ``part`` replaces what it or a part inside keeps."""
     inside = (call.part for item in part.items for call in calls_of(item))
     return bool(part.states) or any(map(changes_state, inside))
 

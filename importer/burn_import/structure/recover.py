@@ -60,7 +60,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
 
 
 def _has_long_branches(node: Node) -> bool:
-    """Whether a node is an ``If`` whose branches are long, and own weights."""
+    """Return whether a node is an ``If`` whose branches are long, and own weights."""
     if not isinstance(node.op, If):
         return False
     if sum(1 for _ in nested_nodes(node)) <= LONG_BODIES + 1:
@@ -142,7 +142,7 @@ class _Recovery:
         } - self._containers(own)
 
     def _lists(self) -> set[Path]:
-        """What holds layers, or modules with layers, by numbers."""
+        """Return the paths that hold layers, or modules with layers, by numbers."""
         return {
             path[:length]
             for path in self.layers.values()
@@ -186,7 +186,7 @@ class _Recovery:
     def items(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
     ) -> list[Instruction]:
-        """What a module at ``scope`` runs: its own nodes, and calls of those inside."""
+        """Return a scope's instructions: its own nodes and submodule calls."""
         arranged = arrange(
             self.groups(scope, nodes, modules),
             self.order,

@@ -148,7 +148,7 @@ class _Repeats:
         return flat and made_up and once
 
     def key(self, node: Node) -> Hashable:
-        """What two equal nodes have in common, but for where values come from."""
+        """Return a key that is equal for equal nodes, whatever their producers."""
         layer = id(node) in self.node_paths.layers
         inputs = tuple(self.kind(name, layer) for name in node.inputs)
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
@@ -184,7 +184,7 @@ class _Repeats:
         return sorted(kept, key=lambda one: one.start)
 
     def distances(self) -> list[int]:
-        """How far apart equal layers are, the most frequent first."""
+        """Return the distances between equal layers, the most frequent first."""
         last: dict[Hashable, int] = {}
         counts: Counter[int] = Counter()
         for position, node in enumerate(self.nodes):
@@ -217,7 +217,7 @@ class _Repeats:
             stretch.stop = position + 1 if fits else stretch.stop
 
     def equal(self, position: int, stretch: _Stretch) -> bool:
-        """Whether a node goes on with the nodes of ``stretch``."""
+        """Return whether a node goes on with the nodes of ``stretch``."""
         other = position + stretch.distance
         if stretch.stop != position or self.keys[position] != self.keys[other]:
             return False

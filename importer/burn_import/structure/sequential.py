@@ -54,7 +54,7 @@ def _lists_with_others(
 
 
 def _flows_in(node: Node, graph: Graph) -> bool:
-    """Whether the first operand is handed to the module that ``node`` is in.
+    """Return whether the first operand is handed to the module that ``node`` is in.
 
     Stored arrays, and integers that follow from extents, are read where they are used.
     """
@@ -65,7 +65,7 @@ def _flows_in(node: Node, graph: Graph) -> bool:
 
 
 def _takes_one(node: Node, graph: Graph) -> bool:
-    """Whether a layer is called with the first operand, and gives one result."""
+    """Return whether a layer is called with the first operand, and gives one result."""
     layer = node.op.layer(*(graph.type(name) for name in node.inputs))
     return layer is not None and layer.data == (0,) and len(node.outputs) == 1
 

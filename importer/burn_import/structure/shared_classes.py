@@ -233,7 +233,7 @@ def _kind(array: Array) -> Hashable:
 
 
 def _constant(graph: Graph, name: str) -> Hashable:
-    """What of a stored array shows in the source: its type, and small contents."""
+    """Return a key of a stored array in source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
     limit = _INLINE if is_integer(array.dtype) else 1

@@ -1,4 +1,4 @@
-"""Which module keeps a state: an array that a call of the model replaces.
+"""Owning modules of states: arrays that a call of the model replaces.
 
 It is the innermost one around the state's key in which all that reads the state runs,
 and what makes the next one. Others are handed the state, and hand the next one back.
@@ -129,11 +129,11 @@ def _calls(part: ModuleNode) -> Iterator[SubmoduleCall]:
 
 
 def _is_read(part: ModuleNode, name: str, call: SubmoduleCall) -> bool:
-    """Whether ``part`` hands out ``name``, or something else in it reads it."""
+    """Return whether ``part`` hands out ``name``, or something else in it reads it."""
     others = (item for item in part.items if item is not call)
     return name in part.outputs or any(name in _reads(item) for item in others)
 
 
 def _reads(item: Instruction) -> list[str | None]:
-    """What an item reads; a body has all that it uses among the inputs of its node."""
+    """Return the names that an instruction reads, those of bodies included."""
     return list(item.node.inputs if isinstance(item, IfCall) else item.inputs)

@@ -109,5 +109,5 @@ def _parts(part: ModuleNode) -> Iterator[ModuleNode]:
 
 
 def _is_around(part: ModuleNode, key: tuple[str, ...]) -> bool:
-    """Whether ``part`` is a class of ours that has something at ``key``."""
+    """Return whether ``part`` is a class of ours that has something at ``key``."""
     return part.path == key[: len(part.path)] and not part.sequence

@@ -17,7 +17,7 @@ INLINE_LIMIT = 8
 
 
 def is_number(arg: Any) -> bool:
-    """Whether an operand is one number, known by now."""
+    """Return whether an operand is one number, known by now."""
     if isinstance(arg, Tensor):
         return number_in(arg.data) is not None
     return isinstance(arg, int | float | Poly)
@@ -66,7 +66,7 @@ def rank_of(arg: Any) -> int:
 
 
 def keeps_dtype(arg: Tensor, call: Apply) -> bool:
-    """Whether a number has the dtype of the constant that it stands for.
+    """Return whether a number has the dtype of the constant that it stands for.
 
     The condition of ``where`` has no part in the dtype: the number, if it is not of
     Python's own dtype, needs another branch with one.
@@ -94,7 +94,7 @@ def nested(array: np.ndarray[Any, Any]) -> Any:
 
 
 def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
-    """Whether a vector of one of these dtypes can stand as a list of numbers."""
+    """Return whether a vector of one of these dtypes can stand as a list of numbers."""
     contents, kind = symbol.known, symbol.type
     right = kind is not None and kind.dtype in dtypes
     # A list without numbers is one of floats.
@@ -103,14 +103,14 @@ def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
 
 
 def is_listable(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array of whole numbers is small enough to stand in source."""
+    """Return whether an array of whole numbers is small enough to stand in source."""
     small = array.ndim <= 1 and array.size <= INLINE_LIMIT
     whole = is_integer(array.dtype) or array.dtype == string
     return small and whole and not is_text(array)
 
 
 def is_text(array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array holds strings; dimensions are held as objects too."""
+    """Return whether an array holds strings; dimensions are held as objects too."""
     if array.dtype != string:
         return False
     return not any(isinstance(item, int | Poly) for item in array.ravel().tolist())

@@ -23,7 +23,7 @@ Sources = Callable[[Any], Iterable[Symbol]]
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:
-    """What a statement reads at its top level, static arguments included."""
+    """Return the operands of a statement's top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
     if isinstance(statement, ModuleCall | Derivation):
@@ -58,7 +58,7 @@ def reads(statement: Statement) -> Iterator[Symbol]:
 
 
 def held(loop: Repetition | Derivation) -> list[Symbol]:
-    """What the rounds of a loop read from outside: it lives until the last is over.
+    """Return the outer values that a loop reads: they live until its last iteration.
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
@@ -74,7 +74,7 @@ def _from_outside(
 
 
 def _own(loop: Repetition | Derivation) -> list[Symbol]:
-    """What a block has of its own in every round: what is carried, and items."""
+    """Return a block's own symbols in every iteration: carried values, and items."""
     if isinstance(loop, Derivation):
         return loop.state
     return [*loop.state, *(item for item, _ in loop.items)]
@@ -88,7 +88,7 @@ def _made(block: Block) -> Iterator[Symbol]:
 
 
 def mentions(block: Block, dim: Poly) -> bool:
-    """Whether a dimension is written anywhere in a block."""
+    """Return whether a dimension is written anywhere in a block."""
     (name,) = symbols_of(dim)
     dims = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
     return any(name in symbols_of(one) for one in dims)
@@ -178,7 +178,7 @@ def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> No
 
 
 def count_uses(block: Block) -> dict[Symbol, int]:
-    """How often each symbol is read in a block and the blocks inside it."""
+    """Count the reads of each symbol in a block and the blocks inside it."""
     counts: dict[Symbol, int] = {}
     for symbol in block_reads(block):
         counts[symbol] = counts.get(symbol, 0) + 1

@@ -18,7 +18,7 @@ from burn_ir.types import Type
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a model is cut; see :func:`begin_cut`."""
+    """Cut points of a model; see :func:`begin_cut`."""
 
     inputs: tuple[str, ...]
     #: Those of ``inputs`` that the model's nodes make.
@@ -71,7 +71,7 @@ def begin_cut(
 def _unknown(
     graph: RawGraph, produced: set[str], kind: str, names: Sequence[str]
 ) -> Iterator[Problem]:
-    """What is wrong with ``names`` by themselves."""
+    """Yield the problems with ``names`` by themselves."""
     candidates = [*graph.inputs, *graph.constants, *(n for n in produced if n)]
     valid = set(candidates)
     for number, name in enumerate(names):

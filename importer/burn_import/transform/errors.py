@@ -11,7 +11,7 @@ _SHOWN = 3
 
 
 class WrongOptions(ModelError):  # noqa: N818  named like the other kinds of problems
-    """What was asked for cannot be done with this model; all reasons are listed."""
+    """Options that cannot be applied to this model; all reasons are listed."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> Problem:

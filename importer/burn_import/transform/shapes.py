@@ -73,7 +73,7 @@ def shown(value_type: Type) -> str:
 
 
 class _Shaping:
-    """What the symbols of the file's inputs become, and what contradicts that."""
+    """Bindings of the input symbols, and contradictions among them."""
 
     def __init__(self, types: Mapping[str, Type]) -> None:
         self.types = types

@@ -65,7 +65,7 @@ class Containers:
             self.texts.pop(path[:length], None)
 
     def names(self, path: Path) -> Collection[str]:
-        """What is held in what stands at ``path``."""
+        """Return the names of the children of the container at ``path``."""
         return self.children.get(path, ())
 
     def has_room(self, path: Path) -> bool:
@@ -126,16 +126,16 @@ class Containers:
         return f"nn.ModuleList([{texts[0]}])"
 
     def is_of_tensors(self, path: Path) -> bool:
-        """Whether a list holds parameters and buffers alone."""
+        """Return whether a list holds parameters and buffers alone."""
         entries = [self.entries.get((*path, name), "") for name in self.children[path]]
         return all(_TENSOR.match(text) for text in entries)
 
     def length(self, path: Path) -> int:
-        """How many modules stand in the list at ``path``, gaps included."""
+        """Return the length of the list at ``path``, gaps included."""
         return max(map(int, self.children[path])) + 1
 
     def is_list(self, path: Path) -> bool:
-        """Whether the children at ``path`` are numbered."""
+        """Return whether the children at ``path`` are numbered."""
         return all(name.isdigit() for name in self.children[path])
 
     def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
@@ -148,11 +148,11 @@ class Containers:
         return len(outlines) == 1 or (len(texts) == len(outlines) and _one_class(texts))
 
     def is_uniform(self, path: Path) -> bool:
-        """Whether all children are made by the same source."""
+        """Return whether all children are made by the same source."""
         return len({self.outline((*path, name)) for name in self.children[path]}) == 1
 
     def outline(self, path: Path) -> Hashable:
-        """What stands at ``path``: equal for what becomes the same source."""
+        """Return a key of the source at ``path``: equal keys print equal source."""
         if path in self.entries:
             return self.entries[path]
         names = sorted(self.children[path])
@@ -183,7 +183,7 @@ def _runs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _one_class(texts: Sequence[str]) -> bool:
-    """Whether all are of one class, made with other numbers."""
+    """Return whether all are of one class, made with other numbers."""
     heads = {text.partition("(")[0] for text in texts}
     return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
 

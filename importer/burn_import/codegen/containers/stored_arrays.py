@@ -129,7 +129,7 @@ class StoredArrays:
         return renamed
 
     def word(self, constant: str) -> str:
-        """What ``constant`` is called where the file does not say where it belongs."""
+        """Return an attribute name for ``constant`` if the file has no path for it."""
         name = original(self.graph, constant)
         content_word = contents(self.graph.constants[constant])
         if content_word:

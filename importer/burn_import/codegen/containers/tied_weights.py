@@ -171,12 +171,12 @@ class _Writer:
         return part.class_name, f"{key} = {first}"
 
     def _has_own_class(self, part: ModuleNode) -> bool:
-        """Whether the class of ``part`` is written, and of no other part."""
+        """Return whether the class of ``part`` is written, and of no other part."""
         written = not part.sequence and part.class_name in self.classes
         return written and self.count[part.class_name] == 1
 
     def access(self, path: Path, start: int) -> str:
-        """What stands at ``path``, as a module that is ``start`` deep reads it."""
+        """Return the expression for ``path``, read from ``start`` levels deep."""
         text = "self"
         for length in range(start, len(path)):
             segment = path[length]
@@ -191,13 +191,13 @@ def _inside(part: ModuleNode) -> list[ModuleNode]:
 
 
 def _is_uniform(array: Array) -> bool:
-    """Whether all elements are the same."""
+    """Return whether all elements are the same."""
     row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view, however it is laid out
     return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
-    """Whether two arrays have the same dtype, extents and elements."""
+    """Return whether two arrays have the same dtype, extents and elements."""
     x, y = graph.constants[a.constant], graph.constants[b.constant]
     if x.dtype != y.dtype or x.shape != y.shape:
         return False

@@ -1,4 +1,4 @@
-"""What generated source may hold: the tables of the gate."""
+"""Tables of the constructs that generated source may contain."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ STRINGS = {
 
 @cache
 def public() -> dict[str, frozenset[str]]:
-    """What may be read of each imported module."""
+    """Return the public names of each imported module."""
     import burn
     from burn import dtypes, nn, ops
 

@@ -241,7 +241,7 @@ class _Gate:
 
 
 def _is_check(function: ast.FunctionDef) -> bool:
-    """Whether the first decorator is a check of inputs with types by name."""
+    """Return whether the first decorator is a check of inputs with types by name."""
     call = function.decorator_list[0]
     if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
         return False
@@ -255,7 +255,7 @@ def _sets_state(function: ast.Attribute) -> bool:
 
 
 def _assigns_record_names(node: ast.Assign) -> bool:
-    """Whether a statement is ``record_names = {...}`` with strings alone."""
+    """Return whether a statement is ``record_names = {...}`` with strings alone."""
     targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
     if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
         return False

@@ -26,7 +26,7 @@ class Shape:
 
 
 def shape_of(statement: Statement) -> Shape | None:
-    """What two rounds of a loop have in common in a statement; None of a block."""
+    """Return the parts of a statement that two iterations share; None for a block."""
     leaves: list[Tensor] = []
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
@@ -61,7 +61,7 @@ def _frozen(value: Any, leaves: list[Tensor]) -> Hashable:
 
 
 def _is_float(value: Any) -> bool:
-    """Whether equality is not identity: 0.0 is -0.0, and NaN is not itself."""
+    """Return whether equality is not identity: 0.0 is -0.0, and NaN is not itself."""
     return not isinstance(value, int) and hasattr(value, "__float__")
 
 

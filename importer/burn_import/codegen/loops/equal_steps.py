@@ -97,7 +97,7 @@ class Steps:
         return runs
 
     def _flow(self, start: int, period: int) -> Hashable:
-        """Where the step after the one at ``start`` has its values from."""
+        """Return the sources of the values of the step after the one at ``start``."""
         if start + 2 * period > len(self.statements):
             return None
         flows = []
@@ -139,7 +139,7 @@ class Steps:
         return tuple(sources)
 
     def _typed(self, run: Run) -> bool:
-        """Whether a type checker can follow the loop."""
+        """Return whether a type checker can follow the loop."""
         lists = members_of(run, self.shapes)
         if not all(self.containers.has(p, i, i + run.count) for p, i in lists):
             return False

@@ -56,7 +56,7 @@ class _Rolls:
                 self.roll(statement.body)
 
     def rolls(self, block: Block, path: Path) -> bool:
-        """Whether steps through the list at ``path`` have become a loop."""
+        """Return whether steps through the list at ``path`` have become a loop."""
         before = block.statements
         loops = list(self.candidates(block, path))
         loops.sort(key=lambda loop: -loop.saving)
@@ -77,7 +77,7 @@ class _Rolls:
                 yield from (one for one in loops if one.saving >= 0)
 
     def written(self) -> bool:
-        """Whether all extents can still be read from a value."""
+        """Return whether all extents can still be read from a value."""
         try:
             Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
         except MissingExtent:

@@ -40,7 +40,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Common:
-    """What the values of all steps are called in a round, by ``nouns`` of each.
+    """Names of loop variables, from the nouns (``nouns``) of the values of all steps.
 
     A value that no graph has gets a name of its own, with its noun beside the others.
     """
@@ -48,7 +48,7 @@ class Common:
     nouns: dict[str, str]
 
     def noun(self, symbols: Sequence[Symbol]) -> str:
-        """What all of them are called, numbers aside; "" if that differs."""
+        """Return the noun of all symbols, without numbers; "" if they differ."""
         return agree([self.nouns.get(one.name, "") for one in symbols])
 
     def name(self, symbols: Sequence[Symbol]) -> str:
@@ -192,7 +192,7 @@ class _Rolling:
         return Rolled(statements, self.saving(loop, len(taken)))
 
     def saving(self, loop: Repetition, taken: int) -> int:
-        """How many words less there are to read, about."""
+        """Estimate how many words of source the loop saves."""
         words = 0
         for at in range(self.run.start, self.run.start + self.run.period):
             shape, targets = self.shapes[at], self.statements[at].targets
@@ -206,7 +206,7 @@ class _Rolling:
         return words * (self.run.count - 1) - head - state - items - collected
 
     def mixed(self) -> bool:
-        """Whether a step also calls what stands for the member of each step."""
+        """Return whether a step also calls what stands for the member of each step."""
         stepping = {
             (*path, str(first)) for path, first in members_of(self.run, self.shapes)
         }
@@ -237,12 +237,12 @@ class _Rolling:
         return rebuilt(first, leaves, targets)
 
     def symbols_at(self, slot: Place) -> list[Symbol]:
-        """What stands in a place of each step."""
+        """Return the symbols at one slot in all steps."""
         positions = range(self.run.start + slot[0], self.end, self.run.period)
         return [self.statements[at].targets[slot[1]] for at in positions]
 
     def leaf(self, values: tuple[Tensor, ...]) -> Tensor | None:
-        """What a round reads in place of ``values``, one of each step."""
+        """Return the value that the loop body reads for ``values``, one per step."""
         symbols = tuple(value.data for value in values)
         at, index = self.maker.get(symbols[1], (-1, 0))
         if at >= self.run.period:
@@ -340,7 +340,7 @@ class _Rolling:
 
 
 def _common(symbols: Sequence[Symbol]) -> Type | None:
-    """What is known of a value that is each of ``symbols`` in turn."""
+    """Return the type that holds for each of ``symbols``."""
     types = [one.type for one in symbols]
     if any(one is None for one in types):
         return None
@@ -357,7 +357,7 @@ def _merged(one: Type, other: Type) -> Type:
 
 
 def _is_weight(value: Symbol) -> bool:
-    """Whether a stored array is read from the record wherever it is used."""
+    """Return whether a stored array is read from the record wherever it is used."""
     contents = value.known
     return (
         contents is not None

@@ -1,4 +1,4 @@
-"""What the bodies of several classes have in common: one body for all of them.
+"""Anti-unification of class bodies: one body with parameters for their differences.
 
 Bodies are compared from their results backwards, by what is computed and not by the
 order in which it is. They may differ in numbers, which a constructor can be given; in
@@ -53,7 +53,7 @@ class Body:
 
 @dataclass
 class Union:
-    """What several bodies are one body with."""
+    """Differences of several bodies, as parameters of one body."""
 
     #: For each parameter of the one body, the place of the parameter in each.
     parameters: list[tuple[int | None, ...]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Union:
 
 
 def unite(bodies: Sequence[Body]) -> Union:
-    """What the bodies are one with; the first has every module that another has.
+    """Unify the bodies; the first has every module that another has.
 
     Raises:
         DifferError: they are not one.
@@ -122,7 +122,7 @@ class _Union:
     def skipped(
         self, values: Sequence[Any], operand_path: Place
     ) -> tuple[Sequence[Any], Place]:
-        """What the modules that only some have are called with, in place of theirs."""
+        """Return the operands without those of modules that only some bodies have."""
         while True:
             calls = [self.optional_call(value, i) for i, value in enumerate(values)]
             names = {call.path[0] for call in calls if call is not None}
@@ -202,7 +202,7 @@ class _Union:
             self.constants(symbols, operand_path)
 
     def kind(self, number: int, symbol: Symbol) -> str:
-        """Where a value comes from in one of the bodies."""
+        """Return where a value comes from in one of the bodies."""
         if symbol in self.carried:
             return "carried"
         if symbol in self.given[number]:
@@ -342,14 +342,14 @@ class _Union:
             self.union.inferred.add(operand_path)
 
     def check_inside(self) -> None:
-        """What stands in a loop stays as it is in the first body."""
+        """Check that the statements of loops equal those of the first body."""
         for operand_path, places in self.union.operands.items():
             own = (p for p in self.union.parameters if p[0] == places[0])
             if is_inside(operand_path) and (places[0] is None or next(own) != places):
                 raise DifferError
 
     def same_extent(self, values: Sequence[Any]) -> bool:
-        """Whether all have what is the same extent of what they are given."""
+        """Return whether all have what is the same extent of what they are given."""
         origins = []
         for number, value in enumerate(values):
             if not isinstance(value, Poly):

@@ -54,7 +54,7 @@ class Numerals:
         return statement.primitive.name if isinstance(statement, Apply) else ""
 
     def label(self, operand_path: Place) -> str:
-        """What a number is called by where it stands."""
+        """Return a label for a number, from the operand it is."""
         if isinstance(operand_path[1], str):
             return operand_path[1]
         statement = self.trace.body.statements[int(operand_path[0])]

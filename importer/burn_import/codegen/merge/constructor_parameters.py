@@ -1,4 +1,4 @@
-"""What a constructor is given: the numbers in which the classes of a family differ."""
+"""Constructor parameters: the numbers in which the classes of a family differ."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class _Plan:
         return ""
 
     def terms(self, label: str) -> Iterator[tuple[str, list[Any]]]:
-        """What can be computed from the parameters, and may be what is meant."""
+        """Yield expressions of the parameters that may equal a column."""
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for p in whole:
             if label == "padding" and "kernel" in p.name:
@@ -182,12 +182,12 @@ def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _is_width(label: str) -> bool:
-    """Whether a number called so says how wide something is."""
+    """Return whether a number called so says how wide something is."""
     return any(word in label for word in WIDTHS)
 
 
 def _label(labels: Sequence[str]) -> str:
-    """What a number is called that is given to several: ``channels``, in and out."""
+    """Return the label of a parameter with several uses: ``channels`` for both."""
     specific = [label for label in labels if label not in VAGUE] or [
         VAGUE[label] for label in labels
     ]
@@ -198,7 +198,7 @@ def _label(labels: Sequence[str]) -> str:
 
 
 def _alike(a: Row, b: Row) -> bool:
-    """Whether two columns are the same wherever both have a number."""
+    """Return whether two columns are the same wherever both have a number."""
     return all(
         x is MISSING or y is MISSING or _same(x, y) for x, y in zip(a, b, strict=True)
     )

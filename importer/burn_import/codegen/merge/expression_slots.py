@@ -33,12 +33,12 @@ def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:
 
 
 def is_inside(operand_path: Place) -> bool:
-    """Whether a place is in a loop."""
+    """Return whether a place is in a loop."""
     return isinstance(operand_path[0], str) and operand_path[0] != "result"
 
 
 def items_of(value: Any) -> Sequence[Any] | None:
-    """What is in a list, a tuple or a slice."""
+    """Return the items of a list, a tuple or a slice."""
     if isinstance(value, slice):
         return (value.start, value.stop, value.step)
     return value if isinstance(value, list | tuple) else None

@@ -1,4 +1,4 @@
-"""What the fields of several classes have in common: one ``__init__`` for all."""
+"""Unification of the fields of several classes into one ``__init__``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Field:
 
 
 def slot(number: int) -> str:
-    """What stands in the text of a field for the column of that number."""
+    """Return the placeholder for a column, by its number, in the text of a field."""
     return f"slot_{number}_"
 
 
@@ -160,7 +160,7 @@ class _Fields:
         return united
 
     def labels_of(self, function: ast.expr) -> Sequence[str]:
-        """What the positional arguments of a call that makes a module are called."""
+        """Return the names of a module constructor's positional arguments."""
         if isinstance(function, ast.Name):
             return self.labels.get(function.id, ())
         if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:

@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
 @dataclass
 class Families:
-    """What is known of each class by its name."""
+    """Labels, calls and arrangements of each class, by its name."""
 
     #: The call that makes one: ``Block(64, 128)``.
     calls: dict[str, str] = field(default_factory=dict)
@@ -256,7 +256,7 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
 
 
 def heights(held: dict[str, set[str]]) -> dict[str, int]:
-    """How many levels of classes each class holds, itself included."""
+    """Return the number of levels of classes below each class, itself included."""
     levels: dict[str, int] = {}
 
     def height(name: str) -> int:

@@ -53,7 +53,7 @@ class Shared:
         )
 
     def joins(self, name: str, text: ClassText) -> bool:
-        """Whether the class is one with those that ``name`` stands for."""
+        """Return whether the class is one with those that ``name`` stands for."""
         first = self.texts[name]
         alike = first.plain == text.plain and stem(name) == stem(text.name)
         if not alike or first.root or text.root or not text.fields:

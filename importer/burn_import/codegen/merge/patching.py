@@ -65,7 +65,7 @@ def _symbols(
 
 
 def _common(types: Sequence[Type | None]) -> Type | None:
-    """What is known of a parameter in all bodies: extents are left open."""
+    """Return the type of a parameter in all bodies, with open extents."""
     first = types[0]
     if first is None or any(t is None or t.shape is None for t in types):
         return first

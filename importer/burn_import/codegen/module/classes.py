@@ -79,7 +79,7 @@ class ClassWriter:
         return trace
 
     def arrangements(self) -> dict[Path, Arrangement]:
-        """What of its arguments each module is given, if that is no longer all."""
+        """Return the argument order of each module whose arguments have changed."""
         arrangements = self.families.arrangements
         return {
             call.path: arrangements[call.part.class_name]
@@ -89,7 +89,7 @@ class ClassWriter:
         }
 
     def body(self, trace: FunctionTrace) -> Body:
-        """What the class is compared with others by, once it is written."""
+        """Return the text by which the written class is compared with others."""
         weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
         named = {**weights, **self.part.tensors}
         lines = [line.partition(" = ")[0] for line in self.fields()]
@@ -211,7 +211,7 @@ class ClassWriter:
         return "".join(f", {text}" for text in shown)
 
     def may_lack(self) -> list[bool]:
-        """Which of the parameters may be None."""
+        """Return the parameters that may be None."""
         if self.family is not None:
             return [None in places for places in self.family.union.parameters]
         return [value in self.optional for value in self.part.inputs]
@@ -228,7 +228,7 @@ class ClassWriter:
         return lines
 
     def default(self, constant: str) -> str:
-        """What stands in for an input left out: a stored array, or one integer."""
+        """Return the default of an optional input: a stored array, or one integer."""
         array = self.graph.constants[constant]
         if array.dtype != np.int64 or array.size != 1:
             return f"self.{self.attribute(constant)}.value"
@@ -272,7 +272,7 @@ def _argument(value: Any) -> str:
 
 
 def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
-    """Where a module stands in the model, and what it makes of which shape.
+    """Return a line with the path of a module, and the shapes it computes.
 
     Shapes are left out unless ``shown``: not all that stand for it have them.
     """

@@ -63,7 +63,7 @@ def _backend(trace: FunctionTrace) -> Backend:
 
 
 def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
-    """Where to cut: near even pieces, where the fewest values are alive."""
+    """Choose the cuts: even pieces, where the fewest values are alive."""
     statements = trace.body.statements
     alive = _alive(trace)
     step = len(statements) / pieces
@@ -79,7 +79,7 @@ def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
 
 
 def _alive(trace: FunctionTrace) -> list[int]:
-    """How many values are made before each statement and read from there on."""
+    """Count the values that are alive before each statement."""
     statements = trace.body.statements
     defined = set(trace.parameters)
     last: dict[Symbol, int] = {}
@@ -153,7 +153,7 @@ def _has_extent(symbol: Symbol, extent: Dim) -> bool:
 
 
 def _name(statements: Sequence[Statement]) -> str:
-    """What a piece is called: after the modules that it calls first and last."""
+    """Name a piece after the modules that it calls first and last."""
     paths = [s.path for s in statements if isinstance(s, ModuleCall)]
     words = list(dict.fromkeys(singular(snake(path[0])) for path in paths))
     if len(words) == 1:

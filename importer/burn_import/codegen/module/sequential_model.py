@@ -44,7 +44,7 @@ def _inside_out(line: str, inside: str) -> str:
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:
-    """What the only field, a list, is made of."""
+    """Return the items of the only field, a list."""
     if len(fields) != 1:
         return None
     line = ast.parse(fields[0]).body[0]

@@ -1,4 +1,4 @@
-"""What values are called in one function: the nouns of the model, words for others."""
+"""Names of the values of one function: nouns of the model, else generic words."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Places = Sequence[int | None]
 
 
 def constant_roles(block: Block) -> dict[str, str]:
-    """What each stored array is, by name, from the primitive that reads it first."""
+    """Map stored arrays to roles, from the first primitive that reads each."""
     roles: dict[str, str] = {}
     for statement in block.statements:
         if isinstance(statement, Apply):
@@ -66,7 +66,7 @@ def _constant_role(primitive: str, position: int) -> str:
 
 
 class Nouns:
-    """What the values of a tree of modules are called in the class of each."""
+    """Nouns of values in the class of each module of a tree."""
 
     def __init__(self, tree: Tree) -> None:
         graph = tree.root.graph
@@ -159,7 +159,7 @@ def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
 
 
 def agree(nouns: Sequence[str]) -> str:
-    """What several call one thing, numbers aside; "" if they do not agree."""
+    """Return the common noun without numbers; "" if the nouns differ."""
     if len(set(nouns)) == 1:
         return nouns[0]
     stems = {plain(noun) for noun in nouns}
@@ -191,7 +191,7 @@ def _names(part: ModuleNode) -> Iterator[str]:
 
 
 def tasks(part: ModuleNode) -> dict[str, str]:
-    """What the inputs of a module are by what it does with them, where that tells.
+    """Name the inputs of a module by their use in it, where that is unambiguous.
 
     What is only added to something once is a residual; what keys and values are made
     of, but no queries, is a context.
@@ -230,7 +230,7 @@ def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
 
 
 def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
-    """What the parameters of ``__call__`` are called.
+    """Return the names of the parameters of ``__call__``.
 
     Those of the model have the file's names. What has no noun is ``x``, the main
     stream, then ``y``, if what the module does with it does not tell.
@@ -250,7 +250,7 @@ def named(nouns: Sequence[str]) -> list[str]:
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
-    """What the outputs are called in a NamedTuple: as in the file, or by their nouns.
+    """Return the field names of the output NamedTuple, from the file or from nouns.
 
     Where the file has what an exporter made up, several of one noun are counted.
     """
@@ -287,7 +287,7 @@ def _numbered(graph: Graph, position: int) -> str:
 
 
 def _counted(group: list[str]) -> bool:
-    """Whether an author's own numbers are the places of several of one kind."""
+    """Return whether an author's own numbers are the places of several of one kind."""
     numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
     in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
     return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

@@ -118,7 +118,7 @@ class _Finder:
         return self.mixture(kind, node)
 
     def mixture(self, kind: str, node: Node) -> str:
-        """What the result of several values is."""
+        """Return the noun of a result that combines several values."""
         nouns_in = [
             self.from_producer.get(name, "")
             for name in node.inputs
@@ -137,7 +137,7 @@ class _Finder:
         return first if alone and first in SCALED | {"positions"} else ""
 
     def hides(self, node: Node) -> bool:
-        """Whether a choice is between a number and one that hides a score."""
+        """Return whether a choice is between a number and one that hides a score."""
         sides = [self.constants.get(name or "") for name in node.inputs[1:]]
         return any(
             float(side.reshape(-1)[0]) <= HIDDEN
@@ -203,12 +203,12 @@ class _Finder:
             self.scaled(node, noun)
 
     def crosses(self, node: Node) -> bool:
-        """Whether an attention is of one stream to another."""
+        """Return whether an attention is of one stream to another."""
         sources = [self.source(name) for name in node.inputs[:2]]
         return "" not in sources and sources[0] != sources[1]
 
     def source(self, name: str | None) -> str:
-        """What a layer made queries or keys of; "" if that is not found."""
+        """Return the noun of the values that a layer projects; "" if there is none."""
         for _ in range(DEEPEST):
             node = self.makers.get(name or "")
             if node is None:
@@ -222,7 +222,7 @@ class _Finder:
         return ""
 
     def scaled(self, node: Node, noun: str) -> None:
-        """What is scaled, or has a mask added, is what the result is."""
+        """Give the noun of a scaled or masked result to its operand."""
         for position, name in enumerate(node.inputs):
             if name in self.constants:
                 continue
@@ -258,7 +258,7 @@ class _Finder:
             self.wanted[name] = ""
 
     def noun(self, name: str | None) -> str:
-        """What a value is: by its readers if these agree, else by its maker."""
+        """Return the noun of a value, from its readers or else from its producer."""
         if name is None:
             return ""
         wanted = self.wanted.get(name, "")
@@ -285,7 +285,7 @@ class _Finder:
         return chosen
 
     def states(self) -> dict[str, str]:
-        """What a state is, before and after a call: what its key ends in."""
+        """Return the nouns of states before and after a call, from their keys."""
         return {
             name: snake(state.constant.rpartition(".")[2], "state")
             for state in states_of(self.graph)

@@ -108,7 +108,7 @@ class Renderer:
         return self.access(path)
 
     def given(self, arg: Any) -> Expression:
-        """What a module is called with: a tensor, or a tuple of them."""
+        """Return the arguments of a module call: a tensor, or a tuple of them."""
         if arg is None:  # a module of a class for several, which this is not given
             return atom("None")
         if not isinstance(arg, tuple):
@@ -143,7 +143,7 @@ class Renderer:
         return self.function(call)
 
     def special(self, call: Apply, name: str) -> Expression | None:
-        """What Python says better than a call of ours does."""
+        """Return plain Python for a call, None if it is printed as a call."""
         deciding = call.targets[0] in self.conditions
         first: Any = call.args[0] if call.args else None
         if name == "absent":

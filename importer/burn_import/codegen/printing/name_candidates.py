@@ -1,4 +1,4 @@
-"""What a local value would like to be called, the best first."""
+"""Candidate names of local values, the best first."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ KINDS = {
 
 
 def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
-    """What a result is, as far as that is known."""
+    """Return the noun of a result, "" if it has none."""
     if isinstance(statement, ModuleCall) and statement.visit:
         leaf = snake(statement.path[-1])
         return "bias" if leaf.endswith("bias") else leaf
@@ -161,7 +161,7 @@ def _qualified(writer: Writer, noun: str, statement: Statement) -> Iterator[str]
 
 
 def _words(statement: Statement) -> Iterator[str]:
-    """What the result of a statement is called if all streams are taken."""
+    """Yield names for a statement's result once all stream names are taken."""
     if isinstance(statement, ModuleCall):
         names = [s for s in statement.path if not s.isdigit()]
         if names and len(statement.targets) == 1:
@@ -172,7 +172,7 @@ def _words(statement: Statement) -> Iterator[str]:
 
 
 def _role(statement: Statement, words: Mapping[str, str]) -> str:
-    """What the result of a primitive is called, by ``words``."""
+    """Return the noun of a primitive's result, from ``words``."""
     if not isinstance(statement, Apply) or len(statement.targets) > 1:
         return ""
     return words.get(statement.primitive.name, "")

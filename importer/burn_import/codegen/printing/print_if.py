@@ -116,6 +116,6 @@ def _side(writer: Writer, block: Block) -> Expression | None:
 
 
 def several(statement: Statement) -> bool:
-    """Whether the right-hand side is a tuple whatever its length."""
+    """Return whether the right-hand side is a tuple whatever its length."""
     primitive = getattr(statement, "primitive", None)
     return primitive is not None and primitive.outputs != 1

@@ -226,7 +226,7 @@ class Writer:
         return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:
-        """Whether the function ends with making ``target``, its only result."""
+        """Return whether the function ends with making ``target``, its only result."""
         body = self.trace.body
         only = len(body.results) == 1 and body.results[0].data is target
         return only and body.statements[-1].targets == [target]
@@ -348,7 +348,7 @@ def _named_results(
 
 
 def _fixed(statement: Apply) -> bool:
-    """Whether a primitive always has as many results."""
+    """Return whether a primitive always has as many results."""
     return bool(statement.primitive.outputs)
 
 

@@ -69,7 +69,7 @@ class FunctionTrace:
 
     @property
     def replacements(self) -> list[Any]:
-        """What the states are afterwards."""
+        """Return the states after the call."""
         return self.body.results[len(self.returned) :]
 
 
@@ -112,7 +112,7 @@ class Run:
         return symbol
 
     def state(self, state: State) -> Symbol:
-        """What a state is before it is replaced."""
+        """Return the symbol of a state before it is replaced."""
         value_type = self.graph.type(state.before)
         tensor = self.tracer.symbol(value_type, state.before, state.constant)
         self.values[state.before] = tensor

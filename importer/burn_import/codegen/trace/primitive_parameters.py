@@ -33,7 +33,7 @@ def default(given: list[Parameter], position: int) -> str | None:
 
 
 def same_default(given: list[Parameter], name: str, value: Any) -> bool:
-    """Whether ``value`` is the default of the parameter called ``name``."""
+    """Return whether ``value`` is the default of the parameter called ``name``."""
     for parameter in given:
         if parameter.name == name and parameter.default is not Parameter.empty:
             usual = parameter.default

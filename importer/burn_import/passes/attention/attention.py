@@ -79,7 +79,7 @@ class _Rewriter:
 
 
 class _Match:
-    """What is found on the way from the second product to the operands."""
+    """A match of attention, from the second product to the operands."""
 
     def __init__(
         self, conditions: Conditions, last: Node, earlier_masks: dict[Operation, str]
@@ -126,7 +126,7 @@ class _Match:
         return softmax
 
     def narrowed(self, name: str | None) -> str | None:
-        """What was cast to a half type, if ``name`` was."""
+        """Return the operand of a cast to a half type, else ``name``."""
         node = self.flow.made_by(name, "Cast", "CastLike")
         if node is None or not self.widens(node.output, node.inputs[0]):
             return name
@@ -134,7 +134,7 @@ class _Match:
         return node.inputs[0]
 
     def widens(self, half: str | None, wide: str | None) -> bool:
-        """Whether two values are of a half type and of float32."""
+        """Return whether two values are of a half type and of float32."""
         a, b = self.flow.graph.type(half), self.flow.graph.type(wide)
         return (
             a is not None and b is not None and a.dtype in HALVES and b.dtype == float32
@@ -158,7 +158,7 @@ class _Match:
         return self.finds_hidden_rows(condition, softmax)
 
     def finds_hidden_rows(self, condition: str | None, softmax: Node) -> bool:
-        """Whether ``condition`` is that the largest score is minus infinity."""
+        """Return whether ``condition`` is that the largest score is minus infinity."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
             return self.finds_no_other(condition, softmax)
@@ -243,7 +243,7 @@ class _Match:
         return scores
 
     def distance(self, name: str | None, steps: int) -> int:
-        """How many steps that scores may go through are behind the next product."""
+        """Count the steps from the scores to the next product."""
         node = self.flow.made_by(name, "MatMul", "Tanh", *_STEPS)
         if node is None or name is None or not steps:
             return STEPS + 1
@@ -255,7 +255,7 @@ class _Match:
         return self.distances[name]
 
     def capped(self, node: Node) -> str | None:
-        """What is squeezed by ``tanh(x / cap) * cap``."""
+        """Return the operand of ``tanh(x / cap) * cap``."""
         if node.op.onnx != "Mul":
             return None
         for name, other in (node.inputs, node.inputs[::-1]):
@@ -272,7 +272,7 @@ class _Match:
         return None
 
     def fits(self) -> bool:
-        """Whether nothing is broadcast but masks, and the dtype is one."""
+        """Return whether nothing is broadcast but masks, and the dtype is one."""
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
         types.append(self.operands.turned_type)

@@ -1,4 +1,4 @@
-"""What a condition says of how far queries see, as ``causal`` or a window."""
+"""Attention windows of mask conditions, such as ``causal``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reach:
         return self.right == 0
 
     def narrowed(self, other: Reach) -> Reach:
-        """What is seen by both."""
+        """Return the intersection of both windows."""
         return Reach(_least(self.left, other.left), _least(self.right, other.right))
 
 
@@ -51,7 +51,7 @@ EVERYWHERE = Reach()
 
 @dataclass
 class Reaches:
-    """Which conditions on ``scores``, a shape, say how far queries see."""
+    """Attention windows of the conditions on ``scores``, a shape."""
 
     conditions: Conditions
     scores: tuple[Dim, ...]
@@ -60,7 +60,7 @@ class Reaches:
     window: Reach = field(default=EVERYWHERE)
 
     def without(self, name: str, steps: int = STEPS) -> str | None:
-        """What is left of a condition; None if nothing is.
+        """Return the condition without its attention window; None if nothing remains.
 
         The rest is added to :attr:`found`.
         """
@@ -86,7 +86,7 @@ class Reaches:
         return self.conditions.flow.extents(name)[-1:] == self.scores[-1:]
 
     def of(self, name: str | Array, shown: bool = True) -> Reach | None:
-        """How far a condition that is ``shown`` where it holds lets queries see."""
+        """Return the window of a condition that is ``shown`` where it holds."""
         flow = self.conditions.flow
         stored = flow.stored(name) if isinstance(name, str) else name
         if stored is not None:
@@ -117,14 +117,14 @@ class Reaches:
         return _of_difference(high, low, by)
 
     def of_both(self, node: Node) -> Reach | None:
-        """How far queries see if both operands say that."""
+        """Return the attention window if both operands have one."""
         one, other = (self.of(str(name)) for name in node.inputs)
         return None if one is None or other is None else one.narrowed(other)
 
     def of_corner(
         self, corner_values: tuple[Array, tuple[Dim, ...]] | None, shown: bool
     ) -> Reach | None:
-        """How far the first rows and columns of stored conditions let queries see."""
+        """Return the window of the first rows and columns of stored conditions."""
         whole = None if corner_values is None else corner_values[0]
         if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
             return None
@@ -133,7 +133,7 @@ class Reaches:
         return Reach(right=0) if square and (whole == (causal == shown)).all() else None
 
     def stored(self, seen: Array, shown: bool) -> Reach | None:
-        """How far stored conditions let queries see."""
+        """Return the attention window of stored conditions."""
         if (
             seen.dtype != np.bool_
             or seen.ndim < 2

@@ -40,7 +40,7 @@ Operation: TypeAlias = tuple[type[Op], tuple[str | None, ...]]
 
 
 class Mask(NamedTuple):
-    """What is added to scores; or, with ``fill``, the condition of a choice.
+    """A term added to scores or, with ``fill``, the condition of a ``Where``.
 
     ``fill`` names the number that is taken in place of scores where the condition is
     not ``shown``.
@@ -88,7 +88,7 @@ class Masks:
         return None
 
     def reaches(self, mask: Mask) -> bool:
-        """Whether a mask tells all keys apart."""
+        """Return whether a mask tells all keys apart."""
         return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
 
     def rank(self, name: str) -> int:
@@ -137,7 +137,7 @@ class Masks:
         return self.shows_a_key_to_all()
 
     def filled(self, mask: Mask) -> float:
-        """What is put in place of scores; 0 where it could not be added to them."""
+        """Return the fill value of masked scores; 0 where it cannot be added."""
         array = self.flow.stored(mask.fill)
         if array is None or array.size != 1 or not is_float(array.dtype):
             return 0.0
@@ -146,11 +146,11 @@ class Masks:
         return float(array.reshape(()))
 
     def shows_a_key_to_all(self) -> bool:
-        """Whether the one mask is stored and hides no row wholly."""
+        """Return whether the one mask is stored and hides no row wholly."""
         return len(self.mask_list) == 1 and self.shows_a_key(self.mask_list[0])
 
     def shows_a_key(self, mask: Mask) -> bool:
-        """Whether a mask is stored, and hides no row wholly."""
+        """Return whether a mask is stored, and hides no row wholly."""
         array = self.flow.stored(mask.name)
         if array is None or not array.ndim:
             return False
@@ -239,7 +239,7 @@ class Masks:
         return None
 
     def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
-        """Whether some key in ``reach`` of a row is surely not hidden.
+        """Return whether some key in ``reach`` of a row is surely not hidden.
 
         That is so of the first key for all that see to the left, and of the key at
         its own place, if it has one.

@@ -166,7 +166,7 @@ class _Rewriter:
         return output
 
     def scaled(self, node: Node) -> tuple[str | None, tuple[str | None, ...]]:
-        """What a node multiplies, and the number."""
+        """Return the value that a node scales, and the number."""
         source, _ = self.flow.factor(node)
         return source, tuple(name for name in node.inputs if name != source)
 

@@ -35,7 +35,7 @@ def rotations(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Rotation:
-    """What is rotated, by which tables, and the nodes in between."""
+    """A rotation: its operand, its tables, and the nodes in between."""
 
     x: str
     cos: str
@@ -189,7 +189,7 @@ def _embedded(
 
 
 class _Axes(NamedTuple):
-    """Which axis the heads are, and whether neighbouring features are pairs."""
+    """Axis of the heads, and whether neighbouring features are pairs."""
 
     heads: int
     paired: bool

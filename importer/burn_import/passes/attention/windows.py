@@ -63,7 +63,7 @@ def _sides(flow: Dataflow, add: Node, split: tuple[Dim, ...]) -> tuple[str, str]
 
 
 def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
-    """Whether ``mask`` has windows of its own, for one sample or for all."""
+    """Return whether ``mask`` has windows of its own, for one sample or for all."""
     shape = flow.extents(mask)
     return (
         len(shape) == 5

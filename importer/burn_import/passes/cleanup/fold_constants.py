@@ -79,7 +79,7 @@ class _Folding:
         self.budget = Budget(graph)
 
     def take(self, node: Node) -> bool:
-        """Whether ``node`` became constants, which are stored then."""
+        """Return whether ``node`` became constants, which are stored then."""
         operands = self.operands(node)
         if operands is None:
             contents = self.inferred_contents(node)
@@ -134,7 +134,7 @@ class _Folding:
         return not (self.is_gain(node, operands) or self.trains(node, operands))
 
     def trains(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node computes with a floating tensor of the author's."""
+        """Return whether the node computes with a floating tensor of the author's."""
         if node.op.onnx in FORMS:
             return False
         names = [n for n in operands if n is not None]
@@ -170,7 +170,7 @@ class _Folding:
         return quantised and grows and x.size > FEW and x.dtype != bool_
 
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node is a layer with stored weights, like an embedding."""
+        """Return whether the node is a layer with stored weights, like an embedding."""
         types = [None if n is None else Type.of(self.constants[n]) for n in operands]
         with error_context(node, self.graph.opsets):
             layer = node.op.layer(*types)

@@ -116,7 +116,7 @@ def _count(t: Type, node: Node, arrays: list[Array | None]) -> int | None:
 
 
 def _are_strings_short(arrays: list[Array | None], sizes: list[int | None]) -> bool:
-    """Whether strings that are computed with have few characters altogether."""
+    """Return whether strings that are computed with have few characters altogether."""
     texts = [a for a in arrays if a is not None and a.dtype.kind in "OUST"]
     if any(a.size > CHARACTERS for a in texts):
         return False

@@ -149,7 +149,7 @@ def _slice(node: Node, graph: Graph) -> str | None:
 
 
 def _reach(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
-    """Whether every end is at the end of its axis, or behind."""
+    """Return whether every end is at the end of its axis, or behind."""
     for end, axis in zip(ends, axes, strict=True):
         if isinstance(end, int) and end >= BEYOND:
             continue
@@ -205,7 +205,7 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Whether a stored array is a parameter that has a key in PyTorch.
+    """Return whether a stored array is a parameter that has a key in PyTorch.
 
     Buffers of models that need none (``final_logits_bias``) are told by their names.
     """
@@ -218,7 +218,7 @@ def is_weight(name: str | None, graph: Graph) -> bool:
 
 
 def _never_widens(stored: Array, x: Type) -> bool:
-    """Whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
+    """Return whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
     if x.shape is None:
         return stored.ndim == 0
     if stored.ndim > len(x.shape):

@@ -114,7 +114,7 @@ class _Rewriter:
         shape: tuple[Dim, ...],
         ramps: tuple[Ramp, ...],
     ) -> tuple[str, tuple[int, int]] | None:
-        """What was found, if it is the whole matrix and nothing else."""
+        """Return the match if it is the whole matrix and nothing else."""
         row, column = axes
         if row >= column or any(ramp.offset != 0 for ramp in ramps):
             return None

@@ -34,7 +34,7 @@ def placement(graph: Graph) -> Graph:
 
 
 def _is_alone(graph: Graph, node: Node) -> bool:
-    """Whether ``node`` reads nothing but constants, and something."""
+    """Return whether ``node`` reads nothing but constants, and something."""
     names = [name for name in node.inputs if name is not None]
     fixed = bool(names) and all(name in graph.constants for name in names)
     return fixed and node.op.deterministic and node.outputs[0] is not None

@@ -54,7 +54,7 @@ def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
 
 
 def _is_in_order(ramp: Ramp, shape: tuple[Dim, ...]) -> bool:
-    """Whether a ramp of that shape counts its elements from 0."""
+    """Return whether a ramp of that shape counts its elements from 0."""
     behind: Dim = 1
     for step, extent in zip(reversed(ramp.steps), reversed(shape), strict=True):
         if extent != 1 and step != behind:

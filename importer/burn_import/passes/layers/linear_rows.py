@@ -58,7 +58,7 @@ class _Rewriter:
         return self.reshaped(rows, lead, features[-1])
 
     def lead(self, node: Node, x: tuple[Dim, ...]) -> int | None:
-        """How many of the first axes of ``x`` every reader of ``node`` brings back."""
+        """Count the leading axes of ``x`` that every reader of ``node`` restores."""
         readers = self.flow.users.get(node.output, [])
         if not readers or node.output in self.flow.outputs:
             return None
@@ -69,7 +69,7 @@ class _Rewriter:
     def restored(
         self, reader: Node, x: tuple[Dim, ...], width: tuple[Dim, ...]
     ) -> int | None:
-        """How many first axes of ``x`` stand before those that ``width`` became."""
+        """Count the leading axes of ``x`` before those that ``width`` flattens."""
         if self.flow.made_by(reader.outputs[0], "Reshape") is None or not width:
             return None
         shape = self.flow.extents(reader.output)

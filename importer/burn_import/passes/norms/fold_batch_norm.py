@@ -87,7 +87,7 @@ def _arrays(names: Iterable[str | None], flow: Dataflow) -> list[Array] | None:
 
 
 def _channels(layer: Node, weight: Array) -> int:
-    """How many channels the layer makes."""
+    """Return the number of output channels of the layer."""
     if isinstance(layer.op, ConvTranspose):
         return int(weight.shape[1]) * layer.op.group
     return int(weight.shape[0])

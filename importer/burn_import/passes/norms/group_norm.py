@@ -84,7 +84,7 @@ _SCALED = Call("Mul", _PLAIN, Stored("weight"))
 
 
 def _groups(match: Match, search: Search) -> int | None:
-    """How many groups of channels are normalised; None if it is something else."""
+    """Return the number of groups that are normalised; None if it is something else."""
     x, grouped, out = (
         search.graph.type(match.values[label]) for label in ("x", "grouped", "out")
     )

@@ -1,4 +1,4 @@
-"""What the patterns of normalisation have in common."""
+"""Patterns that normalisations share."""
 
 from __future__ import annotations
 

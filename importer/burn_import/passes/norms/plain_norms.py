@@ -79,7 +79,7 @@ def _is_narrow(node: Node, graph: Graph) -> bool:
 
 
 def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
-    """Whether an operand is ``value`` everywhere, and no weight."""
+    """Return whether an operand is ``value`` everywhere, and no weight."""
     if name is None or name in graph.types or is_weight(name, graph):
         return False
     array = graph.constants[name]

@@ -19,7 +19,7 @@ _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 @dataclass(frozen=True)
 class Cut:
-    """Which value is cut into gates, in which order they lie, and what cuts them."""
+    """A value cut into gates, the order of the gates, and the nodes that cut it."""
 
     source: str
     gates: tuple[int, ...]
@@ -40,7 +40,7 @@ class Products:
 
 @dataclass
 class CellWeights:
-    """What is asked of weights while cells are recovered."""
+    """Weights of the cells that are recovered."""
 
     flow: Dataflow
     order: dict[int, int] = field(init=False)
@@ -167,7 +167,7 @@ class CellWeights:
         return first, second
 
     def are_named(self, products: Products) -> bool:
-        """Whether the file calls the weights those of a cell."""
+        """Return whether the file calls the weights those of a cell."""
         leaves = {self.leaf(str(layer.inputs[1])) for layer in products.layers}
         return leaves == {"weight_ih", "weight_hh"}
 

@@ -76,7 +76,7 @@ class _Recovery:
         return with_nodes(self.graph, nodes)
 
     def placed(self, node: Node) -> list[Node]:
-        """What stands where ``node`` stood."""
+        """Return the nodes that replace ``node``."""
         replacement = self.instead.get(id(node))
         return [without_zeros(self.flow, node)] if replacement is None else replacement
 
@@ -117,7 +117,7 @@ class _Recovery:
         return None
 
     def are_together(self, single: Single, top: Single) -> bool:
-        """Whether the file says that two layers are of one module."""
+        """Return whether the file says that two layers are of one module."""
         named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
         if named[0] is not None and named[1] is not None:
             same = named[0].module == named[1].module

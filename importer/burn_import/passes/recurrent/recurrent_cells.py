@@ -80,7 +80,7 @@ class _Recovery:
         return with_nodes(self.graph, nodes)
 
     def ends(self, step: Step, node: Node) -> bool:
-        """Whether a node makes one of the results of ``step``."""
+        """Return whether a node makes one of the results of ``step``."""
         return any(name in step.results for name in node.outputs)
 
     def steps(self, node: Node) -> Iterator[Step]:
@@ -94,7 +94,7 @@ class _Recovery:
                     return
 
     def is_closed(self, step: Step) -> bool:
-        """Whether nobody else reads what is inside, the linear layers aside."""
+        """Return whether nobody else reads what is inside, the linear layers aside."""
         among = {id(node) for node in step.nodes}
         return all(
             name not in self.flow.outputs

@@ -1,4 +1,4 @@
-"""What ONNX's recurrent operators say, and the values around them."""
+"""Operands and results of ONNX's recurrent operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Single:
         return self.node.op.onnx
 
     def fits(self, other: Single) -> bool:
-        """Whether both may be layers of one stack."""
+        """Return whether both may be layers of one stack."""
         return (
             self.kind == other.kind
             and (self.ways, self.hidden) == (other.ways, other.hidden)
@@ -161,7 +161,7 @@ def joined(flow: Dataflow, single: Single) -> list[Joined]:
 
 
 def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
-    """Whether a node removes the axis of the one direction."""
+    """Return whether a node removes the axis of the one direction."""
     if node.op.onnx == "Squeeze" and not node.op.domain and len(node.inputs) > 1:
         return known_ints(flow.graph.type(node.inputs[1])) in ((1,), (-3,))
     reads = node.inputs[0] == single.node.outputs[0]
@@ -186,7 +186,7 @@ def _joins(
 
 
 def is_spent(flow: Dataflow, name: str | None, absorbed: set[int]) -> bool:
-    """Whether a value only serves nodes that are ``absorbed``, or nobody."""
+    """Return whether a value only serves nodes that are ``absorbed``, or nobody."""
     waiting, met = [name], {name}
     while waiting:
         value = waiting.pop()
@@ -204,7 +204,7 @@ def is_spent(flow: Dataflow, name: str | None, absorbed: set[int]) -> bool:
 
 
 def permutation(node: Node | None) -> tuple[int, ...]:
-    """How a node transposes, () if it does not."""
+    """Return the permutation of a Transpose, () for other nodes."""
     if node is None or node.op.onnx != "Transpose" or node.op.domain:
         return ()
     return tuple(node.op.attrs()["perm"] or ())

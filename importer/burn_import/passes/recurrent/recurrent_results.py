@@ -29,7 +29,7 @@ TURN = (1, 0, 2)
 
 @dataclass
 class Plan:
-    """What the layers of a graph know of each other.
+    """Facts that the recurrent layers of a graph share.
 
     A layer may have the batch first if what it reads is turned for it, and everybody
     turns its outputs back. Between two such layers nobody turns anything.
@@ -67,7 +67,7 @@ class Plan:
     def replacements(
         self, stack: list[Single], states: list[str]
     ) -> Mapping[int, list[Node]]:
-        """What stands in place of nodes, by their identity: one layer for a ``stack``.
+        """Return the nodes that replace others, by identity: one layer for a ``stack``.
 
         ``states`` are its first states, none if they are zeros.
         """
@@ -182,7 +182,7 @@ class _Placing:
         return y
 
     def with_directions(self, y: str, name: str, last: Single) -> list[Node]:
-        """What makes ``name``, all outputs as ONNX has them, of ``y``."""
+        """Return the nodes that compute ``name``, in ONNX's layout, from ``y``."""
         if last.ways == 1:
             axes = integers(self.flow.graph, [1])
             return [_node("Unsqueeze", y, axes, output=name)]
@@ -255,7 +255,7 @@ CELLS: Mapping[str, Callable[[str], Op]] = {
 
 
 def _without_axis(flow: Dataflow, name: str | None) -> str | None:
-    """What a value is with one axis put in front."""
+    """Return the value under an added first axis."""
     node = flow.made_by(name, "Unsqueeze")
     if node is None or known_ints(flow.graph.type(node.inputs[1])) != (0,):
         return None

@@ -94,7 +94,7 @@ def _transposed_back(first: Node, node: Node, graph: Graph) -> bool:
 
 
 def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
-    """Whether an axis of extent 1 is removed where it was put, or put back."""
+    """Return whether an axis of extent 1 is removed where it was put, or put back."""
     if len(first.inputs) < 2 or len(node.inputs) < 2:
         return False
     # Both count axes at the rank of the value that has those of extent 1.
@@ -112,7 +112,7 @@ def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
 
 
 def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
-    """Whether a reshape means the same of an operand that has ``shape`` instead.
+    """Return whether a reshape means the same of an operand that has ``shape`` instead.
 
     A 0 copies an extent of the operand, so an extent that may be 0 must be the one
     that the new operand has there.

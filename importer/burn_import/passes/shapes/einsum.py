@@ -51,14 +51,14 @@ def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
 
 
 def _is_turned_later(flow: Dataflow, product: Node) -> bool:
-    """Whether the only reader is a transpose, which will write the equation."""
+    """Return whether the only reader is a transpose, which will write the equation."""
     readers = flow.users.get(product.output, [])
     alone = [reader.op.onnx for reader in readers] == ["Transpose"]
     return alone and flow.are_inside([product], readers[0])
 
 
 def _rank(flow: Dataflow, product: Node) -> int:
-    """How many axes both operands have, 0 unless these are the same but for two."""
+    """Return the rank of both operands, 0 unless their leading extents agree."""
     types = [flow.graph.type(name) for name in product.inputs]
     shapes = [None if t is None else t.shape for t in types]
     dtype = flow.graph.types[product.output].dtype
@@ -73,7 +73,7 @@ def _rank(flow: Dataflow, product: Node) -> int:
 def _source(
     flow: Dataflow, name: str | None, product: Node
 ) -> tuple[str | None, Perm | None]:
-    """What an operand is a transpose of, and how; itself if it is none to take in."""
+    """Return the source of a transposed operand and the permutation."""
     transpose = flow.made_by(name, "Transpose")
     if transpose is None or not flow.are_inside([transpose], product):
         return name, None

@@ -96,7 +96,7 @@ def _narrowed(node: Node, flow: Dataflow) -> Node:
 
 
 def _narrow(wide: Node, flow: Dataflow) -> str | None:
-    """What is expanded, or the number that a tensor is filled with."""
+    """Return the operand of an expansion, or the number that fills a tensor."""
     if not isinstance(wide.op, ConstantOfShape):
         return wide.inputs[0]
     fill = np.asarray(wide.op.fill)
@@ -104,7 +104,7 @@ def _narrow(wide: Node, flow: Dataflow) -> str | None:
 
 
 def _is_covered(shape: tuple[Dim, ...], others: list[tuple[Dim, ...]]) -> bool:
-    """Whether one of ``others`` has each extent of ``shape``, which has some."""
+    """Return whether one of ``others`` has each extent of ``shape``, which has some."""
     return bool(shape) and all(
         any(len(s) >= behind and s[-behind] == shape[-behind] for s in others)
         for behind in range(1, len(shape) + 1)

@@ -74,7 +74,7 @@ class _Rewriter:
         self.instead[id(last)] = [replace(last, op=identity, inputs=(root,))]
 
     def is_asked_for(self, node: Node) -> bool:
-        """Whether the extents of a result are asked for."""
+        """Return whether the extents of a result are asked for."""
         readers = self.flow.users.get(node.output, ())
         return any(reader.op.onnx == "Shape" for reader in readers)
 
@@ -161,7 +161,7 @@ class _Region:
         return len(shape) == 3 and shape[0] == self.size
 
     def seed(self, name: str) -> str | None:
-        """What ``name`` is the stack of."""
+        """Return the value that ``name`` is the flattened form of."""
         node = self.flow.made_by(name, "Reshape")
         source = None if node is None else node.inputs[0]
         extents = (self.batch, self.heads, *self.flow.extents(name)[1:])
@@ -184,7 +184,7 @@ class _Region:
         return any([self.leads(name, steps - 1) for name in stacked])
 
     def is_inner(self, node: Node) -> bool:
-        """Whether a node treats matrices alike, and is read by one other."""
+        """Return whether a node treats matrices alike, and is read by one other."""
         attrs = node.op.attrs()
         if node.op.onnx == "Transpose" and attrs["perm"] != (0, 2, 1):
             return False
@@ -195,7 +195,7 @@ class _Region:
         return len(others) == 1 and node.output not in self.flow.outputs
 
     def is_flat(self, name: str) -> bool:
-        """Whether a value is the same for all matrices of a stack."""
+        """Return whether a value is the same for all matrices of a stack."""
         t: Type | None = self.flow.graph.type(name)
         if t is None or t.shape is None or len(t.shape) > 3:
             return False
