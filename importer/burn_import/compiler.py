@@ -13,7 +13,7 @@ from burn_import.provenance.exporter_folding import folding_notes
 from burn_import.provenance.path_segments import ROOT
 from burn_import.provenance.weight_owners import is_list
 from burn_import.rewriting.graphs import apply_with_bodies
-from burn_import.structure import flattened, recover
+from burn_import.structure import flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations, with_handed_down
 from burn_import.structure.literals import with_literals
@@ -52,6 +52,6 @@ def compile_graph(
     graph = with_literals(with_derivations(repeated(graph)))
     graph = graph if options.flat else with_handed_down(graph)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
-    shaped = flattened if options.flat else recover
+    shaped = flatten if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))

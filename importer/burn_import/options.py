@@ -78,7 +78,7 @@ class Options:
 
     @property
     def mark(self) -> str:
-        """A few digits that tell what was asked for beside names; empty if nothing."""
+        """Return a digest of the options except names; "" for the defaults."""
         hint_values = astuple(replace(self.hints, config=None))
         wanted: tuple[Any, ...] = (
             None if self.passes is None else sorted(set(self.passes)),

@@ -1,4 +1,4 @@
-"""The two files of a module, and the header that tells whether a person edited one.
+"""Module and weights files, and the header that detects manual edits.
 
 ::
 

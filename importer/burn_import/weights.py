@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Converted:
-    """A record, whether its content was another before, and what is in it.
+    """A written record: whether its content changed, and its tensors.
 
     ``size`` is in bytes. ``skipped`` names what the file holds beside tensors, with the
     reason.

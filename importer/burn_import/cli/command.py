@@ -222,7 +222,7 @@ def _is_class_name(name: str) -> bool:
 
 
 class _Answer:
-    """Turns what is raised within into a report and an exit code."""
+    """Converter of exceptions to a report and an exit code."""
 
     def __init__(self, report: Report, verbose: bool) -> None:
         self.report = report

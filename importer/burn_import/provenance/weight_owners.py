@@ -176,7 +176,7 @@ def is_again(scope: Path, path: Path) -> bool:
 
 
 def called_again(graph: Graph) -> dict[Path, Path]:
-    """The modules that scopes are another call of, told by the weights they read."""
+    """Map scopes to the modules they call again, from the weights they read."""
     owners: dict[Path, Path] = {}
     for node in graph.nodes:
         for name in node.inputs:

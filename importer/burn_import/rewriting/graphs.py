@@ -49,7 +49,7 @@ def with_nodes(graph: Graph, nodes: list[Node]) -> Graph:
 
 
 def value_names(graph: Graph) -> set[str]:
-    """The names that are values of ``graph``: its inputs and what its nodes make.
+    """Return the names of all values of ``graph``: inputs and results of nodes.
 
     The store of constants is shared, so a name may be in it and be a value here.
     """

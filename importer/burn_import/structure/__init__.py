@@ -1,6 +1,6 @@
 """Recovering the module tree that a flat graph was exported from."""
 
-from burn_import.structure.flat import flattened
+from burn_import.structure.flat import flatten
 from burn_import.structure.module_tree import (
     Instruction,
     ModuleNode,
@@ -14,6 +14,6 @@ __all__ = [
     "ModuleNode",
     "SubmoduleCall",
     "Tree",
-    "flattened",
+    "flatten",
     "recover",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burn_import.provenance.path_segments import Path
-from burn_import.structure.module_paths import places
+from burn_import.structure.module_paths import assign_paths
 from burn_import.structure.module_tree import ModuleNode, Tree
 from burn_import.structure.shared_classes import share_classes
 from burn_import.structure.state_owners import states_of
@@ -12,13 +12,13 @@ from burn_import.tracing.identifiers import Namespace, camel, identifier
 from burn_ir.graph import Graph
 
 
-def flattened(graph: Graph, class_name: str) -> Tree:
+def flatten(graph: Graph, class_name: str) -> Tree:
     """The tree of ``graph`` that is its root alone, called ``class_name``.
 
     Layers are its attributes, with paths of one segment: ``encoder.0.query`` is
     ``encoder_0_query``.
     """
-    layers = places(graph, ()).layers
+    layers = assign_paths(graph, ()).layers
     names = Namespace()
     flat: dict[Path, Path] = {}
     for path in layers.values():

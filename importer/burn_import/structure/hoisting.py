@@ -13,7 +13,7 @@ from burn_import.structure.module_paths import Places
 from burn_ir.graph import Graph, Node
 
 
-def hoisted(graph: Graph, node_paths: Places) -> Places:
+def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
     """``node_paths`` with nodes that serve several modules in the scope around these.
 
     A node leaves a module that owns layers if nothing that it reads comes from inside
@@ -103,7 +103,7 @@ class _Hoisting:
         self.scopes[id(node)] = max(moved, home, key=len)
 
     def settle(self, node: Node) -> None:
-        """Move ``node`` as far out as what it reads, and modules around it, allow."""
+        """Move ``node`` to the outermost scope that its operands and modules allow."""
         own = self.scopes[id(node)]
         length = len(own)
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]

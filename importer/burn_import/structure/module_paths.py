@@ -62,7 +62,7 @@ def home_of(graph: Graph, constant: str) -> Path | None:
     return clean(name.split("."))[:-1]
 
 
-def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
+def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
     """Assign a path to each node of ``graph``; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither

@@ -13,7 +13,7 @@ from burn_ir.op import Layer
 
 @dataclass(frozen=True)
 class State:
-    """A stored array that a call of a part replaces, by what it is called then.
+    """A stored array that a call of a module replaces, with its value names.
 
     ``before`` is what the part reads of it, ``after`` what it is at the end.
     """
@@ -25,7 +25,7 @@ class State:
 
 @dataclass(eq=False)
 class ModuleNode:
-    """A module: what it runs, in order, and what flows in and out.
+    """A module: its instructions, in order, its inputs and its outputs.
 
     ``path`` is its attribute path from the root. ``layer_paths`` holds the path,
     relative to this part, of each node that is a layer, by the node's identity.
@@ -126,7 +126,7 @@ def calls_of(item: Instruction) -> list[SubmoduleCall]:
 
 
 def changes_state(part: ModuleNode) -> bool:
-    """Return whether a call of ``part`` replaces what it or a part inside keeps."""
+    """Return whether a call of ``part`` replaces states, its own or inner ones."""
     inside = (call.part for item in part.items for call in calls_of(item))
     return bool(part.states) or any(map(changes_state, inside))
 

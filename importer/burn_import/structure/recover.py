@@ -10,8 +10,8 @@ from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
-from burn_import.structure.hoisting import hoisted
-from burn_import.structure.module_paths import Places, places
+from burn_import.structure.hoisting import hoist_shared_nodes
+from burn_import.structure.module_paths import Places, assign_paths
 from burn_import.structure.module_tree import (
     IfCall,
     Instruction,
@@ -45,8 +45,10 @@ def recover(graph: Graph, class_name: str) -> Tree:
 def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     """A graph, or a body, as a part at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_long_branches(node)}
-    node_paths = places(graph, forks, is_body=bool(path))
-    node_paths = hoisted(graph, node_paths if path else with_blocks(graph, node_paths))
+    node_paths = assign_paths(graph, forks, is_body=bool(path))
+    node_paths = hoist_shared_nodes(
+        graph, node_paths if path else with_blocks(graph, node_paths)
+    )
     run = _Recovery(graph, node_paths, forks, path)
     return ModuleNode(
         path,
@@ -151,7 +153,7 @@ class _Recovery:
         }
 
     def _fed(self) -> set[Path]:
-        """The scopes with a node that reads more than what is stored."""
+        """Return the scopes with a node that reads computed values."""
         constants = self.graph.constants
         return {
             self.scopes[id(node)]

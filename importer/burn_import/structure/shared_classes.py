@@ -45,7 +45,7 @@ def share_classes(root: ModuleNode) -> Tree:
 
 
 def tuple_name(class_name: str) -> str:
-    """The class of what a model returns, if that is several values."""
+    """Return the class name of a model's result, if that is several values."""
     return f"{class_name}Output"
 
 

@@ -21,7 +21,7 @@ _MOST_TENSORS, _MOST_ELEMENTS = 64, 1 << 20
 
 
 def hold_unread(root: ModuleNode) -> None:
-    """Make attributes of what no node reads, in the parts that the keys name.
+    """Add attributes for weights that no node reads, in the modules of their keys.
 
     A layer may have one already, under a second name of its weight.
     """

@@ -136,7 +136,7 @@ def _all_operands(statement: Statement) -> list[Any]:
 
 
 def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
-    """Forget the lists that nobody reads; what is carried stays."""
+    """Drop the collected lists that are not read; carried values stay."""
     count = len(loop.state)
     lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
     for index in reversed(lists):
@@ -144,7 +144,7 @@ def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
 
 
 def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
-    """Forget what is carried only to make its own next value."""
+    """Drop carried values that are read only for their own next value."""
     count = len(loop.state)
     kept = {i for i in range(count) if loop.targets[i] in live}
     kept |= {0} if loop.check == "before" else set()

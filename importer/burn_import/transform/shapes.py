@@ -124,13 +124,13 @@ class _Shaping:
             self.problems.append(Problem(f"input {where}: {message}"))
 
     def bound(self, value_type: Type) -> Type:
-        """``value_type`` with what its symbols become."""
+        """Return ``value_type`` with its symbols replaced by their bindings."""
         if value_type.shape is None:
             return value_type
         return value_type.with_shape([self.bind(dim) for dim in value_type.shape])
 
     def bind(self, dim: Dim) -> Dim:
-        """``dim`` with what its symbols become."""
+        """Return ``dim`` with its symbols replaced by their bindings."""
         names = {name: symbol(name) for name in symbols(dim)}
         result: Dim = bind(dim, {**names, **self.values})
         return result

@@ -93,7 +93,7 @@ class Containers:
         return [f"self.{_attribute(n)} = {self.text((*path, n))}" for n in names]
 
     def text(self, path: Path) -> str:
-        """The source that makes what stands at ``path``."""
+        """Return the constructor source of the container at ``path``."""
         if path not in self.texts:
             self.texts[path] = self.entries.get(path) or self._container(path)
         return self.texts[path]

@@ -101,7 +101,7 @@ class StoredArrays:
         return path[0] not in self.plain_names
 
     def authored_path(self, constant: str) -> Path:
-        """The file's path for ``constant``, from this class on; () if it tells none."""
+        """Return the file's path for ``constant`` in this class; () if it has none."""
         name = original(self.graph, constant)
         constants = self.graph.constants
         is_literal = name in constants.literals  # by an upgrade
@@ -150,7 +150,7 @@ class StoredArrays:
         return attribute(noun or self.roles.get(constant, "constant"))
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__`` of what stands in no other module."""
+        """Return the assignments of ``__init__`` of arrays that no inner module has."""
         return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
 
 

@@ -99,7 +99,7 @@ def _first_names(graph: Graph) -> dict[str, str]:
 
 
 def _may_be_tied(entry: Entry, graph: Graph) -> bool:
-    """Whether equal contents tell that an array is a weight of several modules."""
+    """Return whether an array may be a tied weight because its contents are equal."""
     array, name = graph.constants[entry.constant], original(graph, entry.constant)
     if not is_float(array.dtype):
         return False

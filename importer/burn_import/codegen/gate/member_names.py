@@ -33,7 +33,7 @@ def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
 
 
 def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
-    """The names that a loop gives to what it takes from lists of modules."""
+    """Yield the names of loop variables that are members of module lists."""
     targets, sources = [loop.target], [loop.iter]
     call = loop.iter
     if isinstance(call, ast.Call) and root(call.func) == "zip":

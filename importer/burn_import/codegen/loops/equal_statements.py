@@ -1,4 +1,4 @@
-"""Equal runs of statements: what makes two statements the same but for values."""
+"""Equality of statements, up to the values that they read and define."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from burn.primitive import recording
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.equal_statements import Shape, rebuilt
 from burn_import.codegen.loops.equal_steps import Run, members_of
-from burn_import.codegen.naming.function_names import agree
+from burn_import.codegen.naming.function_names import common_noun
 from burn_import.tracing.identifiers import plural
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_import.tracing.statements import reads, symbols_in
@@ -49,10 +49,10 @@ class Common:
 
     def noun(self, symbols: Sequence[Symbol]) -> str:
         """Return the noun of all symbols, without numbers; "" if they differ."""
-        return agree([self.nouns.get(one.name, "") for one in symbols])
+        return common_noun([self.nouns.get(one.name, "") for one in symbols])
 
     def name(self, symbols: Sequence[Symbol]) -> str:
-        """The name of what stands for one of ``symbols`` in each round."""
+        """Return the name of the loop variable for ``symbols``."""
         noun = self.noun(symbols)
         return self.key(noun) if noun else ""
 
@@ -125,7 +125,7 @@ class _Rolling:
         self.items: dict[tuple[Symbol, ...], tuple[Symbol, tuple[Tensor, ...]]] = {}
 
     def leaves(self, offset: int) -> list[tuple[Tensor, ...]]:
-        """For each value that a statement reads, what it is in every step."""
+        """Return the operands of a statement in every step, one tuple per operand."""
         per_step = []
         for at in range(self.run.start + offset, self.end, self.run.period):
             shape = self.shapes[at]
@@ -219,7 +219,7 @@ class _Rolling:
         return False
 
     def statement(self, offset: int) -> Statement | None:
-        """A statement of the body; None if what it reads has no place there."""
+        """Return a statement of the body; None if it reads values from elsewhere."""
         leaves = []
         for values in self.leaves(offset):
             leaf = self.leaf(values)
@@ -287,7 +287,7 @@ class _Rolling:
         return symbols
 
     def loop(self, body: Block, lists: Mapping[Place, Symbol]) -> Repetition:
-        """The loop with what it begins with and ends with."""
+        """Return the loop with its initial and final values."""
         targets: list[Symbol] = []
         for slot, _ in self.state:
             last = self.symbols_at(slot)[-1]
@@ -311,7 +311,7 @@ class _Rolling:
         )
 
     def taken(self, slot: Place, collected: Symbol) -> list[Statement]:
-        """Statements that take from a list what is read by itself."""
+        """Return statements that read single items of a collected list."""
         block = Block()
         self.tracer.blocks.append(block)
         results = self.symbols_at(slot)

@@ -294,7 +294,7 @@ class _Union:
             self.operand(given, (number, name))
 
     def plain(self, values: Sequence[Any], operand_path: Place) -> None:
-        """Compare what is no tensor: equal, or numbers that may differ."""
+        """Compare operands other than tensors: equal, or numbers that may differ."""
         several = [items_of(value) for value in values]
         if several[0] is not None:
             kinds = {
@@ -349,7 +349,7 @@ class _Union:
                 raise DifferError
 
     def same_extent(self, values: Sequence[Any]) -> bool:
-        """Return whether all have what is the same extent of what they are given."""
+        """Return whether the values are the same extent of the same parameter."""
         origins = []
         for number, value in enumerate(values):
             if not isinstance(value, Poly):

@@ -19,7 +19,7 @@ HEADS = {2: "heads", 3: "head_size"}
 
 
 class Numerals:
-    """The numbers in which bodies differ, as columns, and what is written for them."""
+    """Differing numbers of bodies, as columns, with their source."""
 
     def __init__(
         self, union: Union, trace: FunctionTrace, fields: Sequence[Column]

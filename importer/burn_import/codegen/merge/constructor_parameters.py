@@ -26,7 +26,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A constructor parameter, and what it is for each class."""
+    """A constructor parameter, and its value in each class."""
 
     name: str
     kind: str
@@ -129,7 +129,7 @@ class _Plan:
             yield from _quotients(whole)
 
     def new(self, column: Column, labels: Sequence[str]) -> str:
-        """A parameter for the column, called after what it is given to."""
+        """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
         if label in self.names.taken:
             label = identifier(f"{column.field}_{label}")
@@ -144,7 +144,7 @@ class _Plan:
         return name
 
     def condition(self, one: Field) -> None:
-        """Write what tells whether a class has the field."""
+        """Add the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
             text = " and ".join(f"{name} is not None" for name in names)
@@ -153,7 +153,7 @@ class _Plan:
         self.constructor.conditions[one.name] = text
 
     def unequal(self, having: Row) -> str:
-        """``a != b`` of two parameters, if that is what tells."""
+        """Return ``a != b`` of two parameters if it equals the column."""
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for index, p in enumerate(whole):
             for q in whole[index + 1 :]:

@@ -24,7 +24,7 @@ Labels = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Column:
-    """A literal that is another one in each class, and what it is given to."""
+    """A literal that differs between classes, and the names of its uses."""
 
     values: tuple[Any, ...]
     label: str
@@ -48,7 +48,7 @@ def slot(number: int) -> str:
 def unite_fields(
     classes: Sequence[Sequence[str]], labels: Labels, columns: list[Column]
 ) -> list[Field]:
-    """The fields of all classes, each with what is in it; ``columns`` grow.
+    """Return the fields of all classes with unified source; append to ``columns``.
 
     Raises:
         DifferError: one field is not the same in all classes that have it.

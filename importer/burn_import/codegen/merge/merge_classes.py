@@ -41,13 +41,13 @@ class Families:
     arrangements: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
 
     def call(self, name: str) -> str:
-        """The source that makes what was the class called ``name``."""
+        """Return the constructor call of the class that was called ``name``."""
         return self.calls.get(name, f"{name}()")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A class as it is by itself."""
+    """A class before it is merged with others."""
 
     part: ModuleNode
     text: ClassText
@@ -57,7 +57,7 @@ class Draft:
 
     @property
     def stem(self) -> str:
-        """The name of the class without the number that tells it from others."""
+        """Return the class name without its disambiguating suffix."""
         return stem(self.part.class_name)
 
     def may_be(self, other: Draft) -> bool:
@@ -218,7 +218,7 @@ def common_name(names: Sequence[str]) -> str:
 
 
 def stem(name: str) -> str:
-    """The name of a class without the number that tells it from others."""
+    """Return the class name without its disambiguating suffix."""
     return re.sub(r"V?\d+$", "", name)
 
 

@@ -105,7 +105,9 @@ def _put(operand: Any, way: Sequence[int | str], value: Any) -> Any:
     return type(operand)(items)
 
 
-def arrange(block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]) -> None:
+def reorder_arguments(
+    block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]
+) -> None:
     """Call modules with what the classes that they are now are given."""
     for statement in block.statements:
         if isinstance(statement, ModuleCall) and statement.path in arrangements:
@@ -115,4 +117,4 @@ def arrange(block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]) -
                 args.pop()
             statement.args = tuple(args)
         for inner in blocks_of(statement):
-            arrange(inner, arrangements)
+            reorder_arguments(inner, arrangements)

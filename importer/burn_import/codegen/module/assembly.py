@@ -29,7 +29,7 @@ _MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
 
 
 def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
-    """The text of each class: what the file shows, and what its constructors are given.
+    """Return the text of each class, with its constructor's parameters.
 
     Afterwards the parts of ``tree`` are called after the classes that stand for them.
     """
@@ -63,7 +63,7 @@ class _Assembly:
                 self.texts[group[0].part.class_name] = group[0].text
 
     def draft(self, part: ModuleNode) -> Draft:
-        """The class of one part as it is by itself."""
+        """Return the class of one module before merging."""
         with located("module", ".".join(part.path) or part.class_name):
             return self.write_draft(part)
 

@@ -14,7 +14,7 @@ from burn_import.codegen.containers.stored_arrays import StoredArrays
 from burn_import.codegen.loops.reroll import roll_up
 from burn_import.codegen.merge.anti_unify import Body
 from burn_import.codegen.merge.merge_classes import Families, Family
-from burn_import.codegen.merge.patching import Arrangement, arrange, patch
+from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.writer import Writer
@@ -72,7 +72,7 @@ class ClassWriter:
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
         trace = trace_part(self.part)
-        arrange(trace.body, self.arrangements())
+        reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
             patch(trace, family.union, family.bodies, family.numerals.values)

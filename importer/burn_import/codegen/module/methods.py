@@ -25,7 +25,7 @@ NARROW = 4
 
 @dataclass(frozen=True)
 class Method:
-    """A piece of a body: what it is called, reads and gives."""
+    """A piece of a body: its name, inputs and results."""
 
     name: str
     trace: FunctionTrace

@@ -1,4 +1,4 @@
-"""The order of what modules are given and give: the main stream comes first.
+"""Order of the inputs and outputs of modules: the main stream comes first.
 
 What the model itself is given or gives stands in the order of the file.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burn.dtypes import is_float
-from burn_import.codegen.naming.function_names import Nouns, tasks
+from burn_import.codegen.naming.function_names import Nouns, input_roles
 from burn_import.structure import ModuleNode, SubmoduleCall, Tree
 from burn_import.structure.module_tree import IfCall, calls_of
 
@@ -79,7 +79,7 @@ def _main(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
     It is what is read first of those with as many axes as the result.
     """
     types = part.graph.types
-    words = tasks(part)
+    words = input_roles(part)
     streams = [
         index
         for index, name in enumerate(part.inputs)

@@ -95,7 +95,7 @@ class Nouns:
     def shared(
         self, members: Sequence[ModuleNode], places: Sequence[Places]
     ) -> list[str]:
-        """The nouns of what comes into a class that stands for those of ``members``.
+        """Return the nouns of the parameters of a class that merges ``members``.
 
         ``places`` has for each parameter its place in each of them, None where one has
         not got it. "" is what has no noun that all agree on.
@@ -107,11 +107,11 @@ class Nouns:
                 if position is not None:
                     name = part.inputs[position]
                     words.append(self.inside(part).get(name, ""))
-                    duties.add(tasks(part).get(name, ""))
+                    duties.add(input_roles(part).get(name, ""))
             ends = {word.rpartition("_")[2] for word in words}
             duty = max(duties - {""}, default="")
             agreed.append(
-                agree(words) or duty or (ends.pop() if len(ends) == 1 else "")
+                common_noun(words) or duty or (ends.pop() if len(ends) == 1 else "")
             )
         names = Namespace()
         return [name and names.unique(name) for name in agreed]
@@ -127,7 +127,7 @@ class Nouns:
         nouns = {
             column[0]: agreed
             for column in columns
-            if (agreed := agree([self.values.get(name, "") for name in column]))
+            if (agreed := common_noun([self.values.get(name, "") for name in column]))
             and not (part.path and is_stream(agreed))
         }
         ends = {*part.inputs, *part.outputs}
@@ -158,7 +158,7 @@ def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
     return {name: shorter.get(noun, noun) for name, noun in nouns.items()}
 
 
-def agree(nouns: Sequence[str]) -> str:
+def common_noun(nouns: Sequence[str]) -> str:
     """Return the common noun without numbers; "" if the nouns differ."""
     if len(set(nouns)) == 1:
         return nouns[0]
@@ -190,7 +190,7 @@ def _names(part: ModuleNode) -> Iterator[str]:
                 yield from body.inputs
 
 
-def tasks(part: ModuleNode) -> dict[str, str]:
+def input_roles(part: ModuleNode) -> dict[str, str]:
     """Name the inputs of a module by their use in it, where that is unambiguous.
 
     What is only added to something once is a residual; what keys and values are made
@@ -212,7 +212,7 @@ def tasks(part: ModuleNode) -> dict[str, str]:
 
 
 def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
-    """The values that an item reads, each with what it does with it."""
+    """Yield the values that an instruction reads, each with its use."""
     if not isinstance(item, Node):
         names = [name for call in calls_of(item) for name in call.inputs]
         yield from ((name, "") for name in names)
@@ -238,7 +238,7 @@ def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
     names = Namespace()
     if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
-    words = tasks(part)
+    words = input_roles(part)
     return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
 
 

@@ -1,4 +1,4 @@
-"""One noun for each value of a model, found by what makes it and what reads it.
+"""Noun of each value of a model, from its producer and its consumers.
 
 The same value has the same noun in the module that makes it and in those that it is
 handed to. A value of which nothing is known has none: it is part of the main stream.
@@ -71,7 +71,7 @@ class _Finder:
                     self.readers[name] = self.readers.get(name, 0) + 1
 
     def make(self, node: Node) -> None:
-        """Note what the results of ``node`` are by what makes them."""
+        """Record the nouns of a node's results, from the node itself."""
         kind, attribute = self.kind(node), self.attribute(node)
         first = node.inputs[0] if node.inputs else None
         for position, name in enumerate(node.outputs):
@@ -171,7 +171,7 @@ class _Finder:
             self.from_producer[part.outputs[0]] = result_of(word)
 
     def demand(self, node: Node) -> None:
-        """Note what the operands of ``node`` are by what reads them."""
+        """Record the nouns of a node's operands, from the node that reads them."""
         kind, attribute = self.kind(node), self.attribute(node)
         crossing = kind == "Attention" and self.crosses(node)
         for position, noun in USES.get(kind, {}).items():

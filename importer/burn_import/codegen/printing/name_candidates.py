@@ -128,7 +128,7 @@ def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
     return noun or _role(statement, ROLES)
 
 
-def wishes(
+def name_candidates(
     writer: Writer, symbol: Symbol, statement: Statement, expression: Expression
 ) -> Iterator[str]:
     """What a result would like to be called, the best first.
@@ -148,7 +148,7 @@ def wishes(
 
 
 def _qualified(writer: Writer, noun: str, statement: Statement) -> Iterator[str]:
-    """``noun`` told from another of its kind by what makes it."""
+    """Yield ``noun`` qualified by its producer."""
     if isinstance(statement, ModuleCall):
         nouns = [writer.nouns.get(target.name) for target in statement.targets]
         index = next((s for s in reversed(statement.path) if s.isdigit()), "")

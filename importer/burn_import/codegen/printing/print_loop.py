@@ -195,7 +195,7 @@ def _head(
 def _round(
     writer: Writer, loop: Repetition, indent: int, names: list[str], lists: list[str]
 ) -> None:
-    """The lines of the body: what it computes, appends and carries on."""
+    """Return the lines of the loop body."""
     start = len(writer.lines)
     for state in loop.state:
         writer.read_extents(state, indent)

@@ -8,7 +8,11 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.codegen.printing.expressions import Renderer
-from burn_import.codegen.printing.name_candidates import STREAMS, nested, wishes
+from burn_import.codegen.printing.name_candidates import (
+    STREAMS,
+    name_candidates,
+    nested,
+)
 from burn_import.codegen.printing.print_derivative import write_derivation
 from burn_import.codegen.printing.print_if import WIDTH, several, write_choice
 from burn_import.codegen.printing.print_loop import write_loop
@@ -249,7 +253,9 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.chosen(wishes(self, symbol, statement, expression), symbol)
+            name = self.chosen(
+                name_candidates(self, symbol, statement, expression), symbol
+            )
         self.claim(symbol, name)
         return name
 
@@ -263,10 +269,10 @@ class Writer:
         self.live[name] = symbol
         self.render.names[symbol] = name
 
-    def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
-        """The first of ``wishes`` that is free, else the first with a number."""
+    def chosen(self, candidates: Iterator[str], symbol: Symbol) -> str:
+        """The first of ``candidates`` that is free, else the first with a number."""
         kind, first = python_type(symbol.type), ""
-        for name in wishes:
+        for name in candidates:
             if name not in self.live and self.kinds.get(name, kind) == kind:
                 return name
             first = first or name

@@ -34,7 +34,7 @@ def trace_choice(run: Run, branch: Branch, node: Node, graph: Graph) -> None:
 
 
 def trace_repeat(run: Run, loop: Repeat, node: Node, graph: Graph) -> None:
-    """The rounds of a loop, and what is made of their pieces after them."""
+    """Trace a loop, and the concatenation of its collected results."""
     with run.inside():
         counter, state, items, block = _rounds(run, loop)
     count = len(loop.carried)
@@ -165,7 +165,7 @@ def _check(
 
 
 def _trips(run: Run, loop: Repeat) -> Any:
-    """The number of rounds as it is written."""
+    """Return the iteration count as source can write it."""
     if loop.trips is not None or not loop.slices:
         contents = None if loop.trips is None else loop.trips.data.known
         return loop.trips if contents is None else contents.reshape(-1).tolist()[0]

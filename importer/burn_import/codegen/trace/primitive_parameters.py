@@ -25,7 +25,7 @@ def parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
 
 
 def default(given: list[Parameter], position: int) -> str | None:
-    """The default at a position as it is written, None without one."""
+    """Return the default of a positional parameter, None without one."""
     if position >= len(given):
         return None
     value = given[position].default

@@ -198,7 +198,7 @@ class _Match:
         return None if node is None else node.inputs[0]
 
     def scores(self, name: str | None) -> bool:
-        """Whether ``name`` is the product with what is done to it, outside in."""
+        """Return whether ``name`` is the product after scaling, masks and casts."""
         stage = 0
         for _ in range(STEPS):
             product = self.flow.made_by(name, "MatMul")

@@ -172,7 +172,7 @@ def triangle(
 
 
 def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
-    """The shape of a value; of the corner of a stored one, what is asked for.
+    """Return the shape of a value, or of the corner of a stored one.
 
     That is less only where the stored value is too small for what reads it.
     """

@@ -254,7 +254,7 @@ class Masks:
         return self.add_node(And(), (one, other), f"{one}.{other}")
 
     def term(self, mask: Mask) -> str | None:
-        """``mask`` as what is added, None if that is zero."""
+        """Return ``mask`` as a term to add, None if that is zero."""
         if mask.fill is None:
             return self.added(mask.name)
         zero, low = self.number(0.0, mask.fill), mask.fill

@@ -69,7 +69,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 class _Folding:
-    """One run over a graph: what is a constant so far, and what memory it took."""
+    """One run over a graph: its constants so far, and their memory."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -54,7 +54,7 @@ class _Rewriter:
         return [shape, replace(node, op=fill, inputs=(name,))]
 
     def filled(self, node: Node) -> Node:
-        """``Expand`` of what is looked up, as a tensor that is filled at once."""
+        """Return ``Expand`` of a lookup in equal rows as one filled tensor."""
         looked = self.flow.made_by(node.inputs[0], "GatherElements")
         value = None if looked is None else self.value(looked.inputs[0])
         dims = known_dims(self.flow.graph.type(node.inputs[1]))

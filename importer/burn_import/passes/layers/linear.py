@@ -102,7 +102,7 @@ class _Rewriter:
         return replace(node, op=Linear(), inputs=tuple(inputs))
 
     def is_kept(self, name: str) -> bool:
-        """Return whether the author keeps a matrix the way that it is multiplied by.
+        """Return whether the author's matrix has the layout of the product.
 
         PyTorch's exporters name what they have not turned: Linear's is not of these.
         """

@@ -38,7 +38,7 @@ def recurrent_cells(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step that was found: what it reads, and the nodes that it is made of.
+    """A matched step: its inputs and its nodes.
 
     ``first`` makes the first of its results, ``states`` are the names of all.
     """
@@ -94,7 +94,7 @@ class _Recovery:
                     return
 
     def is_closed(self, step: Step) -> bool:
-        """Return whether nobody else reads what is inside, the linear layers aside."""
+        """Return whether no outside node reads inner values, linear layers aside."""
         among = {id(node) for node in step.nodes}
         return all(
             name not in self.flow.outputs
