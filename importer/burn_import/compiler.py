@@ -12,8 +12,8 @@ from burn_import.passes.cleanup.repeated_constants import repeated
 from burn_import.provenance.exporter_folding import folding_notes
 from burn_import.provenance.path_segments import ROOT
 from burn_import.provenance.weight_owners import is_list
-from burn_import.rewriting.graphs import in_bodies
-from burn_import.structure import flattened, recover
+from burn_import.rewriting.graphs import apply_with_bodies
+from burn_import.structure import flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.handed_tensors import with_handed_down
@@ -46,13 +46,13 @@ def compile_graph(
         burn_ir.InvalidModel: an operand must be known before the model runs and is not.
     """
     # Source has no dead code, whatever the passes: a module of it would return nothing.
-    graph = in_bodies(dead_code, graph)
+    graph = apply_with_bodies(dead_code, graph)
     graph.constants.unread = unread(graph)
-    graph = in_bodies(dead_code, simplify(graph, options.passes))
+    graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
     graph = graph if options.flat else with_handed_down(graph)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
-    shaped = flattened if options.flat else recover
+    shaped = flatten if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)
     return emit(tree, graph, record, notes, inside or ROOT * is_list(graph))

@@ -1,4 +1,4 @@
-"""What an import would change in the files that are there."""
+"""Differences between an import's result and the files on disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Changes:
 def changes(
     module: Path, text: str, record: Path, weights: Sequence[tuple[str, Array]]
 ) -> Changes:
-    """What would be others if ``text`` and ``weights`` were written."""
+    """Return the changes that writing ``text`` and ``weights`` would make."""
     old = module.read_text("utf-8", "replace") if module.is_file() else ""
     names = (f"{module.as_posix()}" if old else "/dev/null", module.as_posix())
     lines = difflib.unified_diff(
@@ -54,12 +54,12 @@ def _changed(record: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]
     except RecordError:  # damaged, so all of it would be others
         old = {}
     new = dict(weights)
-    found = [
+    changed = [
         Weight(name, _type(old.get(name)), _type(new.get(name)))
         for name in [*new, *(name for name in old if name not in new)]
         if name not in old or name not in new or not same_array(old[name], new[name])
     ]
-    return sorted(found, key=lambda weight: weight.name)
+    return sorted(changed, key=lambda weight: weight.name)
 
 
 def _type(array: Array | None) -> str:

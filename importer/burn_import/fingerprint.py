@@ -31,7 +31,7 @@ def fingerprint(weights: Iterable[tuple[str, Array]]) -> str:
 
 
 def is_unchanged(path: Path) -> bool:
-    """Whether the record at ``path`` is as the importer wrote it."""
+    """Return whether the record at ``path`` is as the importer wrote it."""
     from burn.record import RecordError, open_record
 
     try:

@@ -59,17 +59,19 @@ def check_record(
     with separate_seeds():
         model = getattr(module, class_name)()
     assert isinstance(model, Module)
-    found = list(_misfits(dict(model.boxes()), weights))
-    if found:
-        more = len(found) - _MOST_SHOWN
-        shown = "; ".join([*found[:_MOST_SHOWN], *([f"and {more} more"] * (more > 0))])
+    misfits = list(_misfits(dict(model.boxes()), weights))
+    if misfits:
+        more = len(misfits) - _MOST_SHOWN
+        shown = "; ".join(
+            [*misfits[:_MOST_SHOWN], *([f"and {more} more"] * (more > 0))]
+        )
         raise InternalError(f"the record does not fit the module: {shown}")
 
 
 def _misfits(
     boxes: Mapping[str, Box], weights: Sequence[tuple[str, Array]]
 ) -> Iterator[str]:
-    """What a strict load of ``weights`` into ``boxes`` would refuse."""
+    """Yield the mismatches for which a strict load into ``boxes`` would fail."""
     from burn.record.dtypes import recorded
     from burn.store.fit import described
 

@@ -59,8 +59,8 @@ class defects:  # noqa: N801
     ) -> None:
         if isinstance(error, InternalError) and not error.remedy:
             raise InternalError(error.what, error.where, self.remedy) from error
-        told = isinstance(error, ModelError | RecordError | InternalError)
-        if isinstance(error, FAULTS) and not told:
+        is_reported = isinstance(error, ModelError | RecordError | InternalError)
+        if isinstance(error, FAULTS) and not is_reported:
             raise internal(error, self.remedy) from error
 
 
@@ -74,9 +74,9 @@ def internal(error: BaseException, remedy: str = "") -> InternalError:
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an error was raised: `` (loops/reroll.py:132)``, "" if nowhere."""
+    """Return where an error was raised: `` (loops/reroll.py:132)``, "" if unknown."""
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""
-    place = Path(frames[-1].filename)
-    return f" ({place.parent.name}/{place.name}:{frames[-1].lineno})"
+    file = Path(frames[-1].filename)
+    return f" ({file.parent.name}/{file.name}:{frames[-1].lineno})"

@@ -49,16 +49,16 @@ def load_operators_for(model: RawModel) -> bool:
     from importlib.metadata import entry_points  # loads much that no other file needs
 
     points = entry_points(group=GROUP)
-    found = [point for point in sorted(points) if point.name in used]
-    for point in found:
+    points_used = [point for point in sorted(points) if point.name in used]
+    for point in points_used:
         origin = point.dist.name if point.dist else "an unnamed package"
         _import(point.module, f"operators of domain {point.name!r} from {origin}")
-    return bool(found)
+    return bool(points_used)
 
 
 def _import(module: str, what: str) -> None:
     try:
         import_module(module)
     except (ImportError, SyntaxError, TypeError, ValueError) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise OperatorsNotLoaded(f"cannot load the {what}: {told}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise OperatorsNotLoaded(f"cannot load the {what}: {reason}") from error

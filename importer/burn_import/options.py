@@ -1,4 +1,4 @@
-"""What a caller decides about an import."""
+"""Options of an import."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXTENT = re.compile(r"[0-9]{1,18}|[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Hints:
-    """What a file of weights does not say of its model.
+    """Facts about a model that a file of weights does not contain.
 
     ``config`` is the path of its ``config.json``; None is the one beside the file, if
     any. ``top_level_key`` names the dict in a checkpoint that holds the weights.
@@ -45,7 +45,7 @@ class Hints:
 
 @dataclass(frozen=True)
 class Options:
-    """How a module is written.
+    """Options for the generated module.
 
     ``class_name`` is the name of the top class; None takes it from ``stem``, the name
     of the module to write, and None takes that from the model's file. ``passes`` names
@@ -78,8 +78,8 @@ class Options:
 
     @property
     def mark(self) -> str:
-        """A few digits that tell what was asked for beside names; empty if nothing."""
-        told = astuple(replace(self.hints, config=None))
+        """Return a digest of the options except names; "" for the defaults."""
+        hint_values = astuple(replace(self.hints, config=None))
         wanted: tuple[Any, ...] = (
             None if self.passes is None else sorted(set(self.passes)),
             self.flat,
@@ -88,8 +88,8 @@ class Options:
             tuple(self.inputs),
             tuple(self.outputs),
         )
-        if told != astuple(Hints()):
-            wanted += told
+        if hint_values != astuple(Hints()):
+            wanted += hint_values
         if wanted == (None, False, None, [], (), ()):
             return ""
         return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]
@@ -121,7 +121,7 @@ def parse_extents(text: str) -> Extents:
 
 
 def is_extent(value: object) -> bool:
-    """Whether ``value`` is a number of 0 or more, or the name of an extent."""
+    """Return whether ``value`` is a number of 0 or more, or the name of an extent."""
     import keyword
 
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The two files of a module, and the header that tells whether a person edited one.
+"""Module and weights files, and the header that detects manual edits.
 
 ::
 
@@ -72,7 +72,7 @@ def write_module(
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
-    """What was written; see :func:`burn_import.pipeline.write_model`.
+    """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
@@ -90,8 +90,8 @@ def write_module(
             _check_record(record, module)
     changed = not (is_same and _same(module, data))
     if dry_run:
-        found = changes(module, data.decode("ascii"), record, weights)
-        return Written(module, record, changed, found)
+        differences = changes(module, data.decode("ascii"), record, weights)
+        return Written(module, record, changed, differences)
     if changed:
         write_record(record, weights, {KEY: fingerprint(weights)})
         atomic_write(module, data)
@@ -132,10 +132,10 @@ def check_module_path(module: Path) -> None:
     if not stem.isidentifier() or not stem.isascii() or keyword.iskeyword(stem):
         raise OutputRefused(f"expected an identifier as module name, got {stem!r}")
     if hides_module(stem):
-        known = stem.lower() in sys.stdlib_module_names
+        is_stdlib = stem.lower() in sys.stdlib_module_names
         raise OutputRefused(
             f"expected a module name of your own, got {stem!r} of the standard library"
-            if known
+            if is_stdlib
             else f"expected a module name of your own, got {stem!r}, which hides the "
             "package of this name from programs that import it"
         )
@@ -144,7 +144,7 @@ def check_module_path(module: Path) -> None:
 
 
 def hides_module(stem: str) -> bool:
-    """Whether a module of this name hides one that generated modules import."""
+    """Return whether a module of this name hides one that generated modules import."""
     return stem.lower() in sys.stdlib_module_names or stem.lower() in _PACKAGES
 
 
@@ -158,8 +158,8 @@ def check_directory(output: Path) -> None:
     if folder.is_dir():
         return
     number = errno.ENOTDIR if folder.exists() else errno.ENOENT
-    told = "not a directory" if folder.exists() else "no such directory"
-    raise OSError(number, told, str(folder))
+    reason = "not a directory" if folder.exists() else "no such directory"
+    raise OSError(number, reason, str(folder))
 
 
 def check_ours(module: Path) -> None:
@@ -175,7 +175,7 @@ def check_ours(module: Path) -> None:
     digests = read_header(module)
     if digests is None:
         raise OutputRefused(f"{module.name} was not written by burn-import")
-    if digests.body != digests.found:
+    if digests.body != digests.actual:
         raise OutputRefused(f"{module.name} was edited since burn-import wrote it")
 
 
@@ -196,11 +196,11 @@ def _check_record(record: Path, module: Path) -> None:
 
 @dataclass(frozen=True)
 class Digests:
-    """What a header says, and the digest of the body that follows it now."""
+    """Digests of a header, and of the body that follows it now."""
 
     source: str
     body: str
-    found: str
+    actual: str
 
 
 def read_header(module: Path) -> Digests | None:
@@ -211,8 +211,8 @@ def read_header(module: Path) -> Digests | None:
         return None
     # A checkout may have turned the line ends.
     body = data[match.end() :].replace(b"\r\n", b"\n")
-    found = hashlib.sha256(body).hexdigest()
-    return Digests(match["source"].decode(), match["body"].decode(), found)
+    actual = hashlib.sha256(body).hexdigest()
+    return Digests(match["source"].decode(), match["body"].decode(), actual)
 
 
 def _same(path: Path, data: bytes) -> bool:
@@ -220,7 +220,7 @@ def _same(path: Path, data: bytes) -> bool:
 
 
 def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
-    """Whether the record at ``path`` holds exactly these weights."""
+    """Return whether the record at ``path`` holds exactly these weights."""
     from burn.record import RecordError, open_record
 
     if not path.is_file():

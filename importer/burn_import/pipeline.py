@@ -84,8 +84,8 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 
     raw, opset = _read(path, options)
     if isinstance(raw, RawModel):
-        graph, told = prepared(raw, options), (raw.notes, raw.inside)
-        emit = partial(compile_graph, graph, options, options.weights, *told)
+        graph, notes = prepared(raw, options), (raw.notes, raw.inside)
+        emit = partial(compile_graph, graph, options, options.weights, *notes)
     else:
         emit = partial(skeleton_of, raw, options)
     with defects("" if options.flat else "try --flat, which writes one class"):
@@ -95,7 +95,7 @@ def _compiled(path: Path, options: Options) -> tuple[Source, tuple[str, str]]:
 
 
 def _read(path: Path, options: Options) -> tuple[RawModel | Checkpoint, str]:
-    """What is in a file, and the opset that it is written in."""
+    """Return the model in a file, and its opset."""
     from burn_import.operators import load_operators_for
     from burn_import.sources import kind_of, read
     from burn_ir import RawModel
@@ -127,7 +127,7 @@ def write_model(
     force: bool = False,
     dry_run: bool = False,
 ) -> Written:
-    """What was written: the module at ``output`` and its weights beside it.
+    """Write the module at ``output`` and its weights beside it.
 
     The weights come first, so that a module never names weights that are not there.
     Where nothing changed, nothing is touched. ``dry_run`` checks and writes nothing.

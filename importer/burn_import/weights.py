@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Converted:
-    """A record, whether its content was another before, and what is in it.
+    """A written record: whether its content changed, and its tensors.
 
     ``size`` is in bytes. ``skipped`` names what the file holds beside tensors, with the
     reason.
@@ -51,7 +51,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Source:
-    """What a file holds, mapped and not read, and what kind of file it is."""
+    """Mapped, unread contents of a file, and its kind."""
 
     weights: Weights
     kind: str
@@ -92,20 +92,20 @@ def convert(
     from burn.record import write_record
 
     output = Path(output)
-    found = opened(Path(source), top_level_key)
-    dtypes = [_written(array.dtype, precision) for _, array in found.weights]
-    changed = not _is_same(output, found.weights, dtypes)
+    checkpoint = opened(Path(source), top_level_key)
+    dtypes = [_written(array.dtype, precision) for _, array in checkpoint.weights]
+    changed = not _is_same(output, checkpoint.weights, dtypes)
     if changed and not force:
         _check_ours(output)
     if changed and not dry_run:
         about = {"format": "pt", _WRITER: f"burn-import {VERSION}"}
-        write_record(output, found.weights, about, precision=precision)
+        write_record(output, checkpoint.weights, about, precision=precision)
     rows = tuple(
         _row(name, array.shape, dtype)
-        for (name, array), dtype in zip(found.weights, dtypes, strict=True)
+        for (name, array), dtype in zip(checkpoint.weights, dtypes, strict=True)
     )
     size = sum(row.size for row in rows)
-    return Converted(output, changed, found.kind, rows, size, found.skipped)
+    return Converted(output, changed, checkpoint.kind, rows, size, checkpoint.skipped)
 
 
 def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
@@ -123,7 +123,7 @@ def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
 
 
 def opened(source: Path, top_level_key: str | None = None) -> Source:
-    """What a file of weights holds.
+    """Open a file of weights.
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: as ``convert`` does.
@@ -157,7 +157,7 @@ def _written(dtype: DType, precision: Precision | None) -> DType:
 
 
 def _is_same(path: Path, weights: Weights, dtypes: Sequence[DType]) -> bool:
-    """Whether the record at ``path`` holds exactly this, whatever its order."""
+    """Return whether the record at ``path`` holds exactly this, whatever its order."""
     from burn.record import RecordError, format_named, read_record
     from burn.record.formats import recognised
     from burn.record.precision import converted
@@ -182,8 +182,8 @@ def _check_ours(output: Path) -> None:
     if not output.exists():
         return
     try:
-        found: Mapping[str, str] = read_record(output).metadata
+        metadata: Mapping[str, str] = read_record(output).metadata
     except RecordError:
-        found = {}
-    if not found.get(_WRITER, "").startswith("burn-import "):
+        metadata = {}
+    if not metadata.get(_WRITER, "").startswith("burn-import "):
         raise OutputRefused(f"{output.name} was not written by burn-import")

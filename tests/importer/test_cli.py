@@ -66,7 +66,7 @@ def test_the_module_works(
     head = paths[0].read_text("ascii").splitlines()[:3]
     assert head[0] == f"# Imported by burn-import {VERSION} from net.onnx (opset 17)."
     digests = read_header(paths[0])
-    assert digests is not None and digests.body == digests.found
+    assert digests is not None and digests.body == digests.actual
     monkeypatch.syspath_prepend(str(tmp_path))
     app_net: Any = importlib.import_module("app_net")
 

@@ -78,7 +78,7 @@ def bring_up_to_date(model: Model) -> list[str]:
     digests = read_header(model.output) if model.output.is_file() else None
     complete = digests is not None and model.weights.is_file()
     if digests is not None and complete:
-        if digests.body != digests.found:
+        if digests.body != digests.actual:
             return [f"{name} was edited since it was written, and stays as it is"]
         if not model.input.exists() or _is_current(model, digests.source):
             return []

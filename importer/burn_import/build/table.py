@@ -45,15 +45,15 @@ def options_in(table: Mapping[str, Any]) -> Options:
     """
     if unknown := sorted(table.keys() - _READERS.keys()):
         raise ValueError(f"expected keys among {sorted(_READERS)}, got {unknown}")
-    found: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     hints: dict[str, str] = {}
     for key, value in table.items():
         name, read = _READERS[key]
         try:
-            (hints if key in _HINTS else found)[name] = read(value)
+            (hints if key in _HINTS else chosen)[name] = read(value)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
-    return Options(hints=Hints(**hints), **found)
+    return Options(hints=Hints(**hints), **chosen)
 
 
 def _text(value: Any) -> str:
@@ -92,14 +92,14 @@ def _one_of(words: Sequence[str]) -> Callable[[Any], str]:
 def _shapes(value: Any) -> dict[str, Extents]:
     if not isinstance(value, Mapping):
         raise ValueError(f"expected a table of lists by input, got {value!r}")
-    found: dict[str, Extents] = {}
+    shapes: dict[str, Extents] = {}
     for name, extents in value.items():
         if not isinstance(extents, list) or not all(map(is_extent, extents)):
             raise ValueError(
                 f"{name}: expected a list of numbers and names, got {extents!r}"
             )
-        found[name] = tuple(extents)
-    return found
+        shapes[name] = tuple(extents)
+    return shapes
 
 
 _HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {

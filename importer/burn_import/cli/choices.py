@@ -26,16 +26,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _shapes(
     ctx: click.Context, param: click.Parameter, given: Sequence[str]
 ) -> dict[str, Extents]:
-    found: dict[str, Extents] = {}
+    shapes: dict[str, Extents] = {}
     for text in given:
         try:
             name, extents = parse_shape(text)
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param) from None
-        if name in found:
+        if name in shapes:
             raise click.BadParameter(f"expected one shape of {name!r}", ctx, param)
-        found[name] = extents
-    return found
+        shapes[name] = extents
+    return shapes
 
 
 _CHOICES = (
@@ -128,7 +128,7 @@ def choices(command: F) -> F:
 
 
 def options_of(given: dict[str, Any]) -> Options:
-    """What the further arguments of a command say.
+    """Return the options that a command's further arguments set.
 
     Raises:
         click.UsageError: they contradict each other.

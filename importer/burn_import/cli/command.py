@@ -72,13 +72,13 @@ def _show_engine() -> None:
     """Print what computes on the CPU, from where, and why nothing else does."""
     from burn.backend import engine
 
-    found = engine()
-    runtime = f" ({found.runtime})" if found.runtime else ""
-    click.echo(f"CPU engine: {found.name} {found.version}{runtime}")
-    if found.path:
-        click.echo(f"  {found.path}")
-    for note in found.notes:
-        click.echo(f"  not used: {note}" if found.path else f"  {note}")
+    cpu_engine = engine()
+    runtime = f" ({cpu_engine.runtime})" if cpu_engine.runtime else ""
+    click.echo(f"CPU engine: {cpu_engine.name} {cpu_engine.version}{runtime}")
+    if cpu_engine.path:
+        click.echo(f"  {cpu_engine.path}")
+    for note in cpu_engine.notes:
+        click.echo(f"  not used: {note}" if cpu_engine.path else f"  {note}")
 
 
 @burn_import.command("import")
@@ -149,7 +149,7 @@ def import_command(
 
 
 def _of_modules(options: Options) -> bool:
-    """Whether an option says how modules are written, and not records."""
+    """Return whether an option says how modules are written, and not records."""
     hints = replace(options.hints, top_level_key=None)
     return hints != Hints() or replace(options, hints=Hints()).mark != ""
 
@@ -222,7 +222,7 @@ def _is_class_name(name: str) -> bool:
 
 
 class _Answer:
-    """Turns what is raised within into a report and an exit code."""
+    """Converter of exceptions to a report and an exit code."""
 
     def __init__(self, report: Report, verbose: bool) -> None:
         self.report = report
@@ -256,9 +256,9 @@ class _Answer:
             traceback.print_exception(error, file=sys.stderr)
         from burn_import.internal import InternalError, internal
 
-        told = error if isinstance(error, InternalError) else internal(error)
+        described = error if isinstance(error, InternalError) else internal(error)
         self.report.failure(
-            f"{self.report.model}: internal error: {told}; this is a defect of "
+            f"{self.report.model}: internal error: {described}; this is a defect of "
             f"burn-import {VERSION}, please report it with the model"
             + ("" if self.verbose else " and the output of -v"),
             self.code,

@@ -1,4 +1,4 @@
-"""What the command prints: results to stdout, the rest to stderr.
+"""Output of the command: results to stdout, messages to stderr.
 
 Names in a model file may hold terminal escapes, text that runs right to left, or
 commands to a build server. Nothing reaches the output but through ``clean``.
@@ -97,7 +97,7 @@ def _as_data(changes: Changes | None) -> dict[str, object]:
 
 
 def _told(error: OSError) -> str:
-    """What the system says, of which file."""
+    """Return the system's message with the file it is about."""
     if error.strerror is None or error.filename is None:
         return str(error)
     return f"cannot write to {error.filename!r}: {error.strerror}"
@@ -152,24 +152,24 @@ class Report:
 
         kind = "options" if isinstance(error, WrongOptions) else KINDS[code]
         if isinstance(error, OSError):  # it is the output's: no fault of the model
-            kind, found = "output", [Problem(_told(error))]
+            kind, problems = "output", [Problem(_told(error))]
         elif isinstance(error, ModelError):
-            found = list(error.problems)
+            problems = list(error.problems)
         else:
             hint = HINTS[2] if code == 2 and "expected" not in str(error) else ""
-            found = [Problem(str(error), hint=hint)]
+            problems = [Problem(str(error), hint=hint)]
         if self.style == "json":
-            self._json(code, kind, found)
+            self._json(code, kind, problems)
             return
-        for problem in found[:_MOST_SHOWN]:
+        for problem in problems[:_MOST_SHOWN]:
             lines = self._github(problem) if self.style == "github" else None
             for line in lines or self._text(problem, kind):
                 click.echo(line, err=True)
-        if len(found) > _MOST_SHOWN:
-            click.echo(f"and {len(found) - _MOST_SHOWN} more", err=True)
-        if len(found) > 1 and self.style == "text":
+        if len(problems) > _MOST_SHOWN:
+            click.echo(f"and {len(problems) - _MOST_SHOWN} more", err=True)
+        if len(problems) > 1 and self.style == "text":
             name = clean(self.model)
-            click.echo(f"error: {len(found)} problems in {name}", err=True)
+            click.echo(f"error: {len(problems)} problems in {name}", err=True)
 
     def failure(self, message: str, code: int) -> None:
         """Print why there is no answer at all."""
@@ -184,22 +184,22 @@ class Report:
         else:
             click.echo(f"error: {clean(message)}", err=True)
 
-    def _json(self, code: int, kind: str, found: list[Problem]) -> None:
-        problems = [asdict(problem) for problem in found]
+    def _json(self, code: int, kind: str, problems: list[Problem]) -> None:
+        rows = [asdict(problem) for problem in problems]
         data = {"schema": SCHEMA, "model": self.model, "code": code, "kind": kind}
-        click.echo(json.dumps({**data, "problems": problems}), err=True)
+        click.echo(json.dumps({**data, "problems": rows}), err=True)
 
     def _text(self, problem: Problem, kind: str) -> list[str]:
         lines = [f"error[{kind}]: {clean(problem.message)}"]
         if kind == "output":
             return lines
-        place = [clean(self.model)]
+        location = [clean(self.model)]
         if problem.node:
-            place.append(f"node {clean(repr(problem.node))}")
+            location.append(f"node {clean(repr(problem.node))}")
         if problem.operator:
             opset = f", opset {problem.opset}" if problem.opset is not None else ""
-            place.append(f"({clean(problem.operator)}{opset})")
-        lines.append(f"  --> {' '.join(place)}")
+            location.append(f"({clean(problem.operator)}{opset})")
+        lines.append(f"  --> {' '.join(location)}")
         if problem.hint:
             lines.append(f"  = help: {clean(problem.hint)}")
         return lines

@@ -17,7 +17,7 @@ class MethodText:
 
 @dataclass
 class ClassText:
-    """What the class template shows; ``constructor`` are the parameters of its own."""
+    """Values of the class template; ``constructor`` lists the class's parameters."""
 
     name: str
     doc: str

@@ -58,7 +58,7 @@ from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import turns
 from burn_import.passes.shapes.unflatten_heads import stacks
-from burn_import.rewriting.graphs import Pass, in_bodies
+from burn_import.rewriting.graphs import Pass, apply_with_bodies
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -136,7 +136,7 @@ def pass_names() -> tuple[str, ...]:
 
 
 def summary(name: str) -> str:
-    """What the pass called ``name`` is for: the first line of its file."""
+    """Return the summary of a pass: the first line of its file."""
     every = (*PASSES, *OPTIONAL_PASSES)
     (chosen,) = (apply for apply in every if apply.__name__ == name)
     return str(modules[chosen.__module__].__doc__).partition("\n")[0]
@@ -166,22 +166,22 @@ def simplify(graph: Graph, names: Iterable[str] | None = None) -> Graph:
 
 def _applied(apply: Pass, graph: Graph) -> Graph:
     with defects("try --no-simplify"), located("pass", apply.__name__):
-        result = in_bodies(apply, graph)
+        result = apply_with_bodies(apply, graph)
         if result is graph:
             return graph
-        return infer(in_bodies(dead_code, result))
+        return infer(apply_with_bodies(dead_code, result))
 
 
 def _chosen(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
     wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
-    known = {apply.__name__ for apply in every}
+    available = {apply.__name__ for apply in every}
     if ALL in wanted:
         wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
-    if not wanted <= known:
+    if not wanted <= available:
         raise ValueError(
-            f"expected passes among {', '.join(sorted(known))}, "
-            f"got {', '.join(sorted(wanted - known))}"
+            f"expected passes among {', '.join(sorted(available))}, "
+            f"got {', '.join(sorted(wanted - available))}"
         )
     return [apply for apply in every if apply.__name__ in wanted]

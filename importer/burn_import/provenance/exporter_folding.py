@@ -20,7 +20,7 @@ _LAYOUT = re.compile(
 
 
 def is_folded(graph: Graph, constant: str) -> bool:
-    """Whether PyTorch's exporter computed a stored array, maybe from parameters.
+    """Return whether PyTorch's exporter computed a stored array, maybe from parameters.
 
     The other arrays in its files have the author's keys, or are numbers in the code.
     A file without keys says nothing of its arrays.
@@ -37,8 +37,8 @@ def _has_keys(graph: Graph) -> bool:
     """Whether arrays of the file have names that tell keys from what was computed."""
     constants = graph.constants
     if constants.has_keys is None:
-        made = {*constants.literals, *constants.source, *constants.recipes}
-        stored = (n for n in constants if n not in made)
+        computed = {*constants.literals, *constants.source, *constants.recipes}
+        stored = (n for n in constants if n not in computed)
         floats = (n for n in stored if is_float(constants[n].dtype))
         constants.has_keys = any(
             is_key(graph.producer, n) or n.startswith("onnx::") or is_computed(n)
@@ -48,7 +48,7 @@ def _has_keys(graph: Graph) -> bool:
 
 
 def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
-    """Whether stored weights, by parameter, are those of a module of PyTorch's.
+    """Return whether stored weights, by parameter, are those of a module of PyTorch's.
 
     Its parameters have the names and shapes that they have here, and are in a module
     of the author's. A function of an author's own
@@ -80,7 +80,7 @@ def _has_other_shape(graph: Graph, constant: str) -> bool:
 
 
 def _is_function(graph: Graph, layer: Layer, constant: str) -> bool:
-    """Whether a layer's weight is what an exporter computed from the author's.
+    """Return whether a layer's weight is what an exporter computed from the author's.
 
     Exporters rename a matrix that they transpose, and a kernel that they fold a batch
     normalization into: these stay layers, as does a group normalization, whose scale
@@ -99,7 +99,7 @@ def _is_function(graph: Graph, layer: Layer, constant: str) -> bool:
 
 
 def is_computed(name: str) -> bool:
-    """Whether a name is that of an operator which computes new numbers."""
+    """Return whether a name is that of an operator which computes new numbers."""
     return is_leftover(name) and not _LAYOUT.match(name)
 
 
@@ -137,7 +137,7 @@ def _computed(graph: Graph) -> Iterator[str]:
 def _is_computed_here(
     graph: Graph, name: str, layer: Layer | None, position: int
 ) -> bool:
-    """Whether an operand was folded, and not only turned as matrices are."""
+    """Return whether an operand was folded, and not only turned as matrices are."""
     if layer is not None and position in layer.weights.values():
         if layer.name.startswith("Conv"):
             first = original(graph, name)

@@ -1,4 +1,4 @@
-"""Names of values that exporters made up, told from those of authors.
+"""Classification of value names: chosen by an author or made up by an exporter.
 
 An exporter calls a value after the operator that makes it, and counts: ``view_3``,
 ``split_split_0``, ``/encoder/Add_2_output_0``. Such a name says nothing that the
@@ -99,7 +99,7 @@ def authored(name: str) -> str:
 
 
 def is_stream(word: str) -> bool:
-    """Whether an author calls anything so that flows through."""
+    """Return whether an author calls anything so that flows through."""
     return word.rstrip("_") in _ANYTHING or re.fullmatch(r"[a-z]\d+", word) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the names of the weights of one layer have in common."""
+"""Common stems of the names of a layer's weights."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
 
 
 def common_stem(names: Sequence[str]) -> str:
-    """What the names of a layer's weights share, without the word for a weight."""
+    """Return the stem that a layer's weight names share."""
     stem = os.path.commonprefix(list(names))
     if len(names) == 1:
-        stem, found = _WEIGHT.subn("", stem)
-        if not found:
+        stem, removed = _WEIGHT.subn("", stem)
+        if not removed:
             return ""
     elif any(name[len(stem) :][:1].isdigit() for name in names):
         stem = stem.rstrip("0123456789")  # of 10 and 11 the first digit says nothing

@@ -25,7 +25,7 @@ _BUFFERS = re.compile(
 
 
 def is_trained(graph: Graph, constant: str) -> bool:
-    """Whether a stored array is a weight, to be trained, rather than a buffer.
+    """Return whether a stored array is a weight, to be trained, rather than a buffer.
 
     Few files tell the two apart. What an exporter computed is no parameter: training it
     would not train those that it was computed from. What is no floating number, or is
@@ -88,12 +88,12 @@ def is_kept(graph: Graph, constant: str) -> bool:
 
 
 def is_buffer_name(name: str) -> bool:
-    """Whether PyTorch's models commonly register a buffer under this name."""
+    """Return whether PyTorch's models commonly register a buffer under this name."""
     return _BUFFERS.fullmatch(name) is not None
 
 
 def contents(array: Array) -> str:
-    """What a stored array is called by what it holds; "" if that says nothing."""
+    """Return a noun for a stored array, from its contents; "" if there is none."""
     size = array.size
     if size < 2 or size != max(array.shape):
         return "mask" if _is_mask(array) else ""
@@ -102,7 +102,7 @@ def contents(array: Array) -> str:
 
 
 def _ladder(flat: Array) -> str:
-    """What numbers are called of which each is the same part of the one before.
+    """Return a noun for numbers in geometric progression.
 
     Those of rotary embedding start at 1, or less if positions are scaled; those that
     ALiBi multiplies distances by start at the part itself.
@@ -131,7 +131,7 @@ def is_sinusoid(array: Array) -> bool:
 
 
 def _is_mask(array: Array) -> bool:
-    """Whether an array is zero or minus a huge number everywhere, and both."""
+    """Return whether an array is zero or minus a huge number everywhere, and both."""
     if array.dtype != float32 or array.size <= INLINE_LIMIT:
         return False
     row = array[(0,) * (array.ndim - 1)]

@@ -1,4 +1,4 @@
-"""Which module a stored array belongs to, as its name and its readers tell."""
+"""Owning modules of stored arrays, from their names and readers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 
 def is_dotted(name: str) -> bool:
-    """Whether a name in the file is a path of attributes: a key of PyTorch's."""
+    """Return whether a name in the file is a path of attributes: a key of PyTorch's."""
     return _DOTTED.match(name) is not None
 
 
@@ -88,7 +88,7 @@ def homes_of_arrays(graph: Graph) -> set[Path]:
 
 
 class Homes:
-    """Where layers with the same stored weights are.
+    """Locations of layers with the same stored weights.
 
     PyTorch lists a tied weight under each of its names, and the file has one of them.
     The other layers are where the exporter says that their nodes run.
@@ -140,7 +140,7 @@ class Homes:
         return same and self.weights[id(a)] == self.weights[id(b)]
 
     def _apart(self, owner: Node, scope: Path, named: Path) -> bool:
-        """Whether ``scope`` is no second call of the module at ``named``."""
+        """Return whether ``scope`` is no second call of the module at ``named``."""
         return self.scope(owner) == named and not is_again(scope, named)
 
 
@@ -158,7 +158,7 @@ def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _are_copies(graph: Graph, a: str, b: str) -> bool:
-    """Whether two stored arrays have the same elements, which differ."""
+    """Return whether two stored arrays have the same elements, which differ."""
     if a not in graph.constants or b not in graph.constants:
         return False
     x, y = graph.constants[a], graph.constants[b]
@@ -176,8 +176,8 @@ def is_again(scope: Path, path: Path) -> bool:
 
 
 def called_again(graph: Graph) -> dict[Path, Path]:
-    """The modules that scopes are another call of, told by the weights they read."""
-    found: dict[Path, Path] = {}
+    """Map scopes to the modules they call again, from the weights they read."""
+    owners: dict[Path, Path] = {}
     for node in graph.nodes:
         for name in node.inputs:
             if name is None or name not in graph.constants or not node.scope:
@@ -185,5 +185,5 @@ def called_again(graph: Graph) -> dict[Path, Path]:
             origin = original(graph, name)
             path = tuple(origin.split("."))[:-1]
             if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
-                found[node.scope] = path
-    return found
+                owners[node.scope] = path
+    return owners

@@ -1,4 +1,4 @@
-"""What arrays hold in memory, and whether two are the same."""
+"""Contents of arrays in memory, and comparison of two."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def held(array: Array, given: list[Array]) -> int:
 
 
 def equal(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same type and bytes."""
+    """Return whether two arrays have the same type and bytes."""
     if a.dtype != b.dtype or a.shape != b.shape or core(a).shape != core(b).shape:
         return False
     return core(a).tobytes() == core(b).tobytes()
 
 
 def digest(array: Array) -> bytes:
-    """What tells the contents of ``array`` from others, in any layout."""
+    """Return a digest of the contents of ``array`` that is equal in any layout."""
     return sha256(array.tobytes()).digest()
 
 
@@ -50,7 +50,7 @@ def memory_of(array: Array) -> tuple[int, ...]:
 
 
 def same_view(a: Array, b: Array) -> bool:
-    """Whether two arrays are the same memory, read in the same way."""
+    """Return whether two arrays are the same memory, read in the same way."""
     if a.dtype != b.dtype or a.shape != b.shape or a.strides != b.strides:
         return False
     return bool(a.ctypes.data == b.ctypes.data)

@@ -1,4 +1,4 @@
-"""What passes ask that look for a pattern: who makes a value, who reads it."""
+"""Dataflow queries of passes: producers and readers of values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Dataflow:
         return value if isfinite(value) else None
 
     def factor(self, node: Node | None) -> tuple[str | None, float]:
-        """What a node multiplies or divides by a stored number, and the factor."""
+        """Return the value that a node scales by a stored number, and the factor."""
         if node is None or node.op.onnx not in ("Mul", "Div"):
             return None, 1.0
         pairs = [node.inputs, node.inputs[::-1]]
@@ -143,12 +143,12 @@ class Dataflow:
         return name
 
     def is_discrete(self, name: str | None) -> bool:
-        """Whether a value is of integers or bools."""
+        """Return whether a value is of integers or bools."""
         t = self.graph.type(name)
         return t is not None and t.dtype.kind in "biu"
 
     def are_inside(self, inner: Iterable[Node], last: Node) -> bool:
-        """Whether only ``inner`` and ``last`` read what ``inner`` make.
+        """Return whether only ``inner`` and ``last`` read what ``inner`` make.
 
         A reader that asks for a shape alone which is known does not count.
         """

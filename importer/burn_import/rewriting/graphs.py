@@ -1,4 +1,4 @@
-"""What passes share: renaming values in one sweep, and going into bodies.
+"""Shared rewriting functions: rename values in one sweep, and rewrite bodies.
 
 A body is closed: its inputs end with the values that it captures, and these have the
 same names inside as outside. ``rename`` keeps that so, which is how one can tell the
@@ -17,7 +17,7 @@ from burn_ir.graph import Graph, Node
 Pass = Callable[[Graph], Graph]
 
 
-def in_bodies(apply: Pass, graph: Graph) -> Graph:
+def apply_with_bodies(apply: Pass, graph: Graph) -> Graph:
     """``graph`` after ``apply`` to all its bodies, innermost first, and to itself.
 
     It is the same object if nothing changed.
@@ -25,9 +25,10 @@ def in_bodies(apply: Pass, graph: Graph) -> Graph:
     if not graph.has_bodies:
         return apply(graph)
     nodes = [
-        _with_bodies(node, lambda body: in_bodies(apply, body)) for node in graph.nodes
+        _with_bodies(node, lambda body: apply_with_bodies(apply, body))
+        for node in graph.nodes
     ]
-    return apply(changed(graph, nodes))
+    return apply(with_nodes(graph, nodes))
 
 
 def _with_bodies(node: Node, rewrite: Pass) -> Node:
@@ -40,15 +41,15 @@ def _with_bodies(node: Node, rewrite: Pass) -> Node:
     return replace(node, op=node.op.with_attrs(**new))
 
 
-def changed(graph: Graph, nodes: list[Node]) -> Graph:
+def with_nodes(graph: Graph, nodes: list[Node]) -> Graph:
     """``graph`` with ``nodes``: the same object if they are its own."""
     if len(nodes) == len(graph.nodes) and all(map(is_, nodes, graph.nodes)):
         return graph
     return graph.with_nodes(nodes)
 
 
-def made(graph: Graph) -> set[str]:
-    """The names that are values of ``graph``: its inputs and what its nodes make.
+def value_names(graph: Graph) -> set[str]:
+    """Return the names of all values of ``graph``: inputs and results of nodes.
 
     The store of constants is shared, so a name may be in it and be a value here.
     """
@@ -57,7 +58,7 @@ def made(graph: Graph) -> set[str]:
 
 
 def captures(node: Node) -> int:
-    """How many of the last operands are there because bodies use them."""
+    """Count the last operands that are there because bodies use them."""
     count = 0
     bodies = [body.inputs for body in node.op.bodies().values()]
     while bodies and count < len(node.inputs):
@@ -69,7 +70,7 @@ def captures(node: Node) -> int:
 
 
 def resolve(aliases: Mapping[str, str], name: str) -> str:
-    """What ``name`` is called in the end."""
+    """Return the final name of ``name``."""
     while name in aliases:
         name = aliases[name]
     return name
@@ -92,10 +93,10 @@ def rename(graph: Graph, aliases: Mapping[str, str]) -> Graph:
 
 
 def _rename(graph: Graph, final: Mapping[str, str]) -> Graph:
-    values = {final.get(name, name) for name in made(graph)}
+    values = {final.get(name, name) for name in value_names(graph)}
     nodes = [_renamed(node, final, graph, values) for node in graph.nodes]
     outputs = tuple(final.get(name, name) for name in graph.outputs)
-    result = changed(graph, nodes)
+    result = with_nodes(graph, nodes)
     return result if outputs == graph.outputs else replace(result, outputs=outputs)
 
 

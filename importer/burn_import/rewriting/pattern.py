@@ -16,7 +16,7 @@ import numpy as np
 
 from burn.dtypes import is_float, is_integer
 from burn_import.provenance.trainable import is_learned
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.options import shortest
@@ -30,8 +30,8 @@ PRECISION = 2.0**-23
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a pattern has matched: values and numbers by label, and its nodes."""
+class Match:
+    """Values and numbers that a pattern has matched, by label, and its nodes."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -39,13 +39,13 @@ class Found:
     #: The largest rank of a number: it may widen what it meets.
     rank: int = 0
 
-    def with_value(self, label: str, name: str) -> Found | None:
+    def with_value(self, label: str, name: str) -> Match | None:
         """This with a value; None if the label is another's."""
         if label in self.values:
             return self if self.values[label] == name else None
         return replace(self, values={**self.values, label: name})
 
-    def with_number(self, label: str, number: float) -> Found | None:
+    def with_number(self, label: str, number: float) -> Match | None:
         """This with a number; None if the label is another's."""
         if label in self.numbers:
             return self if self.numbers[label] == number else None
@@ -67,7 +67,7 @@ class Search:
                 self.fixed.update(name for name in node.outputs if name is not None)
 
     def is_fixed(self, name: str) -> bool:
-        """Whether a value is stored or made of nothing but stored ones."""
+        """Return whether a value is stored or made of nothing but stored ones."""
         return self.array(name) is not None or name in self.fixed
 
     def array(self, name: str) -> Array | None:
@@ -102,11 +102,11 @@ class Search:
 
 
 class Pattern(ABC):
-    """What a value has to be. Patterns are equal if they are the same object."""
+    """Constraint on a value. Patterns are equal if they are the same object."""
 
     @abstractmethod
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
-        """Every way in which the value is that, added to ``found``."""
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
+        """Every way in which the value is that, added to ``match``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ class Value(Pattern):
 
     label: str
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
-        new = found.with_value(self.label, name)
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
+        new = match.with_value(self.label, name)
         if new is not None:
             yield new
 
@@ -127,9 +127,9 @@ class Stored(Pattern):
 
     label: str
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         if search.is_fixed(name):
-            yield from Value(self.label).match(name, search, found)
+            yield from Value(self.label).match(name, search, match)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +138,10 @@ class Number(Pattern):
 
     value: float
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         array = search.number(name)
         if array is not None and stands_for(array, self.value):
-            yield replace(found, rank=max(found.rank, array.ndim))
+            yield replace(match, rank=max(match.rank, array.ndim))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Scalar(Pattern):
 
     label: str
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         array = search.number(name)
         if array is None or array.size != 1 or not is_float(array.dtype):
             return
@@ -158,14 +158,14 @@ class Scalar(Pattern):
         exact = float(item)
         # The least digits that are this number in float32; a double has its own.
         written = exact if array.dtype.itemsize > 4 else shortest(exact)
-        new = found.with_number(self.label, written)
+        new = match.with_number(self.label, written)
         if new is not None:
-            yield replace(new, rank=max(found.rank, array.ndim))
+            yield replace(new, rank=max(match.rank, array.ndim))
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Call(Pattern):
-    """What an operator makes of values that match ``operands``."""
+    """The result of an operator on values that match ``operands``."""
 
     op: str
     operands: tuple[Pattern, ...]
@@ -174,25 +174,25 @@ class Call(Pattern):
         object.__setattr__(self, "op", op)
         object.__setattr__(self, "operands", operands)
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or node.op.onnx != self.op:
             return
-        found = replace(found, nodes=(*found.nodes, node))
-        yield from match_all(self.operands, node.inputs, search, found)
+        match = replace(match, nodes=(*match.nodes, node))
+        yield from match_all(self.operands, node.inputs, search, match)
         if self.op in COMMUTATIVE:
-            yield from match_all(self.operands, node.inputs[::-1], search, found)
+            yield from match_all(self.operands, node.inputs[::-1], search, match)
 
 
 @dataclass(frozen=True, eq=False)
 class Either(Pattern):
-    """What one of several patterns says."""
+    """A match of one of several patterns."""
 
     ways: tuple[Pattern, ...]
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         for way in self.ways:
-            yield from way.match(name, search, found)
+            yield from way.match(name, search, match)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,19 +204,19 @@ class Product(Pattern):
 
     factors: tuple[Pattern, ...]
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         if len(self.factors) == 1:
-            yield from self.factors[0].match(name, search, found)
+            yield from self.factors[0].match(name, search, match)
             return
         node = search.node(name)
         if node is None:
             return
-        found = replace(found, nodes=(*found.nodes, node))
+        match = replace(match, nodes=(*match.nodes, node))
         for operands in self.operands(node.op.onnx):
-            yield from match_all(operands, node.inputs, search, found)
+            yield from match_all(operands, node.inputs, search, match)
 
     def operands(self, op: str) -> Iterator[tuple[Pattern, ...]]:
-        """What the operands of an operator have to be if it makes the product."""
+        """Return the patterns of an operator's operands if it computes the product."""
         if op == "Mul":
             for left, right in _splits(self.factors):
                 yield Product(left), Product(right)
@@ -261,21 +261,21 @@ def match_all(
     patterns: Sequence[Pattern],
     names: Sequence[str | None],
     search: Search,
-    found: Found,
-) -> Iterator[Found]:
+    match: Match,
+) -> Iterator[Match]:
     """Every way in which values match one pattern each."""
     given = [name for name in names if name is not None]
     if len(given) != len(names) or len(given) != len(patterns):
         return
     if not patterns:
-        yield found
+        yield match
         return
-    for first in patterns[0].match(given[0], search, found):
+    for first in patterns[0].match(given[0], search, match):
         yield from match_all(patterns[1:], given[1:], search, first)
 
 
 def stands_for(array: Array, value: float) -> bool:
-    """Whether a stored number is ``value``, as it is rounded in its dtype.
+    """Return whether a stored number is ``value``, as it is rounded in its dtype.
 
     Numbers of float64 may have been written with the digits of float32.
     """
@@ -291,7 +291,7 @@ def stands_for(array: Array, value: float) -> bool:
 
 
 #: What a match becomes: an operator and its operands, or nothing.
-Build = Callable[[Found, Search], tuple[Op, tuple[str, ...]] | None]
+Build = Callable[[Match, Search], tuple[Op, tuple[str, ...]] | None]
 Rule = tuple[Pattern, Build]
 
 
@@ -318,7 +318,7 @@ def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
     if not new:
         return graph
     kept = [n for n in graph.nodes if id(n) in new or id(n) not in taken]
-    return changed(graph, [new.get(id(n), n) for n in kept])
+    return with_nodes(graph, [new.get(id(n), n) for n in kept])
 
 
 def _fused(
@@ -326,13 +326,13 @@ def _fused(
 ) -> tuple[Node, set[int]] | None:
     """The node for the first match that ends at ``node``, and which nodes it is of."""
     for pattern, build in rules:
-        for found in pattern.match(node.output, search, Found()):
-            used = {id(n) for n in found.nodes}
-            if not used.isdisjoint(taken) or not search.is_closed(found.nodes, node):
+        for match in pattern.match(node.output, search, Match()):
+            used = {id(n) for n in match.nodes}
+            if not used.isdisjoint(taken) or not search.is_closed(match.nodes, node):
                 continue
-            built = build(found, search)
+            built = build(match, search)
             if built is not None:
-                parts = sorted(found.nodes, key=lambda n: search.order[id(n)])
+                parts = sorted(match.nodes, key=lambda n: search.order[id(n)])
                 scope, classes = common_scope(*parts)
                 op, inputs = built
                 fused = replace(
@@ -345,12 +345,12 @@ def _fused(
 def elementwise(op: Op) -> Build:
     """Build ``op`` of the value called ``x``, which is a float and not widened."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        name = found.values["x"]
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        name = match.values["x"]
         x = search.graph.type(name)
         if x is None or not is_float(x.dtype):
             return None
         rank = 0 if x.shape is None else len(x.shape)
-        return (op, (name,)) if found.rank <= rank else None
+        return (op, (name,)) if match.rank <= rank else None
 
     return build

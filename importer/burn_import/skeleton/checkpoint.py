@@ -52,7 +52,7 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
 
 
 def _notes(checkpoint: Checkpoint) -> list[str]:
-    """What could be done to have the program too, or why there is none."""
+    """Return notes for the report: other ways to import, entries left out."""
     from burn_import.frontends.recipes.numbered_layers import steps_of
 
     notes = list(checkpoint.notes)
@@ -65,7 +65,7 @@ def _notes(checkpoint: Checkpoint) -> list[str]:
 
 
 def _left_out(checkpoint: Checkpoint) -> str:
-    """What else the file holds, with the reason why it is no weight."""
+    """Return the entries that are no weights, with reasons."""
     listed = [f"{shown(name)} is {what}" for name, what in checkpoint.skipped.items()]
     more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
     return ", ".join(listed[:_MOST]) + more

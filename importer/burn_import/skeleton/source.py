@@ -101,8 +101,8 @@ def _tied(arrays: Sequence[tuple[str, Array]]) -> dict[str, str]:
     tied = {}
     for key, array in arrays:
         if array.size > 1 and is_float(array.dtype):
-            place = array.__array_interface__["data"][0]
-            about = (place, array.dtype, array.shape, array.strides)
+            address = array.__array_interface__["data"][0]
+            about = (address, array.dtype, array.shape, array.strides)
             other = first.setdefault(about, key)
             if other != key:
                 tied[key] = other
@@ -116,7 +116,7 @@ class _Writer:
     top: str
     texts: list[ClassText] = field(default_factory=list)
     flow: Flow = field(default_factory=Flow)
-    made: dict[tuple[str, ...], str] = field(default_factory=dict)
+    class_names: dict[tuple[str, ...], str] = field(default_factory=dict)
     paths: dict[str, list[Path]] = field(default_factory=dict)
     #: Keys of PyTorch's counts of batches, which layers here have not.
     counters: set[str] = field(default_factory=set)
@@ -130,7 +130,7 @@ class _Writer:
             self.texts.insert(0, self.text(self.top, self.fields(node), node))
             return
         held = {int(name): self.module(child) for name, child in node.children.items()}
-        steps = [held.get(place, "nn.Identity()") for place in range(max(held) + 1)]
+        steps = [held.get(index, "nn.Identity()") for index in range(max(held) + 1)]
         text = self.text(self.top, [], node)
         self.texts.insert(
             0, replace(text, base="nn.Sequential", steps=", ".join(steps))
@@ -143,33 +143,33 @@ class _Writer:
             if COUNTER in node.tensors:
                 self.counters.add(node.tensors[COUNTER].key)
             return layer_text(layer)
-        place = len(self.texts)
+        index = len(self.texts)
         fields = self.fields(node)
         name = self.name(node, fields)
         if name not in self.paths:
-            self.texts.insert(place, self.text(name, fields, node))
+            self.texts.insert(index, self.text(name, fields, node))
         self.paths.setdefault(name, []).append(node.path)
         return f"{name}()"
 
     def shared(self) -> list[ClassText]:
         """The classes, those that differ in numbers alone as one."""
-        found = share(self.texts)
+        merged = share(self.texts)
         texts = []
         for text in self.texts:
-            if text.name in found.texts:
-                doc = self.doc(found.members[text.name])
-                texts.append(replace(found.texts[text.name], doc=doc))
+            if text.name in merged.texts:
+                doc = self.doc(merged.members[text.name])
+                texts.append(replace(merged.texts[text.name], doc=doc))
         return texts
 
     def name(self, node: Node, fields: list[str]) -> str:
         """The class with these fields; a new one is called after its attribute."""
-        if tuple(fields) not in self.made:
-            told = "in_proj_weight" in node.tensors
+        if tuple(fields) not in self.class_names:
+            is_attention = "in_proj_weight" in node.tensors
             named = any(not segment.isdigit() for segment in node.path)
             word = class_name(node.path) if named else "Block"
-            word = "MultiheadAttention" if told else word
-            self.made[tuple(fields)] = self.taken.unique(word)
-        return self.made[tuple(fields)]
+            word = "MultiheadAttention" if is_attention else word
+            self.class_names[tuple(fields)] = self.taken.unique(word)
+        return self.class_names[tuple(fields)]
 
     def fields(self, node: Node) -> list[str]:
         """The assignments of ``__init__``: modules, then tensors."""
@@ -199,7 +199,7 @@ class _Writer:
         )
 
     def doc(self, members: Sequence[str]) -> str:
-        """Where the modules of classes are that are one."""
+        """Return a comment with the paths of the modules that share a class."""
         paths = [path for member in members for path in self.paths.get(member, [])]
         if not paths:
             return ""
@@ -237,14 +237,14 @@ def _tensor(stored: Stored) -> str:
 
 
 def _guessed(flow: Flow) -> list[str]:
-    """What layers were given their usual values for."""
+    """Return a note on the layers whose options are defaults."""
     if not flow.guesses:
         return []
     return [f"Weights do not tell, and here are as usual: {', '.join(flow.guesses)}."]
 
 
 def _renamed(keys: Mapping[str, str]) -> list[str]:
-    """Which keys are others than in the file."""
+    """Return a note on the keys that differ from those of the file."""
     others = [(old, new) for old, new in keys.items() if old != new]
     if not others:
         return []

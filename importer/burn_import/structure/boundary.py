@@ -1,4 +1,4 @@
-"""What flows into a module and out of it."""
+"""Inputs and outputs of a module."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ def boundary(
 
     Integers that follow from the extents of the inputs are computed inside.
     """
-    made = {name: None for node in nodes for name in node.outputs if name is not None}
+    computed = {
+        name: None for node in nodes for name in node.outputs if name is not None
+    }
     read = {
         name: None
         for node in nodes
         for name in node.inputs
-        if name is not None and name not in made and name not in graph.constants
+        if name is not None and name not in computed and name not in graph.constants
     }
     inside = set(map(id, nodes))
     outside = set(graph.outputs)
     outputs = [
         name
-        for name in made
+        for name in computed
         if name in outside
         or any(id(user) not in inside for user in users.get(name, ()))
     ]
@@ -52,10 +54,10 @@ def _needed(graph: Graph, read: list[str]) -> list[str]:
     return needed
 
 
-def _known_dims(known: Type) -> list[Dim] | None:
+def _known_dims(value_type: Type) -> list[Dim] | None:
     """The dimensions in the contents of a value; None if they are not known."""
-    if known.known is None:
+    if value_type.known is None:
         return None
-    if known.known.dtype != object:
+    if value_type.known.dtype != object:
         return []
-    return [d for d in known.known.ravel().tolist() if isinstance(d, Poly)]
+    return [d for d in value_type.known.ravel().tolist() if isinstance(d, Poly)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from burn_import.provenance.path_segments import Path
-from burn_import.structure.module_paths import places
-from burn_import.structure.module_tree import Part, Tree
+from burn_import.structure.module_paths import assign_paths
+from burn_import.structure.module_tree import ModuleNode, Tree
 from burn_import.structure.shared_classes import share_classes
 from burn_import.structure.state_owners import states_of
 from burn_import.structure.unused_weights import hold_unread
@@ -12,19 +12,19 @@ from burn_import.tracing.identifiers import Namespace, camel, identifier
 from burn_ir.graph import Graph
 
 
-def flattened(graph: Graph, class_name: str) -> Tree:
+def flatten(graph: Graph, class_name: str) -> Tree:
     """The tree of ``graph`` that is its root alone, called ``class_name``.
 
     Layers are its attributes, with paths of one segment: ``encoder.0.query`` is
     ``encoder_0_query``.
     """
-    layers = places(graph, ()).layers
+    layers = assign_paths(graph, ()).layers
     names = Namespace()
     flat: dict[Path, Path] = {}
     for path in layers.values():
         if path not in flat:
             flat[path] = (names.unique(identifier("_".join(path), "layer")),)
-    part = Part(
+    part = ModuleNode(
         (),
         camel(class_name),
         list(graph.nodes),

@@ -17,7 +17,7 @@ from burn.dtypes import is_float
 from burn_import.provenance.exporter_folding import is_module
 from burn_import.provenance.weight_owners import is_authored, original
 from burn_import.rewriting.arrays import integers, same_view
-from burn_import.rewriting.graphs import changed, in_bodies, made
+from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
@@ -31,10 +31,10 @@ def with_derivations(graph: Graph) -> Graph:
     Stay constants: the tensors themselves, and what a layer holds as its weights.
     """
     inserted: set[str] = set()
-    result = in_bodies(lambda inner: _with_derivations(inner, inserted), graph)
+    result = apply_with_bodies(lambda inner: _with_derivations(inner, inserted), graph)
     if result is not graph:
         result = infer(result)
-    return in_bodies(lambda inner: with_unknown(inner, inserted), result)
+    return apply_with_bodies(lambda inner: with_unknown(inner, inserted), result)
 
 
 def with_unknown(graph: Graph, names: set[str]) -> Graph:
@@ -51,7 +51,7 @@ def _with_derivations(graph: Graph, inserted: set[str]) -> Graph:
     for node in graph.nodes:
         run.add(node)
     inserted |= run.inserted
-    return changed(graph, run.nodes)
+    return with_nodes(graph, run.nodes)
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _Derivations:
     taken: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.taken = made(self.graph)
+        self.taken = value_names(self.graph)
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that make its operands."""
@@ -100,9 +100,9 @@ class _Derivations:
             return name
         if not is_derived(self.graph, name):
             return name
-        made = self.folded(name, reader) or self.viewed(name, reader)
-        self.values[key] = made or name
-        return made or name
+        derived = self.folded(name, reader) or self.viewed(name, reader)
+        self.values[key] = derived or name
+        return derived or name
 
     def folded(self, name: str, reader: Node) -> str | None:
         """Return the value that the node makes which ``name`` was folded from."""
@@ -204,8 +204,8 @@ def _steps(
     order = sorted(range(view.ndim), key=lambda n: (-view.strides[n], view.shape[n]))
     shape = tuple(view.shape[n] for n in order)
     back = tuple(order.index(n) for n in range(view.ndim))
-    found = source.reshape(shape).transpose(back)
-    return (shape, back) if np.array_equal(found, view, equal_nan=True) else None
+    rebuilt = source.reshape(shape).transpose(back)
+    return (shape, back) if np.array_equal(rebuilt, view, equal_nan=True) else None
 
 
 def _beside(node: Node, reader: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.weight_owners import called_again
 from burn_import.rewriting.arrays import memory_of
-from burn_import.rewriting.graphs import changed, made
+from burn_import.rewriting.graphs import value_names, with_nodes
 from burn_import.structure.folded_expressions import (
     layer_constants,
     reading,
@@ -30,7 +30,7 @@ def with_handed_down(graph: Graph) -> Graph:
         return graph
     run = _HandingDown(graph)
     nodes = [inner for node in graph.nodes for inner in run.nodes(node)]
-    result = changed(graph, nodes)
+    result = with_nodes(graph, nodes)
     if not run.values:
         return result
     return with_unknown(infer(result), set(run.values.values()))
@@ -40,14 +40,14 @@ class _HandingDown:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.again = called_again(graph)
-        self.taken = made(graph)
+        self.taken = value_names(graph)
         #: The handed values, by the tensor and the module that hands it.
         self.values: dict[tuple[str, Path], str] = {}
         self.named: dict[tuple[int, ...], list[str]] = {}
         for name in graph.constants.trained:
             if name in graph.constants:
-                place = memory_of(graph.constants[name])
-                self.named.setdefault(place, []).append(name)
+                memory = memory_of(graph.constants[name])
+                self.named.setdefault(memory, []).append(name)
 
     def nodes(self, node: Node) -> Iterator[Node]:
         """Yield ``node``, after those that hand it what it reads."""

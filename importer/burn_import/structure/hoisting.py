@@ -1,4 +1,4 @@
-"""What one module computes for others belongs to the module around them all.
+"""Hoisting of values that one module computes for others into their common scope.
 
 Exporters merge equal nodes: a mask that every layer of a model computes is computed by
 the first one, in its scope. Left there, the first layer would hand it to the others,
@@ -13,49 +13,53 @@ from burn_import.structure.module_paths import Places
 from burn_ir.graph import Graph, Node
 
 
-def hoisted(graph: Graph, found: Places) -> Places:
-    """``found`` with nodes that serve several modules in the scope around these.
+def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
+    """``node_paths`` with nodes that serve several modules in the scope around these.
 
     A node leaves a module that owns layers if nothing that it reads comes from inside
     and somebody outside reads what it makes. A module without layers is there to
     compute for others: its nodes stay. A layer leaves its module if what it computes
     is the same for all inputs of a size, as the bias of relative positions is.
     """
-    run = _Hoisting(graph, found)
+    run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
         run.want(node)
     for node in graph.nodes:
         run.settle(node)
     for node in reversed(graph.nodes):
-        run.bring_back(node, found.scopes[id(node)])
-    moved = {i for i in found.layers if run.scopes.get(i) != found.scopes.get(i)}
-    return Places(found.layers, run.scopes, moved)
+        run.bring_back(node, node_paths.scopes[id(node)])
+    moved = {
+        i for i in node_paths.layers if run.scopes.get(i) != node_paths.scopes.get(i)
+    }
+    return Places(node_paths.layers, run.scopes, moved)
 
 
 def regular(graph: Graph) -> set[str]:
     """The values that depend on the extents of the inputs alone."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in graph.nodes:
         read = [name for name in node.inputs if name is not None]
-        stored = all(name in found or name in graph.constants for name in read)
-        known = all(graph.types[n].known is not None for n in node.outputs if n)
-        if not node.op.bodies() and (known or (stored and node.op.deterministic)):
-            found.update(name for name in node.outputs if name is not None)
-    return found
+        stored = all(name in names or name in graph.constants for name in read)
+        are_inferred = all(graph.types[n].known is not None for n in node.outputs if n)
+        if not node.op.bodies() and (
+            are_inferred or (stored and node.op.deterministic)
+        ):
+            names.update(name for name in node.outputs if name is not None)
+    return names
 
 
 class _Hoisting:
-    def __init__(self, graph: Graph, found: Places) -> None:
-        self.layers = found.layers
-        self.scopes = dict(found.scopes)
+    def __init__(self, graph: Graph, node_paths: Places) -> None:
+        self.layers = node_paths.layers
+        self.scopes = dict(node_paths.scopes)
         self.users = graph.users
         self.constants = graph.constants
         self.wanted: dict[int, Path] = {}
-        self.made: dict[str, Path] = {}
+        self.scope_of: dict[str, Path] = {}
         self.regular = regular(graph)
         self.owning = {
             path[:length]
-            for path in found.layers.values()
+            for path in node_paths.layers.values()
             for length in range(len(path))
         }
 
@@ -99,10 +103,10 @@ class _Hoisting:
         self.scopes[id(node)] = max(moved, home, key=len)
 
     def settle(self, node: Node) -> None:
-        """Move ``node`` as far out as what it reads, and modules around it, allow."""
+        """Move ``node`` to the outermost scope that its operands and modules allow."""
         own = self.scopes[id(node)]
         length = len(own)
-        sources = [self.made[name] for name in node.inputs if name in self.made]
+        sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         while length > len(self.wanted[id(node)]):
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
@@ -112,4 +116,4 @@ class _Hoisting:
         while length and length < len(own) and own[length].isdigit():
             length -= 1  # a list runs nothing
         self.scopes[id(node)] = own[:length]
-        self.made.update(dict.fromkeys(filter(None, node.outputs), own[:length]))
+        self.scope_of.update(dict.fromkeys(filter(None, node.outputs), own[:length]))

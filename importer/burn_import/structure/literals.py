@@ -16,7 +16,7 @@ from burn.dtypes import bool_, is_float, is_integer
 from burn_import.provenance.trainable import contents, is_sinusoid, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_import.rewriting.arrays import integers, literal
-from burn_import.rewriting.graphs import changed, in_bodies, made
+from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
 from burn_import.structure.folded_expressions import layer_constants
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
@@ -39,15 +39,15 @@ def with_literals(graph: Graph) -> Graph:
 
     Arrays of a few numbers are noted in ``graph.constants.inlined``.
     """
-    result = in_bodies(_with_literals, graph)
+    result = apply_with_bodies(_with_literals, graph)
     return result if result is graph else infer(result)
 
 
 def _with_literals(graph: Graph) -> Graph:
-    run = _Literals(graph, made(graph))
+    run = _Literals(graph, value_names(graph))
     for node in graph.nodes:
         run.add(node)
-    return changed(graph, run.nodes)
+    return with_nodes(graph, run.nodes)
 
 
 @dataclass
@@ -102,7 +102,7 @@ class _Literals:
 
 
 def is_number_of_program(graph: Graph, name: str) -> bool:
-    """Whether an operand is a stored array without a key, and no parameter."""
+    """Return whether an operand is a stored array without a key, and no parameter."""
     constants = graph.constants
     if name not in constants or name in graph.states:
         return False

@@ -1,4 +1,4 @@
-"""Where a node belongs: the path of its layer, or the scope it runs in."""
+"""Module paths of nodes: the path of a layer, or the scope that a node runs in."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Places:
     moved: set[int] = field(default_factory=set)
 
 
-def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
-    """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
+def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
+    """Assign a path to each node of ``graph``; ``forks`` are nodes left whole.
 
     Names of weights tell first, then the exporter's scopes; a node of which neither
     says anything runs where what it reads comes from. Layers with the same weights have
@@ -58,14 +58,14 @@ def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Place
     """
     run = _Placing(graph, forks, is_body)
     for node in graph.nodes:
-        run.place(node)
+        run.assign(node)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
 
-def _with_names(found: Places, homes: set[Path]) -> Places:
-    """``found`` with numbers in lists alone; ``homes`` are further modules."""
-    named = without_false_lists([*found.layers.values(), *sorted(homes)])
+def _with_names(node_paths: Places, homes: set[Path]) -> Places:
+    """``node_paths`` with numbers in lists alone; ``homes`` are further modules."""
+    named = without_false_lists([*node_paths.layers.values(), *sorted(homes)])
     around = {
         old[:length]: new[:length]
         for old, new in named.items()
@@ -74,12 +74,12 @@ def _with_names(found: Places, homes: set[Path]) -> Places:
 
     def renamed(path: Path) -> Path:
         lengths = range(len(path), -1, -1)
-        known = next((n for n in lengths if path[:n] in around), 0)
-        return (*around.get(path[:known], ()), *path[known:])
+        length = next((n for n in lengths if path[:n] in around), 0)
+        return (*around.get(path[:length], ()), *path[length:])
 
     return Places(
-        {node: renamed(path) for node, path in found.layers.items()},
-        {node: renamed(path) for node, path in found.scopes.items()},
+        {node: renamed(path) for node, path in node_paths.layers.items()},
+        {node: renamed(path) for node, path in node_paths.scopes.items()},
     )
 
 
@@ -87,14 +87,14 @@ class _Placing:
     def __init__(self, graph: Graph, forks: Collection[int], is_body: bool) -> None:
         self.graph = graph
         self.forks = forks
-        self.found = Places()
+        self.node_paths = Places()
         self.again = called_again(graph)
-        self.told = any(node.scope for node in graph.nodes)
+        self.has_scopes = any(node.scope for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = self._has_dotted_parameter()
         self.owners: dict[Path, tuple[str, ...]] = {}
         self.lists: set[Path] = set()
-        self.made: dict[str, Path] = {}
+        self.scope_of: dict[str, Path] = {}
         self.weights: dict[int, dict[str, str]] = {}
         self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
         #: The operator of the layer at each path in ``owners``.
@@ -165,7 +165,7 @@ class _Placing:
         return None if array is None or not is_float(array.dtype) else array.dtype
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
-        """Where the arrays of ``other_dtypes`` are: in the scope of a single layer."""
+        """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
             scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
@@ -177,7 +177,7 @@ class _Placing:
         return [node] if id(node) in self.forks else nested_nodes(node)
 
     def _inlined_prefix(self) -> str:
-        """What all names in a body start with, where whoever inlined it added that."""
+        """Return the prefix that inlining added to all names in a body."""
         names = [
             original(self.graph, weight)
             for weights in self.weights.values()
@@ -194,17 +194,17 @@ class _Placing:
         return (*self.above, *clean(scope)) if scope else ()
 
     def _wrapper(self) -> Path:
-        """What is around all scopes, as the weights' names tell.
+        """Return the path around all scopes, from the names of weights.
 
         A model that calls a method of what it holds leaves that out of its scopes.
         """
-        found = set()
+        prefixes = set()
         for node, _ in self._layers():
             path, scope = self._told_path(node), self._scope_told(node)
             if path is not None and scope:
                 inside = path[-len(scope) :] == scope
-                found.add(path[: -len(scope)] if inside else ())
-        return found.pop() if len(found) == 1 else ()
+                prefixes.add(path[: -len(scope)] if inside else ())
+        return prefixes.pop() if len(prefixes) == 1 else ()
 
     def _claim_told(self) -> None:
         """Give the layers of which the file says where they are their paths.
@@ -214,7 +214,7 @@ class _Placing:
         layers = [node for node, _ in self._layers()]
         for tell in (self._named_path, self._scope_path):
             for node in layers:
-                path = None if id(node) in self.found.layers else tell(node)
+                path = None if id(node) in self.node_paths.layers else tell(node)
                 if path is not None:
                     self._claim(node, path)
 
@@ -248,8 +248,8 @@ class _Placing:
         inner = (one for node in self.graph.nodes for one in nested_nodes(node))
         names = {n for node in inner for n in node.inputs if n in self.graph.constants}
         origins = {original(self.graph, n or "") for n in names}
-        known = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
-        keys = {clean(name.split(".")) for name in known}
+        keys_of_names = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
+        keys = {clean(name.split(".")) for name in keys_of_names}
         parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
         return {path for path, below in parts if below not in keys}
 
@@ -316,7 +316,7 @@ class _Placing:
         self.lists |= {
             unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
         }
-        self.found.layers[id(node)] = unique
+        self.node_paths.layers[id(node)] = unique
 
     def _is_free(self, path: Path, weights: tuple[str, ...], kind: str) -> bool:
         """Whether a layer with these weights can stand at ``path``, or stands there.
@@ -338,26 +338,26 @@ class _Placing:
         """The length of the layer's path that ``path`` is inside of, 0 without one."""
         return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
 
-    def place(self, node: Node) -> None:
+    def assign(self, node: Node) -> None:
         """Decide the scope of a node of the main graph, and the path of a layer."""
         scope = self._scope(node)
         for inner in self._inside(node):
-            if id(inner) in self.weights and id(inner) not in self.found.layers:
+            if id(inner) in self.weights and id(inner) not in self.node_paths.layers:
                 self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
-        self.found.scopes[id(node)] = scope
-        self.made.update(dict.fromkeys(filter(None, node.outputs), scope))
+        self.node_paths.scopes[id(node)] = scope
+        self.scope_of.update(dict.fromkeys(filter(None, node.outputs), scope))
 
     def _scope(self, node: Node) -> Path:
-        path = self.found.layers.get(id(node))
+        path = self.node_paths.layers.get(id(node))
         if path is not None:
             return path[:-1]
-        inside = [self.found.layers.get(id(inner)) for inner in self._inside(node)]
+        inside = [self.node_paths.layers.get(id(inner)) for inner in self._inside(node)]
         paths = [path[:-1] for path in inside if path is not None]
         if paths:
             return common(paths)
-        if self.told and node.scope:
+        if self.has_scopes and node.scope:
             return self._with_room(self._scope_told(node))
-        sources = [self.made[name] for name in node.inputs if name in self.made]
+        sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         stored = [name for name in node.inputs if name in self.graph.constants]
         homes = [reader_of(self.graph, name) for name in stored if name is not None]
         sources += [home for home in homes if home is not None]
@@ -374,11 +374,11 @@ class _Placing:
 
         Dotted names of weights are kept whole: they are the keys that a user knows.
         """
-        layers, scopes = self.found.layers, self.found.scopes
+        layers, scopes = self.node_paths.layers, self.node_paths.scopes
         if not layers or self.dotted:
-            return self.found
+            return self.node_paths
         depth = len(common([path[:-1] for path in layers.values()]))
-        paths = [*layers.values(), *self.found.scopes.values()]
+        paths = [*layers.values(), *self.node_paths.scopes.values()]
         while any(path[depth:] and path[depth].isdigit() for path in paths):
             depth -= 1  # an attribute is no number
         return Places(

@@ -13,7 +13,7 @@ from burn_ir.op import Layer
 
 @dataclass(frozen=True)
 class State:
-    """A stored array that a call of a part replaces, by what it is called then.
+    """A stored array that a call of a module replaces, with its value names.
 
     ``before`` is what the part reads of it, ``after`` what it is at the end.
     """
@@ -24,8 +24,8 @@ class State:
 
 
 @dataclass(eq=False)
-class Part:
-    """A module: what it runs, in order, and what flows in and out.
+class ModuleNode:
+    """A module: its instructions, in order, its inputs and its outputs.
 
     ``path`` is its attribute path from the root. ``layer_paths`` holds the path,
     relative to this part, of each node that is a layer, by the node's identity.
@@ -34,7 +34,7 @@ class Part:
 
     path: Path
     class_name: str
-    items: list[Item]
+    items: list[Instruction]
     inputs: list[str]
     outputs: list[str]
     #: The graph that the items are of: the model's, or a body.
@@ -42,7 +42,7 @@ class Part:
     layer_paths: Mapping[int, Path]
     sequence: bool = False
     #: Whether the exporter told the class; else it is called after the attribute.
-    told: bool = False
+    has_exporter_name: bool = False
     #: Whether it is a local function of the model.
     function: bool = False
     #: What a call of this part replaces; ``inputs`` and ``outputs`` do not name them.
@@ -67,39 +67,39 @@ class Part:
 
     def layer_weights(self) -> dict[str, Path]:
         """The path of the parameter of a layer that is each stored array's first."""
-        found: dict[str, Path] = {}
+        owners: dict[str, Path] = {}
         for node in self.nodes():
             path = self.layer_paths.get(id(node))
             layer = None if path is None else self.layers.get(path)
             if path is not None and layer is not None:
                 for name, position in layer.weights.items():
-                    found.setdefault(str(node.inputs[position]), (*path, name))
-        return found
+                    owners.setdefault(str(node.inputs[position]), (*path, name))
+        return owners
 
 
 @dataclass(eq=False)
-class Call:
+class SubmoduleCall:
     """A call of a part; ``path`` is relative to the caller."""
 
     path: Path
-    part: Part
+    part: ModuleNode
     inputs: list[str]
     outputs: list[str]
 
 
 @dataclass(eq=False)
-class Fork:
+class IfCall:
     """An ``If`` whose long bodies are parts of their own: one of two calls."""
 
     node: Node
-    then: Call
-    orelse: Call
+    then: SubmoduleCall
+    orelse: SubmoduleCall
 
 
-Item = Node | Call | Fork
+Instruction = Node | SubmoduleCall | IfCall
 
 
-def layers_of(part: Part) -> Iterator[tuple[Path, Node, Layer]]:
+def layers_of(part: ModuleNode) -> Iterator[tuple[Path, Node, Layer]]:
     """Yield the layers that a part runs itself, with their paths in it."""
     for item in part.items:
         if isinstance(item, Node):
@@ -118,15 +118,15 @@ def _layers(
             yield from _layers(inner, body, paths)
 
 
-def calls_of(item: Item) -> list[Call]:
+def calls_of(item: Instruction) -> list[SubmoduleCall]:
     """The calls of parts in an item."""
-    if isinstance(item, Fork):
+    if isinstance(item, IfCall):
         return [item.then, item.orelse]
-    return [item] if isinstance(item, Call) else []
+    return [item] if isinstance(item, SubmoduleCall) else []
 
 
-def changes_state(part: Part) -> bool:
-    """Whether a call of ``part`` replaces what it or a part inside keeps."""
+def changes_state(part: ModuleNode) -> bool:
+    """Return whether a call of ``part`` replaces states, its own or inner ones."""
     inside = (call.part for item in part.items for call in calls_of(item))
     return bool(part.states) or any(map(changes_state, inside))
 
@@ -147,13 +147,13 @@ class Entry:
 class Tree:
     """The root, and for every part the one that its class is written from."""
 
-    root: Part
+    root: ModuleNode
     #: Parts to write a class for, in the order of the file.
-    classes: list[Part]
+    classes: list[ModuleNode]
     #: The part that stands for each part, by identity.
-    model: dict[int, Part]
+    model: dict[int, ModuleNode]
     #: All parts, each before those inside it.
-    parts: list[Part]
+    parts: list[ModuleNode]
     #: The names of classes that are taken.
     names: Namespace
 
@@ -169,7 +169,7 @@ class Tree:
         """
         return list(self._entries(self.root, ()))
 
-    def _entries(self, part: Part, prefix: Path) -> Iterator[Entry]:
+    def _entries(self, part: ModuleNode, prefix: Path) -> Iterator[Entry]:
         model = self.model[id(part)]
         seen: set[Path] = set()
         for ours, theirs in zip(part.nodes(), model.nodes(), strict=True):
@@ -193,7 +193,7 @@ class Tree:
                 yield from self._entries(call.part, (*prefix, *call.path))
 
 
-def _reads(part: Part) -> list[str]:
+def _reads(part: ModuleNode) -> list[str]:
     """Every name the part's own nodes read, in order, repetitions included."""
     return [
         name

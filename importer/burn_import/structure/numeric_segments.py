@@ -17,12 +17,12 @@ def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
     places: an attribute cannot be a number, and each empty place is a module.
     """
     children: dict[Path, set[str]] = {}
-    known = list(dict.fromkeys(paths))
-    for path in known:
+    distinct = list(dict.fromkeys(paths))
+    for path in distinct:
         for length, segment in enumerate(path):
             children.setdefault(path[:length], set()).add(segment)
     false = {path for path, names in children.items() if _is_false_list(names)}
-    changed = {path: _named(path, false, children) for path in known}
+    changed = {path: _named(path, false, children) for path in distinct}
     return {path: named for path, named in changed.items() if named != path}
 
 
@@ -48,11 +48,11 @@ def _is_false_list(names: set[str]) -> bool:
 
 
 def _named(path: Path, false: set[Path], children: Mapping[Path, set[str]]) -> Path:
-    found = []
+    segments = []
     for length, segment in enumerate(path):
         if segment.isdigit() and path[:length] in false:
             segment = f"part_{segment}"
             while segment in children[path[:length]]:
                 segment += "_"
-        found.append(segment)
-    return tuple(found)
+        segments.append(segment)
+    return tuple(segments)

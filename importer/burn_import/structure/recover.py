@@ -10,9 +10,15 @@ from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
-from burn_import.structure.hoisting import hoisted
-from burn_import.structure.module_paths import Places, places
-from burn_import.structure.module_tree import Call, Fork, Item, Part, Tree
+from burn_import.structure.hoisting import hoist_shared_nodes
+from burn_import.structure.module_paths import Places, assign_paths
+from burn_import.structure.module_tree import (
+    IfCall,
+    Instruction,
+    ModuleNode,
+    SubmoduleCall,
+    Tree,
+)
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes
@@ -36,13 +42,15 @@ def recover(graph: Graph, class_name: str) -> Tree:
     return share_classes(root)
 
 
-def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
+def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     """A graph, or a body, as a part at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_long_branches(node)}
-    found = places(graph, forks, is_body=bool(path))
-    found = hoisted(graph, found if path else with_blocks(graph, found))
-    run = _Recovery(graph, found, forks, path)
-    return Part(
+    node_paths = assign_paths(graph, forks, is_body=bool(path))
+    node_paths = hoist_shared_nodes(
+        graph, node_paths if path else with_blocks(graph, node_paths)
+    )
+    run = _Recovery(graph, node_paths, forks, path)
+    return ModuleNode(
         path,
         camel(class_name),
         run.items((), list(graph.nodes), run.modules),
@@ -54,7 +62,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> Part:
 
 
 def _has_long_branches(node: Node) -> bool:
-    """Whether a node is an ``If`` whose branches are long, and own weights."""
+    """Return whether a node is an ``If`` whose branches are long, and own weights."""
     if not isinstance(node.op, If):
         return False
     if sum(1 for _ in nested_nodes(node)) <= LONG_BODIES + 1:
@@ -68,16 +76,16 @@ def _has_long_branches(node: Node) -> bool:
 
 class _Recovery:
     def __init__(
-        self, graph: Graph, found: Places, forks: Collection[int], around: Path
+        self, graph: Graph, node_paths: Places, forks: Collection[int], around: Path
     ) -> None:
         self.graph = graph
-        self.layers = found.layers
-        self.moved = {id(n): n for n in graph.nodes if id(n) in found.moved}
-        self.scopes = dict(found.scopes)
+        self.layers = node_paths.layers
+        self.moved = {id(n): n for n in graph.nodes if id(n) in node_paths.moved}
+        self.scopes = dict(node_paths.scopes)
         self.forks = forks
         self.around = around
         # No branch is called like a module or a layer beside it, wherever it stands.
-        paths = (*found.layers.values(), *found.scopes.values())
+        paths = (*node_paths.layers.values(), *node_paths.scopes.values())
         self.fork_names = Namespace(name for path in paths for name in path)
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users
@@ -136,7 +144,7 @@ class _Recovery:
         } - self._containers(own)
 
     def _lists(self) -> set[Path]:
-        """What holds layers, or modules with layers, by numbers."""
+        """Return the paths that hold layers, or modules with layers, by numbers."""
         return {
             path[:length]
             for path in self.layers.values()
@@ -145,7 +153,7 @@ class _Recovery:
         }
 
     def _fed(self) -> set[Path]:
-        """The scopes with a node that reads more than what is stored."""
+        """Return the scopes with a node that reads computed values."""
         constants = self.graph.constants
         return {
             self.scopes[id(node)]
@@ -155,7 +163,7 @@ class _Recovery:
 
     def _scaling(self) -> set[Path]:
         """The scopes that are named like a weight which they read: they hold it."""
-        found = set()
+        scopes = set()
         constants = self.graph.constants
         for node in self.graph.nodes:
             scope = self.scopes[id(node)]
@@ -169,8 +177,8 @@ class _Recovery:
                     whole = same_view(constants[key], constants[name])
                     home = clean(key.split("."))[:-1] if is_dotted(key) else None
                     if whole and home == scope:
-                        found.add(scope)
-        return found
+                        scopes.add(scope)
+        return scopes
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:
         """Scopes with numbered children: lists, which run nothing themselves."""
@@ -179,8 +187,8 @@ class _Recovery:
 
     def items(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
-    ) -> list[Item]:
-        """What a module at ``scope`` runs: its own nodes, and calls of those inside."""
+    ) -> list[Instruction]:
+        """Return a scope's instructions: its own nodes and submodule calls."""
         arranged = arrange(
             self.groups(scope, nodes, modules),
             self.order,
@@ -188,22 +196,22 @@ class _Recovery:
         )
         return [self.item(scope, group, modules) for group in arranged]
 
-    def item(self, scope: Path, group: Group, modules: set[Path]) -> Item:
+    def item(self, scope: Path, group: Group, modules: set[Path]) -> Instruction:
         """A call of the group's module; a node by itself stays one."""
         if group.key is not None:
             return self.call(scope, group, modules)
         (node,) = group.nodes
         return self.fork(scope, node) if id(node) in self.forks else node
 
-    def fork(self, scope: Path, node: Node) -> Fork:
+    def fork(self, scope: Path, node: Node) -> IfCall:
         """The bodies of an ``If`` as modules."""
         sides = [
             self.side(scope, node, body, word)
             for body, word in (("then_branch", "then"), ("else_branch", "otherwise"))
         ]
-        return Fork(node, sides[0], sides[1])
+        return IfCall(node, sides[0], sides[1])
 
-    def side(self, scope: Path, node: Node, body: str, word: str) -> Call:
+    def side(self, scope: Path, node: Node, body: str, word: str) -> SubmoduleCall:
         graph = node.op.bodies()[body]
         name = self.fork_names.unique(word)
         part = whole_part(graph, (*self.around, *scope, name), name)
@@ -211,18 +219,18 @@ class _Recovery:
         part.inputs = [given for given in graph.inputs if given in read]
         outer = dict(zip(graph.inputs, node.inputs[1:], strict=True))
         inputs = [outer[given] or "" for given in part.inputs]
-        return Call((name,), part, inputs, part.outputs)
+        return SubmoduleCall((name,), part, inputs, part.outputs)
 
     def groups(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]
     ) -> list[Group]:
         """``nodes`` by the outermost module below ``scope`` that they run in."""
-        found: dict[Path, Group] = {}
+        groups: dict[Path, Group] = {}
         for node in nodes:
             key = self._child(scope, node, modules) or self._sequence(scope, node)
-            place = key or ("", str(id(node)))
-            found.setdefault(place, Group(key, [])).nodes.append(node)
-        return list(found.values())
+            group_key = key or ("", str(id(node)))
+            groups.setdefault(group_key, Group(key, [])).nodes.append(node)
+        return list(groups.values())
 
     def _sequence(self, scope: Path, node: Node) -> Path | None:
         path = self.member.get(id(node))
@@ -236,16 +244,16 @@ class _Recovery:
                 return inner[:length]
         return None
 
-    def call(self, scope: Path, group: Group, modules: set[Path]) -> Call:
+    def call(self, scope: Path, group: Group, modules: set[Path]) -> SubmoduleCall:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
-        told = self.told_class(group)
-        function = told.startswith(FUNCTION)
-        told = told.removeprefix(FUNCTION)
-        part = Part(
+        exporter_name = self.exporter_class(group)
+        function = exporter_name.startswith(FUNCTION)
+        exporter_name = exporter_name.removeprefix(FUNCTION)
+        part = ModuleNode(
             (*self.around, *group.key),
-            camel(told, "Part") if told else class_name(group.key),
+            camel(exporter_name, "Part") if exporter_name else class_name(group.key),
             (
                 list(self.sequences[group.key])
                 if sequence
@@ -256,15 +264,15 @@ class _Recovery:
             self.graph,
             self.relative(group.nodes, group.key),
             sequence,
-            bool(told),
+            bool(exporter_name),
             kept=self.kept(group, modules),
             function=function,
         )
-        return Call(group.key[len(scope) :], part, inputs, outputs)
+        return SubmoduleCall(group.key[len(scope) :], part, inputs, outputs)
 
     def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
         """The layers of this module that run in one around it."""
-        found = {}
+        layers = {}
         key = group.key or ()
         for number, node in self.moved.items():
             path = self.layers[number]
@@ -272,20 +280,20 @@ class _Recovery:
             if path[: len(key)] == key and len(self.scopes[number]) < len(key):
                 layer = node.op.layer(*(self.graph.type(name) for name in node.inputs))
                 if layer is not None and not inner & modules:
-                    found[path[len(key) :]] = layer
-        return found
+                    layers[path[len(key) :]] = layer
+        return layers
 
     def relative(self, nodes: Sequence[Node], scope: Path) -> dict[int, Path]:
         """The paths of layers among ``nodes``, from ``scope`` on."""
-        found: dict[int, Path] = {}
+        paths: dict[int, Path] = {}
         for node in nodes:
             for inner in [node] if id(node) in self.forks else nested_nodes(node):
                 path = self.layers.get(id(inner))
                 if path is not None:
-                    found[id(inner)] = path[len(scope) :]
-        return found
+                    paths[id(inner)] = path[len(scope) :]
+        return paths
 
-    def told_class(self, group: Group) -> str:
+    def exporter_class(self, group: Group) -> str:
         """The exporter's name of the class, "" without one."""
         assert group.key is not None
         depth = len(group.key)
@@ -298,7 +306,7 @@ class _Recovery:
 def class_name(path: Path) -> str:
     """A class called after an attribute; one that Python keeps, after two.
 
-    A letter says little: it comes after the last word, or is a ``Part``. The one
+    A letter says little: it comes after the last word, or is a ``ModuleNode``. The one
     that a wrapper has its model under is the ``Model``.
     """
     words = [

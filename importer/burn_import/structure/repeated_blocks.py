@@ -40,12 +40,12 @@ class Repeat:
         return self.start + self.length * self.count
 
 
-def with_blocks(graph: Graph, found: Places) -> Places:
-    """``found``, where blocks that repeat in a graph without names are modules."""
-    run = _Repeats(graph, found)
+def with_blocks(graph: Graph, node_paths: Places) -> Places:
+    """``node_paths``, where blocks that repeat in a graph without names are modules."""
+    run = _Repeats(graph, node_paths)
     if not run.nameless():
-        return found
-    layers, scopes = dict(found.layers), dict(found.scopes)
+        return node_paths
+    layers, scopes = dict(node_paths.layers), dict(node_paths.scopes)
     for number, repeat in enumerate(run.chosen(), 1):
         name = "blocks" if number == 1 else f"blocks_{number}"
         for block in range(repeat.count):
@@ -53,26 +53,26 @@ def with_blocks(graph: Graph, found: Places) -> Places:
             start = repeat.start + block * repeat.length
             nodes = run.nodes[start : start + repeat.length]
             scopes.update((id(node), scope) for node in nodes)
-            layers.update(_named(nodes, scope, found))
+            layers.update(_named(nodes, scope, node_paths))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    layers.update(_named(rest, (), found))
+    layers.update(_named(rest, (), node_paths))
     return Places(layers, scopes)
 
 
 def _named(
-    nodes: Sequence[Node], scope: Path, found: Places
+    nodes: Sequence[Node], scope: Path, node_paths: Places
 ) -> Iterator[tuple[int, Path]]:
     """The paths of the layers among the nodes of a block, numbered within it."""
     numbers: Counter[str] = Counter()
     for node in nodes:
-        if id(node) in found.layers:
+        if id(node) in node_paths.layers:
             name = snake(node.op.onnx, "layer")
             numbers[name] += 1
             number = f"_{numbers[name]}" if numbers[name] > 1 else ""
             yield id(node), (*scope, name + number)
 
 
-def _layers_last(graph: Graph, found: Places) -> list[Node]:
+def _layers_last(graph: Graph, node_paths: Places) -> list[Node]:
     """The nodes that are written, in order, but those first that no layer is before.
 
     What is computed for all blocks may stand within the first one.
@@ -80,13 +80,13 @@ def _layers_last(graph: Graph, found: Places) -> list[Node]:
     after: set[str] = set()
     nodes: tuple[list[Node], list[Node]] = ([], [])
     for node in graph.nodes:
-        made = [name for name in node.outputs if name is not None]
-        if all(graph.types[name].known is not None for name in made):
+        results = [name for name in node.outputs if name is not None]
+        if all(graph.types[name].known is not None for name in results):
             continue
-        late = id(node) in found.layers
+        late = id(node) in node_paths.layers
         late = late or any(name in after for name in node.inputs if name)
         if late:
-            after.update(made)
+            after.update(results)
         nodes[late].append(node)
     return [*nodes[0], *nodes[1]]
 
@@ -102,38 +102,38 @@ class _Stretch:
     #: What the first block reads where the second one reads what the first has made.
     given: dict[str, str] = field(default_factory=dict)
 
-    def alike(self, place: int, one: str, other: str) -> bool:
-        """Whether two values come to a node at ``place`` and to its twin alike."""
+    def alike(self, position: int, one: str, other: str) -> bool:
+        """Whether two values come to a node at ``position`` and to its twin alike."""
         here, there = self.maker.get(one, -1), self.maker.get(other, -1)
         if there < 0:  # both are stored: their kinds are compared
             return here < 0
         if here >= 0 and there - here == self.distance:
             return True
         first = here < self.start <= there < self.start + self.distance
-        inside = place < self.start + self.distance
+        inside = position < self.start + self.distance
         return first and inside and self.given.setdefault(one, other) == other
 
 
 class _Repeats:
-    def __init__(self, graph: Graph, found: Places) -> None:
+    def __init__(self, graph: Graph, node_paths: Places) -> None:
         self.graph = graph
-        self.found = found
-        self.nodes = _layers_last(graph, found)
+        self.node_paths = node_paths
+        self.nodes = _layers_last(graph, node_paths)
         self.maker = {
-            name: place
-            for place, node in enumerate(self.nodes)
+            name: position
+            for position, node in enumerate(self.nodes)
             for name in node.outputs
             if name is not None
         }
         self.keys = [self.key(node) for node in self.nodes]
-        held = (id(node) in found.layers for node in self.nodes)
+        held = (id(node) in node_paths.layers for node in self.nodes)
         #: How many layers stand before each place.
         self.layers = [0, *accumulate(map(int, held))]
         self.crossing = self._crossing()
 
     def nameless(self) -> bool:
         """Whether every layer is called after its operator, and one only once."""
-        layers = self.found.layers
+        layers = self.node_paths.layers
         paths = list(layers.values())
         here = [node for node in self.nodes if id(node) in layers]
         made_up = all(
@@ -143,13 +143,13 @@ class _Repeats:
             )
             for node in here
         )
-        flat = not any(self.found.scopes.values())
+        flat = not any(self.node_paths.scopes.values())
         once = len(set(paths)) == len(paths) == len(here)
         return flat and made_up and once
 
     def key(self, node: Node) -> Hashable:
-        """What two equal nodes have in common, but for where values come from."""
-        layer = id(node) in self.found.layers
+        """Return a key that is equal for equal nodes, whatever their producers."""
+        layer = id(node) in self.node_paths.layers
         inputs = tuple(self.kind(name, layer) for name in node.inputs)
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
 
@@ -159,8 +159,12 @@ class _Repeats:
             return name is None
         if name in self.graph.constants:
             return kind_of_constant(self.graph, name, held)
-        known = self.graph.types[name].known
-        return None if known is None else (known.shape, str(known.ravel().tolist()))
+        contents = self.graph.types[name].known
+        return (
+            None
+            if contents is None
+            else (contents.shape, str(contents.ravel().tolist()))
+        )
 
     def chosen(self) -> list[Repeat]:
         """Blocks that do not overlap, those of most nodes first; in order."""
@@ -180,69 +184,71 @@ class _Repeats:
         return sorted(kept, key=lambda one: one.start)
 
     def distances(self) -> list[int]:
-        """How far apart equal layers are, the most frequent first."""
+        """Return the distances between equal layers, the most frequent first."""
         last: dict[Hashable, int] = {}
-        found: Counter[int] = Counter()
-        for place, node in enumerate(self.nodes):
-            if id(node) in self.found.layers:
+        counts: Counter[int] = Counter()
+        for position, node in enumerate(self.nodes):
+            if id(node) in self.node_paths.layers:
                 for size in (1, 2, 4):  # the first, second and fourth before it
-                    before = last.get((self.keys[place], size))
+                    before = last.get((self.keys[position], size))
                     if before is not None:
-                        found[place - before] += 1
-                self._push(last, self.keys[place], place)
-        return [distance for distance, _ in found.most_common(MOST_DISTANCES)]
+                        counts[position - before] += 1
+                self._push(last, self.keys[position], position)
+        return [distance for distance, _ in counts.most_common(MOST_DISTANCES)]
 
     @staticmethod
-    def _push(last: dict[Hashable, int], key: Hashable, place: int) -> None:
+    def _push(last: dict[Hashable, int], key: Hashable, position: int) -> None:
         for size in (4, 3, 2):
             if (key, size - 1) in last:
                 last[key, size] = last[key, size - 1]
-        last[key, 1] = place
+        last[key, 1] = position
 
     def stretches(self, distance: int) -> Iterator[tuple[int, int]]:
         """(start, stop) of nodes that equal those at ``distance`` after them."""
         stretch = _Stretch(self.maker, distance)
         last = len(self.nodes) - distance
-        for place in range(last + 1):
-            fits = place < last and self.equal(place, stretch)
+        for position in range(last + 1):
+            fits = position < last and self.equal(position, stretch)
             if not fits:
                 if stretch.stop - stretch.start >= distance:
                     yield stretch.start, stretch.stop
-                stretch = _Stretch(self.maker, distance, place, place)
-                fits = place < last and self.equal(place, stretch)
-            stretch.stop = place + 1 if fits else stretch.stop
+                stretch = _Stretch(self.maker, distance, position, position)
+                fits = position < last and self.equal(position, stretch)
+            stretch.stop = position + 1 if fits else stretch.stop
 
-    def equal(self, place: int, stretch: _Stretch) -> bool:
-        """Whether a node goes on with the nodes of ``stretch``."""
-        other = place + stretch.distance
-        if stretch.stop != place or self.keys[place] != self.keys[other]:
+    def equal(self, position: int, stretch: _Stretch) -> bool:
+        """Return whether a node goes on with the nodes of ``stretch``."""
+        other = position + stretch.distance
+        if stretch.stop != position or self.keys[position] != self.keys[other]:
             return False
-        one, two = self.nodes[place].inputs, self.nodes[other].inputs
+        one, two = self.nodes[position].inputs, self.nodes[other].inputs
         return all(
-            a == b or a is None or b is None or stretch.alike(place, a, b)
+            a == b or a is None or b is None or stretch.alike(position, a, b)
             for a, b in zip(one, two, strict=True)
         )
 
     def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
         """The blocks of a stretch, cut where the fewest values flow over."""
-        found = []
+        repeats = []
         for shift in range(distance):
             first = start + shift
             count = (stop + distance - first) // distance
             layers = self.layers[first + distance] - self.layers[first]
             if count > 1 and layers >= FEWEST_LAYERS:
                 crossing = self.crossing[first + distance]
-                found.append((crossing, -count, shift, Repeat(first, distance, count)))
-        if found:
-            yield min(found, key=lambda one: one[:3])[-1]
+                repeats.append(
+                    (crossing, -count, shift, Repeat(first, distance, count))
+                )
+        if repeats:
+            yield min(repeats, key=lambda one: one[:3])[-1]
 
     def _crossing(self) -> list[int]:
         """For each place, how many values are made before it and read from it on."""
         changes = [0] * (len(self.nodes) + 2)
         last: dict[str, int] = {}
-        for place, node in enumerate(self.nodes):
-            last.update((n, place) for n in node.inputs if n in self.maker and n)
-        for name, place in last.items():
+        for position, node in enumerate(self.nodes):
+            last.update((n, position) for n in node.inputs if n in self.maker and n)
+        for name, position in last.items():
             changes[self.maker[name] + 1] += 1
-            changes[place + 1] -= 1
+            changes[position + 1] -= 1
         return list(accumulate(changes))

@@ -45,16 +45,16 @@ def _lists_with_others(
 ) -> set[Path]:
     """The paths in ``members`` that have other layers inside."""
     own = {id(node) for nodes in members.values() for node in nodes}
-    found = set()
+    lists = set()
     for node, path in layers.items():
         # A member of a list stands in the lists around that one as well.
         length = len(path) - 1 if node in own else len(path)
-        found |= {path[:n] for n in range(length)}
-    return found
+        lists |= {path[:n] for n in range(length)}
+    return lists
 
 
 def _flows_in(node: Node, graph: Graph) -> bool:
-    """Whether the first operand is handed to the module that ``node`` is in.
+    """Return whether the first operand is handed to the module that ``node`` is in.
 
     Stored arrays, and integers that follow from extents, are read where they are used.
     """
@@ -65,7 +65,7 @@ def _flows_in(node: Node, graph: Graph) -> bool:
 
 
 def _takes_one(node: Node, graph: Graph) -> bool:
-    """Whether a layer is called with the first operand, and gives one result."""
+    """Return whether a layer is called with the first operand, and gives one result."""
     layer = node.op.layer(*(graph.type(name) for name in node.inputs))
     return layer is not None and layer.data == (0,) and len(node.outputs) == 1
 
@@ -75,17 +75,17 @@ def _chain(
 ) -> list[Node]:
     """``nodes`` with the functions between and after them; empty if no chain."""
     chain: list[Node] = []
-    place = -1
+    last = -1
     for node in nodes:
         number = int(layers[id(node)][-1])
         if chain:
-            chain += _functions(chain[-1], users, outputs, number - place - 1)
+            chain += _functions(chain[-1], users, outputs, number - last - 1)
             if node not in _next(chain[-1], users, outputs):
                 return []
-        if number <= place:
+        if number <= last:
             return []
         chain.append(node)
-        place = number
+        last = number
     return chain + _functions(chain[-1], users, outputs, 1)
 
 
@@ -101,14 +101,14 @@ def _next(node: Node, users: Users, outputs: set[str]) -> list[Node]:
 
 def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[Node]:
     """At most ``most`` plain functions that take what ``node`` gives, one by one."""
-    found: list[Node] = []
-    while len(found) < most:
+    functions: list[Node] = []
+    while len(functions) < most:
         after = _next(node, users, outputs)
         if not after or function_name(after[0]) is None:
             break
         node = after[0]
-        found.append(node)
-    return found
+        functions.append(node)
+    return functions
 
 
 def function_name(node: Node) -> str | None:

@@ -10,11 +10,11 @@ import numpy as np
 from burn.dtypes import is_integer
 from burn_import.rewriting.arrays import digest
 from burn_import.structure.module_tree import (
-    Call,
-    Fork,
-    Item,
-    Part,
+    IfCall,
+    Instruction,
+    ModuleNode,
     State,
+    SubmoduleCall,
     Tree,
     calls_of,
 )
@@ -30,7 +30,7 @@ from burn_ir.types import Array
 _INLINE = 8
 
 
-def share_classes(root: Part) -> Tree:
+def share_classes(root: ModuleNode) -> Tree:
     """The tree below ``root``, one class for parts with equal signatures."""
     run = _Sharing()
     run.visit(root, root)
@@ -45,12 +45,12 @@ def share_classes(root: Part) -> Tree:
 
 
 def tuple_name(class_name: str) -> str:
-    """The class of what a model returns, if that is several values."""
+    """Return the class name of a model's result, if that is several values."""
     return f"{class_name}Output"
 
 
 def name_classes(
-    classes: Sequence[Part], holder: Mapping[int, Part], names: Namespace
+    classes: Sequence[ModuleNode], holder: Mapping[int, ModuleNode], names: Namespace
 ) -> None:
     """Give different classes different names; those around come before those inside.
 
@@ -64,7 +64,11 @@ def name_classes(
     for part in classes:
         parent = holder[id(part)]
         stem = part.class_name
-        if not part.told and len(around[stem]) > 1 and parent.class_name != stem:
+        if (
+            not part.has_exporter_name
+            and len(around[stem]) > 1
+            and parent.class_name != stem
+        ):
             stem = stems.get(id(parent), parent.class_name) + stem
         stems[id(part)] = stem
     for part in classes:
@@ -73,21 +77,21 @@ def name_classes(
 
 class _Sharing:
     def __init__(self) -> None:
-        self.first: dict[Hashable, Part] = {}
-        self.model: dict[int, Part] = {}
-        self.classes: list[Part] = []
-        self.parts: list[Part] = []
+        self.first: dict[Hashable, ModuleNode] = {}
+        self.model: dict[int, ModuleNode] = {}
+        self.classes: list[ModuleNode] = []
+        self.parts: list[ModuleNode] = []
         #: The part that each part was first found in, by identity.
-        self.holder: dict[int, Part] = {}
+        self.holder: dict[int, ModuleNode] = {}
 
-    def visit(self, part: Part, holder: Part) -> None:
+    def visit(self, part: ModuleNode, holder: ModuleNode) -> None:
         """Give ``part`` its class: that of an equal one before, or a new one."""
         key = signature(part)
-        known = self.first.get(key)
-        self.model[id(part)] = known or part
+        model = self.first.get(key)
+        self.model[id(part)] = model or part
         self.holder[id(part)] = self.model[id(holder)]
         self.parts.append(part)
-        if known is None:
+        if model is None:
             self.first[key] = part
             if not part.sequence:
                 self.classes.append(part)
@@ -95,7 +99,7 @@ class _Sharing:
             self.visit(call.part, part)
 
 
-def signature(part: Part) -> Hashable:
+def signature(part: ModuleNode) -> Hashable:
     """Equal for two parts whose classes would read the same, names of values aside."""
     return _Signature(part).whole()
 
@@ -103,7 +107,7 @@ def signature(part: Part) -> Hashable:
 class _Signature:
     """Values are numbered by first occurrence, and extents by where they come in."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: ModuleNode) -> None:
         self.part = part
         self.graph = graph = part.graph
         self.numbers: dict[str, int] = {}
@@ -124,9 +128,9 @@ class _Signature:
 
     def state(self, state: State) -> Hashable:
         """A state, with the attribute that it is."""
-        place = self.part.reached.get(state.constant, "")
+        attribute_path = self.part.reached.get(state.constant, "")
         values = self.number(state.before), self.number(state.after)
-        return self.attribute(state.constant), place, values
+        return self.attribute(state.constant), attribute_path, values
 
     def attribute(self, constant: str) -> Hashable:
         return constant.rpartition(".")[2], _kind(self.graph.constants[constant])
@@ -135,20 +139,22 @@ class _Signature:
         if name is None:
             return None
         if name in self.graph.constants:
-            place = self.part.reached.get(name, self.weights.get(name))
-            return _constant(self.graph, name), place
-        known = self.graph.types[name].known
-        place = self.numbers.setdefault(name, len(self.numbers))
-        if known is None or place < len(self.part.inputs):
-            return place
-        if known.size > KNOWN_LIMIT and known.dtype != object:
-            return place, known.shape, digest(known)
-        return place, known.shape, tuple(map(self.dim, known.ravel().tolist()))
+            owner_path = self.part.reached.get(name, self.weights.get(name))
+            return _constant(self.graph, name), owner_path
+        contents = self.graph.types[name].known
+        index = self.numbers.setdefault(name, len(self.numbers))
+        if contents is None or index < len(self.part.inputs):
+            return index
+        if contents.size > KNOWN_LIMIT and contents.dtype != object:
+            return index, contents.shape, digest(contents)
+        return index, contents.shape, tuple(map(self.dim, contents.ravel().tolist()))
 
     def shape(self, name: str) -> Hashable:
-        known = self.graph.types[name]
-        dims = None if known.shape is None else tuple(map(self.dim, known.shape))
-        return known.dtype.name, dims
+        value_type = self.graph.types[name]
+        dims = (
+            None if value_type.shape is None else tuple(map(self.dim, value_type.shape))
+        )
+        return value_type.dtype.name, dims
 
     def dim(self, dim: Any) -> Hashable:
         """An extent in terms of those that come in, or as it is."""
@@ -156,16 +162,16 @@ class _Signature:
             return self.extents.write(dim).text
         return str(dim)
 
-    def call(self, call: Call) -> Hashable:
+    def call(self, call: SubmoduleCall) -> Hashable:
         inputs = tuple(self.number(name) for name in call.inputs)
         return call.path, signature(call.part), inputs
 
-    def item(self, item: Item) -> Hashable:
-        if isinstance(item, Fork):
+    def item(self, item: Instruction) -> Hashable:
+        if isinstance(item, IfCall):
             sides = tuple(map(self.call, calls_of(item)))
             names = (item.node.inputs[0], *item.node.outputs)
             return sides, tuple(self.number(name) for name in names)
-        if isinstance(item, Call):
+        if isinstance(item, SubmoduleCall):
             outputs = tuple(self.number(name) for name in item.outputs)
             return self.call(item), outputs
         names = (*item.inputs, *item.outputs)
@@ -183,19 +189,19 @@ class _Signature:
         return path, op_key(item.op), values, _inner_paths(item, self.part)
 
 
-def _layer_operands(part: Part) -> dict[str, Hashable]:
+def _layer_operands(part: ModuleNode) -> dict[str, Hashable]:
     """The first layer that each stored array is a weight of, and its position."""
-    found: dict[str, Hashable] = {}
+    layer_of: dict[str, Hashable] = {}
     for node in part.nodes():
         path = part.layer_paths.get(id(node))
         if path is not None:
             for position, name in enumerate(node.inputs):
                 if name is not None and name in part.graph.constants:
-                    found.setdefault(name, (path, position))
-    return found
+                    layer_of.setdefault(name, (path, position))
+    return layer_of
 
 
-def _inner_paths(node: Node, part: Part) -> Hashable:
+def _inner_paths(node: Node, part: ModuleNode) -> Hashable:
     return tuple(
         part.layer_paths.get(id(inner))
         for body in node.op.bodies().values()
@@ -227,7 +233,7 @@ def _kind(array: Array) -> Hashable:
 
 
 def _constant(graph: Graph, name: str) -> Hashable:
-    """What of a stored array shows in the source: its type, and small contents."""
+    """Return a key of a stored array in source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
     limit = _INLINE if is_integer(array.dtype) else 1

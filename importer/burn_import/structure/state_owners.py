@@ -1,4 +1,4 @@
-"""Which module keeps a state: an array that a call of the model replaces.
+"""Owning modules of states: arrays that a call of the model replaces.
 
 It is the innermost one around the state's key in which all that reads the state runs,
 and what makes the next one. Others are handed the state, and hand the next one back.
@@ -13,11 +13,11 @@ from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
 from burn_import.structure.listed_tensors import home_of
 from burn_import.structure.module_tree import (
-    Call,
-    Fork,
-    Item,
-    Part,
+    IfCall,
+    Instruction,
+    ModuleNode,
     State,
+    SubmoduleCall,
     calls_of,
     layers_of,
 )
@@ -31,7 +31,7 @@ def states_of(graph: Graph) -> list[State]:
     return [State(*names) for names in zip(graph.states, before, after, strict=True)]
 
 
-def hold_states(root: Part) -> None:
+def hold_states(root: ModuleNode) -> None:
     """Give every state of the model to the part that keeps it."""
     for state in states_of(root.graph):
         part = root
@@ -44,7 +44,7 @@ def hold_states(root: Part) -> None:
         _give_place(part, state.constant)
 
 
-def reach_inside(part: Part) -> None:
+def reach_inside(part: ModuleNode) -> None:
     """Let modules read tensors that keys place in modules inside of them.
 
     They are attributes there, as in the author's model, or weights of a layer.
@@ -56,7 +56,7 @@ def reach_inside(part: Part) -> None:
         reach_inside(call.part)
 
 
-def _read_alone(part: Part) -> Iterator[str]:
+def _read_alone(part: ModuleNode) -> Iterator[str]:
     """Yield the stored arrays that nodes of a part read, but no layer of it holds."""
     constants = part.graph.constants
     layers = {
@@ -70,7 +70,7 @@ def _read_alone(part: Part) -> Iterator[str]:
                 yield name
 
 
-def _give_place(part: Part, constant: str) -> None:
+def _give_place(part: ModuleNode, constant: str) -> None:
     """Make ``constant`` an attribute of the part that its key names."""
     text, owner, key = "", part, _path(part.graph, constant)
     while calls := [call for call in _calls(owner) if _is_around(call.part, key)]:
@@ -92,7 +92,7 @@ def _access(path: Path) -> str:
     return "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path)
 
 
-def _layer_weights(part: Part) -> set[Path]:
+def _layer_weights(part: ModuleNode) -> set[Path]:
     """Return the paths of the weights of layers in a part."""
     return {
         (*path, name) for path, _, layer in layers_of(part) for name in layer.weights
@@ -103,15 +103,15 @@ def _path(graph: Graph, constant: str) -> Path:
     return clean(original(graph, constant).split("."))
 
 
-def _is_around(part: Part, key: Path) -> bool:
+def _is_around(part: ModuleNode, key: Path) -> bool:
     """Whether ``part`` has something at ``key``, as a class of ours or a sequence."""
     return part.path == key[: len(part.path)]
 
 
-def _inside(part: Part, state: State) -> Call | None:
+def _inside(part: ModuleNode, state: State) -> SubmoduleCall | None:
     """The call of ``part`` that keeps ``state``, if no other item has to do with it."""
     for call in part.items:
-        if not isinstance(call, Call) or state.after not in call.outputs:
+        if not isinstance(call, SubmoduleCall) or state.after not in call.outputs:
             continue
         alone = not _is_read(part, state.before, call)
         again = sum(other.path == call.path for other in _calls(part)) > 1
@@ -123,17 +123,17 @@ def _inside(part: Part, state: State) -> Call | None:
     return None
 
 
-def _calls(part: Part) -> Iterator[Call]:
+def _calls(part: ModuleNode) -> Iterator[SubmoduleCall]:
     for item in part.items:
         yield from calls_of(item)
 
 
-def _is_read(part: Part, name: str, call: Call) -> bool:
-    """Whether ``part`` hands out ``name``, or something else in it reads it."""
+def _is_read(part: ModuleNode, name: str, call: SubmoduleCall) -> bool:
+    """Return whether ``part`` hands out ``name``, or something else in it reads it."""
     others = (item for item in part.items if item is not call)
     return name in part.outputs or any(name in _reads(item) for item in others)
 
 
-def _reads(item: Item) -> list[str | None]:
-    """What an item reads; a body has all that it uses among the inputs of its node."""
-    return list(item.node.inputs if isinstance(item, Fork) else item.inputs)
+def _reads(item: Instruction) -> list[str | None]:
+    """Return the names that an instruction reads, those of bodies included."""
+    return list(item.node.inputs if isinstance(item, IfCall) else item.inputs)

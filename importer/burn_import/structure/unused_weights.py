@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
-from burn_import.structure.module_tree import Part, calls_of, layers_of
+from burn_import.structure.module_tree import ModuleNode, calls_of, layers_of
 from burn_ir.graph import Constants, Graph
 
 #: What PyTorch makes itself where a ``state_dict`` lacks it.
@@ -20,8 +20,8 @@ _COUNTER = "num_batches_tracked"
 _MOST_TENSORS, _MOST_ELEMENTS = 64, 1 << 20
 
 
-def hold_unread(root: Part) -> None:
-    """Make attributes of what no node reads, in the parts that the keys name.
+def hold_unread(root: ModuleNode) -> None:
+    """Add attributes for weights that no node reads, in the modules of their keys.
 
     A layer may have one already, under a second name of its weight.
     """
@@ -75,19 +75,19 @@ def _kept(graph: Graph) -> tuple[str, ...]:
     with it must not load, since other weights hold it already.
     """
     constants = graph.constants
-    found = still_unread(graph)
-    elements = _elements(constants, found)
-    others = {name for name in constants.trained if name in constants} - set(found)
-    known = _elements(constants, others)
-    is_small = elements <= max(known, _MOST_ELEMENTS)
-    return found if is_small and len(found) <= _MOST_TENSORS else ()
+    unread = still_unread(graph)
+    elements = _elements(constants, unread)
+    others = {name for name in constants.trained if name in constants} - set(unread)
+    read_elements = _elements(constants, others)
+    is_small = elements <= max(read_elements, _MOST_ELEMENTS)
+    return unread if is_small and len(unread) <= _MOST_TENSORS else ()
 
 
 def _elements(constants: Constants, names: Iterable[str]) -> int:
     return sum(constants[name].size for name in names)
 
 
-def _layer_keys(part: Part) -> Iterator[Path]:
+def _layer_keys(part: ModuleNode) -> Iterator[Path]:
     """Yield the paths of all parameters of layers in ``part``."""
     for path, _, layer in layers_of(part):
         yield from ((*part.path, *path, name) for name in layer.weights)
@@ -104,10 +104,10 @@ def _read(graph: Graph) -> Iterator[str]:
             yield from _read(body)
 
 
-def _parts(part: Part) -> Iterator[Part]:
+def _parts(part: ModuleNode) -> Iterator[ModuleNode]:
     return (call.part for item in part.items for call in calls_of(item))
 
 
-def _is_around(part: Part, key: tuple[str, ...]) -> bool:
-    """Whether ``part`` is a class of ours that has something at ``key``."""
+def _is_around(part: ModuleNode, key: tuple[str, ...]) -> bool:
+    """Return whether ``part`` is a class of ours that has something at ``key``."""
     return part.path == key[: len(part.path)] and not part.sequence

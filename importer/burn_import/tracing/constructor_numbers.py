@@ -9,9 +9,9 @@ class GivenInt(int):
     text: str
 
     def __new__(cls, value: int, text: str) -> GivenInt:
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
+        number = super().__new__(cls, value)
+        number.text = text
+        return number
 
 
 class GivenFloat(float):
@@ -20,9 +20,9 @@ class GivenFloat(float):
     text: str
 
     def __new__(cls, value: float, text: str) -> GivenFloat:
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
+        number = super().__new__(cls, value)
+        number.text = text
+        return number
 
 
 Given = GivenInt | GivenFloat

@@ -138,8 +138,8 @@ class Extents:
         if extent in self.locals:
             return
         for value in available:
-            found = _extents(value)
-            if extent in found:
+            extents = _extents(value)
+            if extent in extents:
                 name = self.names.unique(_name(extent))
                 self.locals[extent] = name
                 axis = value.shape.index(extent)

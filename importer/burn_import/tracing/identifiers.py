@@ -1,4 +1,4 @@
-"""How strings of a model enter source: as identifiers, literals and comments."""
+"""Conversion of model strings to identifiers, literals and comments."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ _ONE = ("ss", "ias", "us", "is")
 
 
 def singular(name: str) -> str:
-    """What one of several is called: ``blocks`` gives ``block``, ``convs_2`` conv_2."""
+    """Return the singular: ``blocks`` gives ``block``, ``convs_2`` gives ``conv_2``."""
     word = name.rstrip("0123456789").rstrip("_")
     several = len(word) > 3 and word.endswith("s") and not word.endswith(_ONE)
     return identifier(word[:-1] + name[len(word) :] if several else name)
 
 
 def plural(name: str) -> str:
-    """What several are called: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
+    """Return the plural: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
     return f"all_{name}" if name.endswith("s") else identifier(f"{name}s")
 
 

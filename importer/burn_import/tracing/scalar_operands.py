@@ -17,7 +17,7 @@ INLINE_LIMIT = 8
 
 
 def is_number(arg: Any) -> bool:
-    """Whether an operand is one number, known by now."""
+    """Return whether an operand is one number, known by now."""
     if isinstance(arg, Tensor):
         return number_in(arg.data) is not None
     return isinstance(arg, int | float | Poly)
@@ -25,27 +25,27 @@ def is_number(arg: Any) -> bool:
 
 def number_in(symbol: Symbol) -> Any:
     """The only element of a constant operand, or None."""
-    known = symbol.known
-    if known is None or known.size != 1:
+    contents = symbol.known
+    if contents is None or contents.size != 1:
         return None
-    if known.dtype == object:
-        item = known.reshape(-1)[0]
+    if contents.dtype == object:
+        item = contents.reshape(-1)[0]
         return item if isinstance(item, Poly) else None
-    plain = known.dtype.kind in "biu" or is_float(known.dtype)
-    return known.reshape(-1)[0] if plain else None
+    plain = contents.dtype.kind in "biu" or is_float(contents.dtype)
+    return contents.reshape(-1)[0] if plain else None
 
 
 def fits(symbol: Symbol, others: list[Tensor]) -> bool:
     """Whether a number has the effect of the constant: no axis or dtype is lost."""
-    known = symbol.known
-    assert known is not None
+    contents = symbol.known
+    assert contents is not None
     tensors = [other.data for other in others if number_in(other.data) is None]
-    if known.ndim == 0:
+    if contents.ndim == 0:
         return bool(tensors)
     return any(
         t.type is not None
         and t.type.shape is not None
-        and len(t.type.shape) >= known.ndim
+        and len(t.type.shape) >= contents.ndim
         for t in tensors
     )
 
@@ -66,51 +66,51 @@ def rank_of(arg: Any) -> int:
 
 
 def keeps_dtype(arg: Tensor, call: Apply) -> bool:
-    """Whether a number has the dtype of the constant that it stands for.
+    """Return whether a number has the dtype of the constant that it stands for.
 
     The condition of ``where`` has no part in the dtype: the number, if it is not of
     Python's own dtype, needs another branch with one.
     """
     if call.primitive.name != "where":
         return True
-    known = arg.data.known
+    contents = arg.data.known
     branches = [a for a in call.args[1:] if a is not arg]
     typed = any(isinstance(a, Tensor) and number_in(a.data) is None for a in branches)
-    return typed or known.dtype in (object, default_dtype(known.item()))
+    return typed or contents.dtype in (object, default_dtype(contents.item()))
 
 
 def fill_number(arg: Any) -> Any:
     """The number that an operand is; zero of any dtype is the default, 0."""
-    known = number_in(arg.data) if isinstance(arg, Tensor) else arg
-    is_zero = isinstance(known, np.generic) and not any(known.tobytes())
-    return 0 if is_zero else known
+    number = number_in(arg.data) if isinstance(arg, Tensor) else arg
+    is_zero = isinstance(number, np.generic) and not any(number.tobytes())
+    return 0 if is_zero else number
 
 
-def nested(known: np.ndarray[Any, Any]) -> Any:
+def nested(array: np.ndarray[Any, Any]) -> Any:
     """An array as lists; floats keep their dtype, for the digits of the literal."""
-    if not is_float(known.dtype):
-        return known.tolist()
-    return [nested(row) for row in known] if known.ndim else known[()]
+    if not is_float(array.dtype):
+        return array.tolist()
+    return [nested(row) for row in array] if array.ndim else array[()]
 
 
 def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:
-    """Whether a vector of one of these dtypes can stand as a list of numbers."""
-    known, kind = symbol.known, symbol.type
+    """Return whether a vector of one of these dtypes can stand as a list of numbers."""
+    contents, kind = symbol.known, symbol.type
     right = kind is not None and kind.dtype in dtypes
     # A list without numbers is one of floats.
-    vector = known is not None and known.ndim == 1 and known.size > 0
-    return right and known is not None and vector and is_listable(known)
+    vector = contents is not None and contents.ndim == 1 and contents.size > 0
+    return right and contents is not None and vector and is_listable(contents)
 
 
-def is_listable(known: np.ndarray[Any, Any]) -> bool:
-    """Whether an array of whole numbers is small enough to stand in source."""
-    small = known.ndim <= 1 and known.size <= INLINE_LIMIT
-    whole = is_integer(known.dtype) or known.dtype == string
-    return small and whole and not is_text(known)
+def is_listable(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether an array of whole numbers is small enough to stand in source."""
+    small = array.ndim <= 1 and array.size <= INLINE_LIMIT
+    whole = is_integer(array.dtype) or array.dtype == string
+    return small and whole and not is_text(array)
 
 
-def is_text(known: np.ndarray[Any, Any]) -> bool:
-    """Whether an array holds strings; dimensions are held as objects too."""
-    if known.dtype != string:
+def is_text(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether an array holds strings; dimensions are held as objects too."""
+    if array.dtype != string:
         return False
-    return not any(isinstance(item, int | Poly) for item in known.ravel().tolist())
+    return not any(isinstance(item, int | Poly) for item in array.ravel().tolist())

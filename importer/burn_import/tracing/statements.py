@@ -23,7 +23,7 @@ Sources = Callable[[Any], Iterable[Symbol]]
 
 
 def operands(statement: Statement) -> tuple[Any, ...]:
-    """What a statement reads at its top level, static arguments included."""
+    """Return the operands of a statement's top level, static arguments included."""
     if isinstance(statement, Apply):
         return (*statement.args, *statement.static.values())
     if isinstance(statement, ModuleCall | Derivation):
@@ -58,7 +58,7 @@ def reads(statement: Statement) -> Iterator[Symbol]:
 
 
 def held(loop: Repetition | Derivation) -> list[Symbol]:
-    """What the rounds of a loop read from outside: it lives until the last is over.
+    """Return the outer values that a loop reads: they live until its last iteration.
 
     That counts as one more reader, so nothing is computed inside that could be before.
     """
@@ -69,12 +69,12 @@ def _from_outside(
     loop: Repetition | Derivation, inner: Iterable[Symbol]
 ) -> list[Symbol]:
     """The symbols among ``inner``, the reads of its body, that a loop does not make."""
-    made = {*_own(loop), *_made(loop.body)}
-    return list(dict.fromkeys(s for s in inner if s not in made))
+    defined = {*_own(loop), *_made(loop.body)}
+    return list(dict.fromkeys(s for s in inner if s not in defined))
 
 
 def _own(loop: Repetition | Derivation) -> list[Symbol]:
-    """What a block has of its own in every round: what is carried, and items."""
+    """Return a block's own symbols in every iteration: carried values, and items."""
     if isinstance(loop, Derivation):
         return loop.state
     return [*loop.state, *(item for item, _ in loop.items)]
@@ -88,10 +88,10 @@ def _made(block: Block) -> Iterator[Symbol]:
 
 
 def mentions(block: Block, dim: Poly) -> bool:
-    """Whether a dimension is written anywhere in a block."""
+    """Return whether a dimension is written anywhere in a block."""
     (name,) = symbols_of(dim)
-    found = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
-    return any(name in symbols_of(one) for one in found)
+    dims = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
+    return any(name in symbols_of(one) for one in dims)
 
 
 def block_reads(block: Block) -> Iterator[Symbol]:
@@ -127,16 +127,16 @@ def drop_dead(block: Block, sources: Sources) -> None:
 
 
 def _all_operands(statement: Statement) -> list[Any]:
-    found = list(operands(statement))
+    values = list(operands(statement))
     for block in blocks_of(statement):
-        found += block.results
+        values += block.results
         for inner in block.statements:
-            found += _all_operands(inner)
-    return found
+            values += _all_operands(inner)
+    return values
 
 
 def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
-    """Forget the lists that nobody reads; what is carried stays."""
+    """Drop the collected lists that are not read; carried values stay."""
     count = len(loop.state)
     lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
     for index in reversed(lists):
@@ -144,7 +144,7 @@ def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
 
 
 def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
-    """Forget what is carried only to make its own next value."""
+    """Drop carried values that are read only for their own next value."""
     count = len(loop.state)
     kept = {i for i in range(count) if loop.targets[i] in live}
     kept |= {0} if loop.check == "before" else set()
@@ -162,11 +162,11 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
 
 def _reached(block: Block, results: list[Any]) -> set[Symbol]:
     """Every symbol that ``results`` are computed from inside ``block``."""
-    found = set(symbols_in(results))
+    reached = set(symbols_in(results))
     for statement in reversed(block.statements):
-        if found.intersection(statement.targets):
-            found.update(reads(statement))
-    return found
+        if reached.intersection(statement.targets):
+            reached.update(reads(statement))
+    return reached
 
 
 def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
@@ -178,7 +178,7 @@ def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> No
 
 
 def count_uses(block: Block) -> dict[Symbol, int]:
-    """How often each symbol is read in a block and the blocks inside it."""
+    """Count the reads of each symbol in a block and the blocks inside it."""
     counts: dict[Symbol, int] = {}
     for symbol in block_reads(block):
         counts[symbol] = counts.get(symbol, 0) + 1
@@ -226,6 +226,10 @@ def dims_in(value: Any) -> Iterator[Poly]:
     elif isinstance(value, slice):
         yield from dims_in((value.start, value.stop, value.step))
     elif isinstance(value, Tensor):
-        known = value.data.known
-        if known is not None and known.dtype == object and not value.data.constant:
-            yield from dims_in(known.ravel().tolist())
+        contents = value.data.known
+        if (
+            contents is not None
+            and contents.dtype == object
+            and not value.data.constant
+        ):
+            yield from dims_in(contents.ravel().tolist())

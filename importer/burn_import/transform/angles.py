@@ -26,30 +26,32 @@ def angles(graph: Graph) -> set[int]:
     between. Casts from integers are among them, where they begin.
     """
     producers, users = graph.producers, graph.users
-    found: set[int] = set()
+    angle_nodes: set[int] = set()
     for node in graph.nodes:
-        if node.op.onnx in TURNS and not node.op.domain and id(node) not in found:
-            found |= _way(node, graph, producers) or set()
+        if node.op.onnx in TURNS and not node.op.domain and id(node) not in angle_nodes:
+            angle_nodes |= _way(node, graph, producers) or set()
     for node in reversed(graph.nodes):
-        if id(node) in found and node.op.onnx not in TURNS:
+        if id(node) in angle_nodes and node.op.onnx not in TURNS:
             readers = users.get(node.output, [])
-            if node.output in graph.outputs or any(id(r) not in found for r in readers):
-                found.discard(id(node))
-    return found
+            if node.output in graph.outputs or any(
+                id(r) not in angle_nodes for r in readers
+            ):
+                angle_nodes.discard(id(node))
+    return angle_nodes
 
 
 def _way(turn: Node, graph: Graph, producers: Mapping[str, Node]) -> set[int] | None:
     """The nodes before ``turn`` down to integers; None if another value leads there."""
-    found: set[int] = set()
+    ancestors: set[int] = set()
     pending = [turn]
     while pending:
         node = pending.pop()
-        if id(node) in found:
+        if id(node) in ancestors:
             continue
-        found.add(id(node))
+        ancestors.add(id(node))
         for name in node.inputs:
-            known = graph.type(name)
-            if name is None or known is None or known.dtype.kind in "biu":
+            value_type = graph.type(name)
+            if name is None or value_type is None or value_type.dtype.kind in "biu":
                 continue
             source = producers.get(name)
             if source is None and name in graph.constants and name not in graph.inputs:
@@ -57,7 +59,7 @@ def _way(turn: Node, graph: Graph, producers: Mapping[str, Node]) -> set[int] | 
             if source is None or not _leads(source):
                 return None
             pending.append(source)
-    return found
+    return ancestors
 
 
 def _leads(node: Node) -> bool:

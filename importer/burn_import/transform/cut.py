@@ -18,7 +18,7 @@ from burn_ir.types import Type
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a model is cut; see :func:`begin_cut`."""
+    """Cut points of a model; see :func:`begin_cut`."""
 
     inputs: tuple[str, ...]
     #: Those of ``inputs`` that the model's nodes make.
@@ -40,19 +40,19 @@ def begin_cut(
         WrongOptions: there is no value of some names, or one is named twice.
     """
     graph = model.graph
-    made = {name for node in graph.nodes for name in node.outputs if name}
+    produced = {name for node in graph.nodes for name in node.outputs if name}
     stored = {*graph.constants, *graph.defaults}
-    problems = [*_unknown(graph, made, "an input", inputs)]
-    problems += _unknown(graph, made, "an output", outputs)
+    problems = [*_unknown(graph, produced, "an input", inputs)]
+    problems += _unknown(graph, produced, "an output", outputs)
     if problems:
         raise WrongOptions(problems)
-    computed = tuple(name for name in inputs if name in made)
+    computed = tuple(name for name in inputs if name in produced)
     ends = tuple(outputs) or graph.outputs
     replaced = [name for name in inputs if name in graph.constants]
     types = {name: Type.of(graph.constants[name]).forget() for name in replaced}
     kept = {
-        name: known
-        for name, known in {**graph.inputs, **types}.items()
+        name: value_type
+        for name, value_type in {**graph.inputs, **types}.items()
         if not inputs or name in inputs or name not in stored
     }
     constants = {**graph.constants, **graph.defaults}
@@ -69,16 +69,18 @@ def begin_cut(
 
 
 def _unknown(
-    graph: RawGraph, made: set[str], kind: str, names: Sequence[str]
+    graph: RawGraph, produced: set[str], kind: str, names: Sequence[str]
 ) -> Iterator[Problem]:
-    """What is wrong with ``names`` by themselves."""
-    known = [*graph.inputs, *graph.constants, *(n for n in made if n)]
-    found = set(known)
+    """Yield the problems with ``names`` by themselves."""
+    candidates = [*graph.inputs, *graph.constants, *(n for n in produced if n)]
+    valid = set(candidates)
     for number, name in enumerate(names):
         if name in names[:number]:
             yield Problem(f"expected different names, got {kind} {name!r} twice")
-        elif name not in found:
-            yield unknown(f"{kind} among the values of the model", name, sorted(known))
+        elif name not in valid:
+            yield unknown(
+                f"{kind} among the values of the model", name, sorted(candidates)
+            )
 
 
 def _needed(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
@@ -138,7 +140,7 @@ def finish_cut(graph: Graph, cut: Cut) -> Graph:
 def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
     """The types of new inputs: extents that none of them has as such get a name."""
     types = {name: graph.types[name].forget() for name in inputs}
-    extents = [dim for known in types.values() for dim in known.shape or ()]
+    extents = [dim for value_type in types.values() for dim in value_type.shape or ()]
     plain = {str(dim) for dim in extents if isinstance(dim, Poly)}
     plain = {name for name in plain if name.isidentifier()}
     taken = {name for dim in extents for name in symbols(dim)}
@@ -150,11 +152,13 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
                 names[dim] = symbol(_free(f"{base}_dim_{axis}", taken))
     return {
         name: (
-            known
-            if known.shape is None
-            else known.with_shape([names.get(dim, dim) for dim in known.shape])
+            value_type
+            if value_type.shape is None
+            else value_type.with_shape(
+                [names.get(dim, dim) for dim in value_type.shape]
+            )
         )
-        for name, known in types.items()
+        for name, value_type in types.items()
     }
 
 
@@ -176,11 +180,11 @@ class _Cutting:
 
     def _outside(self) -> set[str]:
         """The values that depend on inputs that are not given any more."""
-        found = set(self.graph.inputs) - set(self.inputs)
+        outside = set(self.graph.inputs) - set(self.inputs)
         for node in self.graph.nodes:
-            if not found.isdisjoint(node.inputs):
-                found.update(n for n in node.outputs if n and n not in self.inputs)
-        return found
+            if not outside.isdisjoint(node.inputs):
+                outside.update(n for n in node.outputs if n and n not in self.inputs)
+        return outside
 
     def nodes(self) -> tuple[list[Node], set[str]]:
         """The nodes, and all names that they and the outputs read."""
@@ -199,9 +203,11 @@ class _Cutting:
     def instead(self, node: Node, wanted: Iterable[str]) -> list[Node]:
         """``node``, or nodes that read the extents it makes from the new inputs."""
         if not self.outside.isdisjoint(node.inputs):
-            made = [self.sizes.nodes(name) for name in wanted]
-            if all(nodes is not None for nodes in made):
-                return [one for nodes in made if nodes is not None for one in nodes]
+            per_value = [self.sizes.nodes(name) for name in wanted]
+            if all(nodes is not None for nodes in per_value):
+                return [
+                    one for nodes in per_value if nodes is not None for one in nodes
+                ]
         outputs = tuple(
             f"{name}_inside" if name in self.inputs else name for name in node.outputs
         )

@@ -11,12 +11,12 @@ _SHOWN = 3
 
 
 class WrongOptions(ModelError):  # noqa: N818  named like the other kinds of problems
-    """What was asked for cannot be done with this model; all reasons are listed."""
+    """Options that cannot be applied to this model; all reasons are listed."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> Problem:
+def unknown(kind: str, name: str, valid: Iterable[str]) -> Problem:
     """The problem that there is no ``kind`` called ``name``, with names like it."""
-    names = [one for one in known if one]
+    names = [one for one in valid if one]
     near = difflib.get_close_matches(name, names, _SHOWN, 0.65)
     # The end of a long path is what people remember of it.
     near += [one for one in names if len(name) > 2 and one.endswith(name)]

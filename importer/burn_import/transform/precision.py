@@ -84,14 +84,14 @@ class _Conversion:
         used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
         return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)
 
-    def type(self, known: Type) -> Type:
-        """``known`` in the dtype."""
-        if known.dtype not in KINDS or isinstance(known, MapType):
-            return known
-        if isinstance(known, SequenceType | OptionalType):
-            element = self.type(known.element)
-            return replace(known, dtype=element.dtype, element=element)
-        return known.with_dtype(self.target)
+    def type(self, value_type: Type) -> Type:
+        """``value_type`` in the dtype."""
+        if value_type.dtype not in KINDS or isinstance(value_type, MapType):
+            return value_type
+        if isinstance(value_type, SequenceType | OptionalType):
+            element = self.type(value_type.element)
+            return replace(value_type, dtype=element.dtype, element=element)
+        return value_type.with_dtype(self.target)
 
     def converted(
         self, node: Node, types: dict[str, Type], is_angle: bool
@@ -103,7 +103,7 @@ class _Conversion:
             if name is not None and (is_angle or _is_exact(node.op, position)):
                 inputs[position] = self.exact(name, node, types, before)
         op = node.op if is_angle else self.op(node.op)
-        operands = [None if n is None else self.known(n, types) for n in inputs]
+        operands = [None if n is None else self.type_of(n, types) for n in inputs]
         op = bind_bodies(op, operands)
         results = infer_op(op, operands)
         after: list[Node] = []
@@ -119,10 +119,10 @@ class _Conversion:
                 types[outputs[position] or ""] = result
                 cast = Cast(NUMBERS[self.target])
                 after.append(_beside(node, cast, outputs[position], name))
-        made = replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs))
-        return [*before, made, *after]
+        converted = replace(node, op=op, inputs=tuple(inputs), outputs=tuple(outputs))
+        return [*before, converted, *after]
 
-    def known(self, name: str, types: Mapping[str, Type]) -> Type:
+    def type_of(self, name: str, types: Mapping[str, Type]) -> Type:
         return types.get(name) or Type.of(self.constants[name])
 
     def exact(
@@ -147,8 +147,8 @@ class _Conversion:
         if array.dtype not in KINDS or self.target == dtypes.float32:
             return name
         if name not in self.exact_constants:
-            made = rounded(array, dtypes.float32)
-            stored = self.constants.add(f"{name}_float32", made)
+            exact = rounded(array, dtypes.float32)
+            stored = self.constants.add(f"{name}_float32", exact)
             if name in self.old.literals:
                 self.constants.literals.add(stored)
             self.exact_constants[name] = stored

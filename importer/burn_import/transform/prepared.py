@@ -95,11 +95,11 @@ def check_options(options: Options) -> None:
     from burn_import.passes import pass_names
 
     problems = []
-    known = [ALL, *pass_names()]
+    valid = [ALL, *pass_names()]
     for name in options.passes or ():
-        if name not in known:
-            problem = unknown("a pass", name, known)
-            hint = problem.hint or f"there are {', '.join(known)}"
+        if name not in valid:
+            problem = unknown("a pass", name, valid)
+            hint = problem.hint or f"there are {', '.join(valid)}"
             problems.append(Problem(problem.message, hint=hint))
     hints = options.hints
     for kind, value, words in (

@@ -28,7 +28,7 @@ def with_shapes(
     run = _Shaping(types)
     for name, extents in wanted.items():
         run.take(name, extents)
-    result = {name: run.bound(known) for name, known in types.items()}
+    result = {name: run.bound(value_type) for name, value_type in types.items()}
     for name, extents in wanted.items():
         result[name] = run.settled(name, result[name], extents)
     if run.problems:
@@ -54,12 +54,12 @@ def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
     return replace(model, graph=replace(graph, inputs=inputs))
 
 
-def _fits(known: Type, shape: tuple[int, ...]) -> bool:
-    if known.shape is None:
+def _fits(value_type: Type, shape: tuple[int, ...]) -> bool:
+    if value_type.shape is None:
         return True
-    return len(known.shape) == len(shape) and all(
+    return len(value_type.shape) == len(shape) and all(
         not isinstance(a, int) or a == b
-        for a, b in zip(known.shape, shape, strict=True)
+        for a, b in zip(value_type.shape, shape, strict=True)
     )
 
 
@@ -67,13 +67,13 @@ def _differs(name: str, got: str, expected: str, reason: str) -> Problem:
     return Problem(f"input {name!r}: expected {expected}, as {reason}, got {got}")
 
 
-def shown(known: Type) -> str:
-    """The shape of ``known`` as people write it: ``[batch, 3]``."""
-    return f"[{', '.join(map(str, known.shape or ()))}]"
+def shown(value_type: Type) -> str:
+    """The shape of ``value_type`` as people write it: ``[batch, 3]``."""
+    return f"[{', '.join(map(str, value_type.shape or ()))}]"
 
 
 class _Shaping:
-    """What the symbols of the file's inputs become, and what contradicts that."""
+    """Bindings of the input symbols, and contradictions among them."""
 
     def __init__(self, types: Mapping[str, Type]) -> None:
         self.types = types
@@ -89,19 +89,21 @@ class _Shaping:
             message = f"expected numbers and names as extents, got {wrong[0]!r}"
             self.problems.append(Problem(f"input {name!r}: {message}"))
             return
-        known = self.types[name]
-        if kind_of(known) != "tensor":
-            message = f"expected a tensor to give a shape, got {known.name}"
+        value_type = self.types[name]
+        if kind_of(value_type) != "tensor":
+            message = f"expected a tensor to give a shape, got {value_type.name}"
             self.problems.append(Problem(f"input {name!r}: {message}"))
             return
-        if known.shape is None:
+        if value_type.shape is None:
             return
-        if len(known.shape) != len(extents):
-            expected = f"{len(known.shape)} extents {shown(known)}"
+        if len(value_type.shape) != len(extents):
+            expected = f"{len(value_type.shape)} extents {shown(value_type)}"
             got = f"{len(extents)}: {_listed(extents)}"
             self.problems.append(_differs(name, got, expected, "the file has"))
             return
-        for axis, (old, extent) in enumerate(zip(known.shape, extents, strict=True)):
+        for axis, (old, extent) in enumerate(
+            zip(value_type.shape, extents, strict=True)
+        ):
             self.decide(name, axis, old, _dim(extent))
 
     def decide(self, name: str, axis: int, old: Dim, new: Dim) -> None:
@@ -121,33 +123,34 @@ class _Shaping:
             message = f"expected {first}, as {reason}, got {new}"
             self.problems.append(Problem(f"input {where}: {message}"))
 
-    def bound(self, known: Type) -> Type:
-        """``known`` with what its symbols become."""
-        if known.shape is None:
-            return known
-        return known.with_shape([self.bind(dim) for dim in known.shape])
+    def bound(self, value_type: Type) -> Type:
+        """Return ``value_type`` with its symbols replaced by their bindings."""
+        if value_type.shape is None:
+            return value_type
+        return value_type.with_shape([self.bind(dim) for dim in value_type.shape])
 
     def bind(self, dim: Dim) -> Dim:
-        """``dim`` with what its symbols become."""
+        """Return ``dim`` with its symbols replaced by their bindings."""
         names = {name: symbol(name) for name in symbols(dim)}
         result: Dim = bind(dim, {**names, **self.values})
         return result
 
-    def settled(self, name: str, known: Type, extents: Extents) -> Type:
-        """``known`` with ``extents``: where the file has expressions, and all of them
-        where it has no shape."""
+    def settled(self, name: str, value_type: Type, extents: Extents) -> Type:
+        """Return the type with ``extents`` for expressions, or for an unknown shape."""
         if self.problems:
-            return known
-        if known.shape is None:
-            return known.with_shape([_dim(extent) for extent in extents])
+            return value_type
+        if value_type.shape is None:
+            return value_type.with_shape([_dim(extent) for extent in extents])
         dims = []
-        for axis, (old, extent) in enumerate(zip(known.shape, extents, strict=True)):
+        for axis, (old, extent) in enumerate(
+            zip(value_type.shape, extents, strict=True)
+        ):
             new = _dim(extent)
             if isinstance(old, int) and old != new:
                 message = f"expected {old}, as follows from the others, got {new}"
                 self.problems.append(Problem(f"input {name!r}, axis {axis}: {message}"))
             dims.append(new)
-        return known.with_shape(dims)
+        return value_type.with_shape(dims)
 
 
 def _listed(extents: Extents) -> str:

@@ -23,8 +23,8 @@ class Sizes:
         self.graph = graph
         #: For each extent, an input and an axis that have it.
         self.places: dict[Dim, tuple[str, int]] = {}
-        for name, known in inputs.items():
-            for axis, dim in enumerate(known.shape or ()):
+        for name, value_type in inputs.items():
+            for axis, dim in enumerate(value_type.shape or ()):
                 self.places.setdefault(dim, (name, axis))
 
     def nodes(self, name: str) -> list[Node] | None:
@@ -33,33 +33,33 @@ class Sizes:
         They are known if inference found that it holds numbers, and extents that the
         inputs have.
         """
-        known = self.graph.types[name].known
-        if known is None or known.size == 0:
+        contents = self.graph.types[name].known
+        if contents is None or contents.size == 0:
             return None
-        dims: list[Dim] = list(known.reshape(-1))
-        if any(self.place(dim) is None and not _is_number(dim) for dim in dims):
+        dims: list[Dim] = list(contents.reshape(-1))
+        if any(self.source_of(dim) is None and not _is_number(dim) for dim in dims):
             return None
         parts = [self.part(f"{name}_{i}", dim) for i, dim in enumerate(dims)]
         nodes = [node for node, _ in parts if node is not None]
         joined, shaped = f"{name}_joined", f"{name}_shaped"
         operands = tuple(operand for _, operand in parts)
         nodes.append(Node(Concat(0), operands, (joined,)))
-        shape = self.number(f"{name}_shape", *known.shape)
+        shape = self.number(f"{name}_shape", *contents.shape)
         nodes.append(Node(Reshape(), (joined, shape), (shaped,)))
         dtype = self.graph.types[name].dtype
-        to = next(n for n, known in ELEMENT_TYPES.items() if known == dtype)
+        to = next(n for n, listed in ELEMENT_TYPES.items() if listed == dtype)
         return [*nodes, Node(Cast(to), (shaped,), (name,))]
 
-    def place(self, dim: Dim) -> tuple[str, int] | None:
+    def source_of(self, dim: Dim) -> tuple[str, int] | None:
         """An input and an axis with the extent ``dim``."""
         return None if _is_number(dim) else self.places.get(dim)
 
     def part(self, name: str, dim: Dim) -> tuple[Node | None, str]:
         """The node that makes a vector of ``dim`` alone, if it takes one; its name."""
-        place = self.place(dim)
-        if place is None:
+        source_axis = self.source_of(dim)
+        if source_axis is None:
             return None, self.number(name, int(dim))
-        source, axis = place
+        source, axis = source_axis
         return Node(Shape(axis, axis + 1), (source,), (name,)), name
 
     def number(self, name: str, *values: int) -> str:

@@ -21,20 +21,20 @@ class Holders:
 
     def __init__(self, names: Namespace) -> None:
         self.names = names
-        self.known: dict[tuple[str, ...], str] = {}
-        self.made: dict[str, list[str]] = {}
+        self.class_by_fields: dict[tuple[str, ...], str] = {}
+        self.fields_by_class: dict[str, list[str]] = {}
 
     def class_of(self, name: str, fields: list[str]) -> str:
         """The class with these fields; a new one is called after ``name``."""
         key = tuple(fields)
-        if key not in self.known:
-            self.known[key] = self.names.unique(camel(name, "Part"))
-            self.made[self.known[key]] = fields
-        return self.known[key]
+        if key not in self.class_by_fields:
+            self.class_by_fields[key] = self.names.unique(camel(name, "Part"))
+            self.fields_by_class[self.class_by_fields[key]] = fields
+        return self.class_by_fields[key]
 
     def take(self, name: str) -> list[str] | None:
         """The fields of the class called ``name``, the first time that it is asked."""
-        return self.made.pop(name, None)
+        return self.fields_by_class.pop(name, None)
 
 
 class Containers:
@@ -65,7 +65,7 @@ class Containers:
             self.texts.pop(path[:length], None)
 
     def names(self, path: Path) -> Collection[str]:
-        """What is held in what stands at ``path``."""
+        """Return the names of the children of the container at ``path``."""
         return self.children.get(path, ())
 
     def has_room(self, path: Path) -> bool:
@@ -93,7 +93,7 @@ class Containers:
         return [f"self.{_attribute(n)} = {self.text((*path, n))}" for n in names]
 
     def text(self, path: Path) -> str:
-        """The source that makes what stands at ``path``."""
+        """Return the constructor source of the container at ``path``."""
         if path not in self.texts:
             self.texts[path] = self.entries.get(path) or self._container(path)
         return self.texts[path]
@@ -126,16 +126,16 @@ class Containers:
         return f"nn.ModuleList([{texts[0]}])"
 
     def is_of_tensors(self, path: Path) -> bool:
-        """Whether a list holds parameters and buffers alone."""
+        """Return whether a list holds parameters and buffers alone."""
         entries = [self.entries.get((*path, name), "") for name in self.children[path]]
         return all(_TENSOR.match(text) for text in entries)
 
     def length(self, path: Path) -> int:
-        """How many modules stand in the list at ``path``, gaps included."""
+        """Return the length of the list at ``path``, gaps included."""
         return max(map(int, self.children[path])) + 1
 
     def is_list(self, path: Path) -> bool:
-        """Whether the children at ``path`` are numbered."""
+        """Return whether the children at ``path`` are numbered."""
         return all(name.isdigit() for name in self.children[path])
 
     def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
@@ -143,16 +143,16 @@ class Containers:
         numbers = [int(name) for name in self.children[path]]
         last = max(numbers) + 1 if stop is None else stop
         chosen = [n for n in numbers if start <= n < last]
-        found = {self.outline((*path, str(n))) for n in chosen}
-        texts = [one for one in found if isinstance(one, str)]
-        return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
+        outlines = {self.outline((*path, str(n))) for n in chosen}
+        texts = [one for one in outlines if isinstance(one, str)]
+        return len(outlines) == 1 or (len(texts) == len(outlines) and _one_class(texts))
 
     def is_uniform(self, path: Path) -> bool:
-        """Whether all children are made by the same source."""
+        """Return whether all children are made by the same source."""
         return len({self.outline((*path, name)) for name in self.children[path]}) == 1
 
     def outline(self, path: Path) -> Hashable:
-        """What stands at ``path``: equal for what becomes the same source."""
+        """Return a key of the source at ``path``: equal keys print equal source."""
         if path in self.entries:
             return self.entries[path]
         names = sorted(self.children[path])
@@ -168,8 +168,8 @@ class Containers:
         text = f"self.{_attribute(path[0])}"
         for length in range(1, len(path)):
             name = path[length]
-            known = path[:length] in self.children
-            inside = self.is_list(path[:length]) if known else name.isdigit()
+            is_module = path[:length] in self.children
+            inside = self.is_list(path[:length]) if is_module else name.isdigit()
             text += f"[{name}]" if inside else f".{_attribute(name)}"
         return text
 
@@ -183,7 +183,7 @@ def _runs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _one_class(texts: Sequence[str]) -> bool:
-    """Whether all are of one class, made with other numbers."""
+    """Return whether all are of one class, made with other numbers."""
     heads = {text.partition("(")[0] for text in texts}
     return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
 

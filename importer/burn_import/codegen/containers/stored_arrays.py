@@ -14,7 +14,7 @@ from burn_import.provenance.trainable import contents, is_trained
 from burn_import.provenance.weight_owners import is_key, original
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.folded_expressions import is_persistent
-from burn_import.structure.module_tree import Part
+from burn_import.structure.module_tree import ModuleNode
 from burn_import.tracing.identifiers import Namespace, attribute, dtype_source
 from burn_ir.graph import Graph
 
@@ -28,7 +28,7 @@ class StoredArrays:
 
     def __init__(
         self,
-        part: Part,
+        part: ModuleNode,
         containers: Containers,
         nouns: Mapping[str, str],
         settled: Mapping[str, str] | None = None,
@@ -41,11 +41,11 @@ class StoredArrays:
         self.roles: Mapping[str, str] = {}
         self.taken = Namespace(path[0] for path in containers.entries)
         self.weights = part.layer_weights()
-        self.places: dict[str, Path] = {}
+        self.paths: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
         self.plain_names: set[str] = set()
         for constant in part.held:
-            self.place(constant)
+            self.assign_path(constant)
 
     def access(self, constant: str) -> str:
         """The attribute path that the code reads ``constant`` by."""
@@ -54,7 +54,7 @@ class StoredArrays:
         if constant in self.weights:
             path = self.weights[constant]
         else:
-            path = self.places.get(constant) or self.place(constant)
+            path = self.paths.get(constant) or self.assign_path(constant)
         return self.containers.access(path).removeprefix("self.")
 
     def reserve(self, constants: Iterable[str]) -> None:
@@ -66,7 +66,7 @@ class StoredArrays:
         """
         for constant in constants:
             is_elsewhere = constant in self.weights or constant in self.part.reached
-            path = () if is_elsewhere else self.told(constant)
+            path = () if is_elsewhere else self.authored_path(constant)
             if len(path) > 1 and self.containers.has_room(path):
                 self.taken.taken.add(path[0])
                 self.containers.growing |= {
@@ -76,11 +76,11 @@ class StoredArrays:
                     and path[n] not in self.containers.names(path[:n])
                 }
 
-    def place(self, constant: str) -> Path:
+    def assign_path(self, constant: str) -> Path:
         """Make an attribute for ``constant``; its path."""
         text = tensor_text(self.graph, constant)
         settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
-        path = settled or self.told(constant)
+        path = settled or self.authored_path(constant)
         if self.has_room(path):
             self.containers.add(path, text)
             self.taken.taken.add(path[0])
@@ -90,7 +90,7 @@ class StoredArrays:
             path = (self.taken.unique(attribute(leaf)),)
             self.plain[constant] = text
             self.plain_names.add(path[0])
-        self.places[constant] = path
+        self.paths[constant] = path
         self.part.tensors[constant] = ".".join(path)
         return path
 
@@ -100,16 +100,16 @@ class StoredArrays:
             return False
         return path[0] not in self.plain_names
 
-    def told(self, constant: str) -> Path:
-        """The file's path for ``constant``, from this class on; () if it tells none."""
+    def authored_path(self, constant: str) -> Path:
+        """Return the file's path for ``constant`` in this class; () if it has none."""
         name = original(self.graph, constant)
         constants = self.graph.constants
-        made = name in constants.literals  # by an upgrade
+        is_literal = name in constants.literals  # by an upgrade
         # A key means its layout too: what was turned or reshaped is not it.
         whole = same_view(constants[name], constants[constant])
-        known = name in constants.trained or is_key(self.graph.producer, name)
+        has_key = name in constants.trained or is_key(self.graph.producer, name)
         path, own = clean(name.split(".")), self.part.path
-        if made or not whole or not known:
+        if is_literal or not whole or not has_key:
             path = constants.layer_weights.get(constant, ())
         if not path:
             return ()
@@ -121,19 +121,19 @@ class StoredArrays:
 
     def named(self, path: Path) -> Path:
         """``path`` from this class on, with numbers for places in lists alone."""
-        found: Path = ()
+        renamed: Path = ()
         for segment in path:
-            known = found in self.containers.children
-            names = not found or (known and not self.containers.is_list(found))
-            found += (f"part_{segment}" if segment.isdigit() and names else segment,)
-        return found
+            is_module = renamed in self.containers.children
+            names = not renamed or (is_module and not self.containers.is_list(renamed))
+            renamed += (f"part_{segment}" if segment.isdigit() and names else segment,)
+        return renamed
 
     def word(self, constant: str) -> str:
-        """What ``constant`` is called where the file does not say where it belongs."""
+        """Return an attribute name for ``constant`` if the file has no path for it."""
         name = original(self.graph, constant)
-        known = contents(self.graph.constants[constant])
-        if known:
-            return known
+        content_word = contents(self.graph.constants[constant])
+        if content_word:
+            return content_word
         if constant in self.graph.constants.layer_weights:
             return self.graph.constants.layer_weights[constant][-1]
         if is_folded(self.graph, constant):
@@ -150,8 +150,8 @@ class StoredArrays:
         return attribute(noun or self.roles.get(constant, "constant"))
 
     def fields(self) -> list[str]:
-        """The assignments of ``__init__`` of what stands in no other module."""
-        return [f"self.{self.places[c][0]} = {t}" for c, t in self.plain.items()]
+        """Return the assignments of ``__init__`` of arrays that no inner module has."""
+        return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
 
 
 def tensor_text(graph: Graph, constant: str) -> str:

@@ -17,7 +17,7 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_authored, is_dotted, original
 from burn_import.rewriting.arrays import memory_of
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import Entry, calls_of
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -43,9 +43,9 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
     first: dict[Path, Entry] = {}
     kept = []
     for entry in entries:
-        known = first.setdefault(entry.key, entry)
-        same = known.constant == entry.constant
-        if known is entry or not (same or _equal(graph, known, entry)):
+        original = first.setdefault(entry.key, entry)
+        same = original.constant == entry.constant
+        if original is entry or not (same or _equal(graph, original, entry)):
             kept.append(entry)
     return kept
 
@@ -70,13 +70,13 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
             name = shared[name]
         elif not _may_be_tied(entry, graph):
             continue
-        known = first.setdefault((name, array.shape), entry)
-        if known is not entry and _equal(graph, known, entry):
-            if known in backs and entry.layer == "Embedding":
+        first_entry = first.setdefault((name, array.shape), entry)
+        if first_entry is not entry and _equal(graph, first_entry, entry):
+            if first_entry in backs and entry.layer == "Embedding":
                 first[name, array.shape] = entry  # to which the projection is tied
-                ties = [_moved(tie, known, entry) for tie in ties]
+                ties = [_moved(tie, first_entry, entry) for tie in ties]
             else:
-                ties.append(Tie(entry.key, known.key))
+                ties.append(Tie(entry.key, first_entry.key))
         elif entry.layer == "Linear" and array.ndim == 2:
             backs.append(entry)
     tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
@@ -99,7 +99,7 @@ def _first_names(graph: Graph) -> dict[str, str]:
 
 
 def _may_be_tied(entry: Entry, graph: Graph) -> bool:
-    """Whether equal contents tell that an array is a weight of several modules."""
+    """Return whether an array may be a tied weight because its contents are equal."""
     array, name = graph.constants[entry.constant], original(graph, entry.constant)
     if not is_float(array.dtype):
         return False
@@ -114,9 +114,9 @@ def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
     return own or entry.layer == "Embedding"
 
 
-def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
-    """``tie``, to the other entry if it is one to ``known``."""
-    return Tie(tie.key, entry.key) if tie.first == known.key else tie
+def _moved(tie: Tie, original: Entry, entry: Entry) -> Tie:
+    """``tie``, to the other entry if it is one to ``original``."""
+    return Tie(tie.key, entry.key) if tie.first == original.key else tie
 
 
 def _is_named(entry: Entry, graph: Graph) -> bool:
@@ -170,13 +170,13 @@ class _Writer:
         key, first = (self.access(p, len(part.path)) for p in (tie.key, tie.first))
         return part.class_name, f"{key} = {first}"
 
-    def _has_own_class(self, part: Part) -> bool:
-        """Whether the class of ``part`` is written, and of no other part."""
+    def _has_own_class(self, part: ModuleNode) -> bool:
+        """Return whether the class of ``part`` is written, and of no other part."""
         written = not part.sequence and part.class_name in self.classes
         return written and self.count[part.class_name] == 1
 
     def access(self, path: Path, start: int) -> str:
-        """What stands at ``path``, as a module that is ``start`` deep reads it."""
+        """Return the expression for ``path``, read from ``start`` levels deep."""
         text = "self"
         for length in range(start, len(path)):
             segment = path[length]
@@ -186,18 +186,18 @@ class _Writer:
         return text
 
 
-def _inside(part: Part) -> list[Part]:
+def _inside(part: ModuleNode) -> list[ModuleNode]:
     return [call.part for item in part.items for call in calls_of(item)]
 
 
 def _is_uniform(array: Array) -> bool:
-    """Whether all elements are the same."""
+    """Return whether all elements are the same."""
     row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view, however it is laid out
     return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
-    """Whether two arrays have the same dtype, extents and elements."""
+    """Return whether two arrays have the same dtype, extents and elements."""
     x, y = graph.constants[a.constant], graph.constants[b.constant]
     if x.dtype != y.dtype or x.shape != y.shape:
         return False

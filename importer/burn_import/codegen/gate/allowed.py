@@ -1,4 +1,4 @@
-"""What generated source may hold: the tables of the gate."""
+"""Tables of the constructs that generated source may contain."""
 
 from __future__ import annotations
 
@@ -96,15 +96,15 @@ STRINGS = {
 
 @cache
 def public() -> dict[str, frozenset[str]]:
-    """What may be read of each imported module."""
+    """Return the public names of each imported module."""
     import burn
     from burn import dtypes, nn, ops
 
-    found = {
+    allowed = {
         "burn": {n for n in vars(burn) if hasattr(dtypes, n)} | {"Backend", "Tensor"},
         "math": {"inf", "nan", "pi", "prod", "ceil"},
     }
     for name, module in (("ops", ops), ("nn", nn)):
         members = inspect.getmembers(module, callable)
-        found[name] = {n for n, m in members if not isinstance(m, ModuleType)}
-    return {name: frozenset(names) for name, names in found.items()}
+        allowed[name] = {n for n, m in members if not isinstance(m, ModuleType)}
+    return {name: frozenset(names) for name, names in allowed.items()}

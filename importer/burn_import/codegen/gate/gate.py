@@ -93,8 +93,8 @@ def _check_bytes(source: bytes) -> None:
 class _Gate:
     def __init__(self, nodes: list[ast.AST]) -> None:
         self.nodes = nodes
-        self.known = GIVEN.union(*(_binds(node) for node in nodes))
-        self.known |= set(_functions(nodes))
+        self.bound_names = GIVEN.union(*(_binds(node) for node in nodes))
+        self.bound_names |= set(_functions(nodes))
         self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
         #: The strings and names that stand where they may, by identity.
         self.placed: set[int] = set()
@@ -102,7 +102,7 @@ class _Gate:
 
     def run(self) -> None:
         for node in self.nodes:
-            self.place(node)
+            self.note_allowed(node)
         for node in self.nodes:
             allowed = isinstance(node, NODES)
             find = getattr(self, f"on_{type(node).__name__.lower()}", None)
@@ -111,7 +111,7 @@ class _Gate:
                 construct = f"{type(node).__name__}, {problem}"
                 raise UnsafeSource(getattr(node, "lineno", 1), construct)
 
-    def place(self, node: ast.AST) -> None:
+    def note_allowed(self, node: ast.AST) -> None:
         """Note the strings and names that ``node`` gives a place to."""
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             first = node.body[0] if node.body else None
@@ -131,9 +131,9 @@ class _Gate:
         elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             self.strings(node.exc.args, PROSE)
         elif isinstance(node, ast.Call):
-            self.place_call(node)
+            self.note_call(node)
 
-    def place_call(self, node: ast.Call) -> None:
+    def note_call(self, node: ast.Call) -> None:
         text = _spelt(node.func)
         if text in STRINGS:
             self.strings(node.args[:1], STRINGS[text])
@@ -188,12 +188,12 @@ class _Gate:
     def on_expr(self, node: ast.Expr) -> str:
         documented = id(node.value) in self.placed
         call = node.value
-        known = isinstance(call, ast.Call) and (
+        is_check = isinstance(call, ast.Call) and (
             _spelt(call.func) == "super().__init__"
             or isinstance(call.func, ast.Attribute)
             and (call.func.attr == "append" or _sets_state(call.func))
         )
-        return "" if documented or known else "a value that nobody uses"
+        return "" if documented or is_check else "a value that nobody uses"
 
     def on_constant(self, node: ast.Constant) -> str:
         if type(node.value) not in CONSTANTS:
@@ -203,7 +203,7 @@ class _Gate:
 
     def on_name(self, node: ast.Name) -> str:
         modules = public().keys()
-        if isinstance(node.ctx, ast.Store) or node.id in self.known:
+        if isinstance(node.ctx, ast.Store) or node.id in self.bound_names:
             return ""
         imported = node.id in modules and node.id in self.imported
         fine = id(node) in self.placed and (imported or node.id == "__file__")
@@ -233,15 +233,15 @@ class _Gate:
         return "" if named and node.cause is None else "of something else"
 
     def on_starred(self, node: ast.Starred) -> str:
-        made = isinstance(node.value, ast.GeneratorExp)
-        return "" if made else "of something else than modules made in a row"
+        is_generator = isinstance(node.value, ast.GeneratorExp)
+        return "" if is_generator else "of something else than modules made in a row"
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"
 
 
 def _is_check(function: ast.FunctionDef) -> bool:
-    """Whether the first decorator is a check of inputs with types by name."""
+    """Return whether the first decorator is a check of inputs with types by name."""
     call = function.decorator_list[0]
     if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
         return False
@@ -255,7 +255,7 @@ def _sets_state(function: ast.Attribute) -> bool:
 
 
 def _assigns_record_names(node: ast.Assign) -> bool:
-    """Whether a statement is ``record_names = {...}`` with strings alone."""
+    """Return whether a statement is ``record_names = {...}`` with strings alone."""
     targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
     if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
         return False

@@ -13,11 +13,11 @@ def member_attributes(nodes: Iterable[ast.AST]) -> set[int]:
     ``block.conv``, where all that ``block`` is in its function is what a ``for`` takes
     from ``self.blocks``, or from a list in such a member.
     """
-    found: set[int] = set()
+    attributes: set[int] = set()
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
-            found.update(_in_function(list(ast.walk(node))))
-    return found
+            attributes.update(_in_function(list(ast.walk(node))))
+    return attributes
 
 
 def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
@@ -32,8 +32,8 @@ def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
             yield id(node)
 
 
-def _taken(loop: ast.For, known: Counter[str]) -> Iterator[str]:
-    """The names that a loop gives to what it takes from lists of modules."""
+def _taken(loop: ast.For, members: Counter[str]) -> Iterator[str]:
+    """Yield the names of loop variables that are members of module lists."""
     targets, sources = [loop.target], [loop.iter]
     call = loop.iter
     if isinstance(call, ast.Call) and root(call.func) == "zip":
@@ -41,7 +41,7 @@ def _taken(loop: ast.For, known: Counter[str]) -> Iterator[str]:
         sources = call.args
     for target, source in zip(targets, sources, strict=False):
         own = root(source) == "self" and not isinstance(source, ast.Name)
-        if isinstance(target, ast.Name) and (own or root(source) in known):
+        if isinstance(target, ast.Name) and (own or root(source) in members):
             yield target.id
 
 

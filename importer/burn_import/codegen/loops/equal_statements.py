@@ -1,4 +1,4 @@
-"""Equal runs of statements: what makes two statements the same but for values."""
+"""Equality of statements, up to the values that they read and define."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shape:
 
 
 def shape_of(statement: Statement) -> Shape | None:
-    """What two rounds of a loop have in common in a statement; None of a block."""
+    """Return the parts of a statement that two iterations share; None for a block."""
     leaves: list[Tensor] = []
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
@@ -61,17 +61,19 @@ def _frozen(value: Any, leaves: list[Tensor]) -> Hashable:
 
 
 def _is_float(value: Any) -> bool:
-    """Whether equality is not identity: 0.0 is -0.0, and NaN is not itself."""
+    """Return whether equality is not identity: 0.0 is -0.0, and NaN is not itself."""
     return not isinstance(value, int) and hasattr(value, "__float__")
 
 
 def _written(symbol: Symbol) -> Hashable:
     """The contents of an operand that is written out where it is used, else None."""
-    known = symbol.known
-    if known is None or (symbol.constant and number_in(symbol) is None):
+    contents = symbol.known
+    if contents is None or (symbol.constant and number_in(symbol) is None):
         return None
-    items = known.ravel().tolist() if known.dtype == object else known.tobytes()
-    return str(known.dtype), known.shape, repr(items)
+    items = (
+        contents.ravel().tolist() if contents.dtype == object else contents.tobytes()
+    )
+    return str(contents.dtype), contents.shape, repr(items)
 
 
 def rebuilt(

@@ -39,35 +39,35 @@ class Steps:
         self.containers = containers
         self.shapes = [shape_of(statement) for statement in statements]
         self.maker = {
-            target: (position, place)
+            target: (position, index)
             for position, statement in enumerate(statements)
-            for place, target in enumerate(statement.targets)
+            for index, target in enumerate(statement.targets)
         }
 
     def runs(self, path: Path) -> Iterator[Run]:
         """Runs of equal steps through the list at ``path``, the longest first."""
-        found = []
+        runs = []
         for first, period, count in self._even(path):
             for lead in range(min(period - 1, LONGEST_LEAD) + 1):
-                found += self._equal(path, first - lead, period, count)
-        found = [run for run in found if self._typed(run)]
-        found.sort(key=lambda run: (-run.count * run.period, run.start))
-        yield from found
+                runs += self._equal(path, first - lead, period, count)
+        runs = [run for run in runs if self._typed(run)]
+        runs.sort(key=lambda run: (-run.count * run.period, run.start))
+        yield from runs
 
     def _even(self, path: Path) -> list[tuple[int, int, int]]:
         """(first position, distance, count) of calls of members in equal distances."""
         places = list(self._calls(path))
-        found: list[tuple[int, int, int]] = []
+        series: list[tuple[int, int, int]] = []
         for (at, number), (then, after) in zip(places, places[1:], strict=False):
             if after != number + 1:
                 continue
             distance = then - at
-            if found and found[-1][1] == distance and _end(found[-1]) == then:
-                first, _, count = found[-1]
-                found[-1] = (first, distance, count + 1)
+            if series and series[-1][1] == distance and _end(series[-1]) == then:
+                first, _, count = series[-1]
+                series[-1] = (first, distance, count + 1)
             else:
-                found.append((at, distance, 2))
-        return found
+                series.append((at, distance, 2))
+        return series
 
     def _calls(self, path: Path) -> Iterator[tuple[int, int]]:
         """(position, number) of the first of each run of calls of one member."""
@@ -84,20 +84,20 @@ class Steps:
         """The longest runs of steps from ``start`` on whose values flow alike."""
         if start < 0:
             return []
-        found: list[Run] = []
+        runs: list[Run] = []
         before: Hashable = None
         for step in range(most - 1):
             flow = self._flow(start + step * period, period)
             if flow is not None and flow == before:
-                run = found.pop()
-                found.append(Run(path, run.start, period, run.count + 1))
+                run = runs.pop()
+                runs.append(Run(path, run.start, period, run.count + 1))
             elif flow is not None:
-                found.append(Run(path, start + step * period, period, 2))
+                runs.append(Run(path, start + step * period, period, 2))
             before = flow
-        return found
+        return runs
 
     def _flow(self, start: int, period: int) -> Hashable:
-        """Where the step after the one at ``start`` has its values from."""
+        """Return the sources of the values of the step after the one at ``start``."""
         if start + 2 * period > len(self.statements):
             return None
         flows = []
@@ -106,15 +106,15 @@ class Steps:
             other = self.shapes[start + offset + period]
             if one is None or other is None or one.key != other.key:
                 return None
-            place = varied(one.path, other.path)
+            axis = varied(one.path, other.path)
             kinds = [
                 [python_type(t.type) for t in self.statements[at].targets]
                 for at in (start + offset, start + offset + period)
             ]
             sources = self._sources(one, other, start, period)
-            if place is None or sources is None or kinds[0] != kinds[1]:
+            if axis is None or sources is None or kinds[0] != kinds[1]:
                 return None
-            flows.append((place, sources))
+            flows.append((axis, sources))
         return tuple(flows)
 
     def _sources(
@@ -124,22 +124,22 @@ class Steps:
         sources: list[Hashable] = []
         middle = start + period
         for old, new in zip(one.leaves, other.leaves, strict=True):
-            at, place = self.maker.get(new.data, (-1, 0))
+            at, index = self.maker.get(new.data, (-1, 0))
             then, seat = self.maker.get(old.data, (-1, 0))
             if at >= middle:
-                if (then, seat) != (at - period, place):
+                if (then, seat) != (at - period, index):
                     return None
-                sources.append(("here", at - middle, place))
+                sources.append(("here", at - middle, index))
             elif then >= start or _differ(old.data, new.data):
                 return None
             elif at >= start:
-                sources.append(("before", at - start, place))
+                sources.append(("before", at - start, index))
             else:
                 sources.append("outside")
         return tuple(sources)
 
     def _typed(self, run: Run) -> bool:
-        """Whether a type checker can follow the loop."""
+        """Return whether a type checker can follow the loop."""
         lists = members_of(run, self.shapes)
         if not all(self.containers.has(p, i, i + run.count) for p, i in lists):
             return False
@@ -173,11 +173,11 @@ def _differ(one: Symbol, other: Symbol) -> bool:
 
 def members_of(run: Run, shapes: Sequence[Shape | None]) -> list[tuple[Path, int]]:
     """The lists that the steps go through, each with the number of its first member."""
-    found: dict[tuple[Path, int], None] = {}
+    members: dict[tuple[Path, int], None] = {}
     for at in range(run.start, run.start + run.period):
         one, other = shapes[at], shapes[at + run.period]
         assert one is not None and other is not None
-        place = varied(one.path, other.path)
-        if place is not None and place >= 0:
-            found[one.path[:place], int(one.path[place])] = None
-    return list(found)
+        axis = varied(one.path, other.path)
+        if axis is not None and axis >= 0:
+            members[one.path[:axis], int(one.path[axis])] = None
+    return list(members)

@@ -56,12 +56,12 @@ class _Rolls:
                 self.roll(statement.body)
 
     def rolls(self, block: Block, path: Path) -> bool:
-        """Whether steps through the list at ``path`` have become a loop."""
+        """Return whether steps through the list at ``path`` have become a loop."""
         before = block.statements
-        found = list(self.candidates(block, path))
-        found.sort(key=lambda made: -made.saving)
-        for made in found:
-            block.statements = made.statements
+        loops = list(self.candidates(block, path))
+        loops.sort(key=lambda loop: -loop.saving)
+        for loop in loops:
+            block.statements = loop.statements
             if self.written():
                 return True
             block.statements = before
@@ -72,12 +72,12 @@ class _Rolls:
         for statements in schedules(block.statements, path):
             steps = Steps(statements, self.containers)
             for run in steps.runs(path):
-                known = (steps.shapes, self.containers, self.common)
-                made = rolled(statements, block.results, run, *known)
-                yield from (one for one in made if one.saving >= 0)
+                context = (steps.shapes, self.containers, self.common)
+                loops = rolled(statements, block.results, run, *context)
+                yield from (one for one in loops if one.saving >= 0)
 
     def written(self) -> bool:
-        """Whether all extents can still be read from a value."""
+        """Return whether all extents can still be read from a value."""
         try:
             Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
         except MissingExtent:
@@ -87,11 +87,11 @@ class _Rolls:
 
 def _lists(block: Block) -> list[Path]:
     """The lists of which several members are called, the outermost first."""
-    found: dict[Path, set[str]] = {}
+    names_by_list: dict[Path, set[str]] = {}
     for statement in block.statements:
         if isinstance(statement, ModuleCall) and not statement.visit:
-            for place, name in enumerate(statement.path):
-                if place and name.isdigit():
-                    found.setdefault(statement.path[:place], set()).add(name)
-    several = [path for path, names in found.items() if len(names) > 1]
+            for depth, name in enumerate(statement.path):
+                if depth and name.isdigit():
+                    names_by_list.setdefault(statement.path[:depth], set()).add(name)
+    several = [path for path, names in names_by_list.items() if len(names) > 1]
     return sorted(several, key=len)

@@ -13,7 +13,7 @@ from burn.primitive import recording
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.equal_statements import Shape, rebuilt
 from burn_import.codegen.loops.equal_steps import Run, members_of
-from burn_import.codegen.naming.function_names import agree
+from burn_import.codegen.naming.function_names import common_noun
 from burn_import.tracing.identifiers import plural
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_import.tracing.statements import reads, symbols_in
@@ -40,7 +40,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Common:
-    """What the values of all steps are called in a round, by ``nouns`` of each.
+    """Names of loop variables, from the nouns (``nouns``) of the values of all steps.
 
     A value that no graph has gets a name of its own, with its noun beside the others.
     """
@@ -48,11 +48,11 @@ class Common:
     nouns: dict[str, str]
 
     def noun(self, symbols: Sequence[Symbol]) -> str:
-        """What all of them are called, numbers aside; "" if that differs."""
-        return agree([self.nouns.get(one.name, "") for one in symbols])
+        """Return the noun of all symbols, without numbers; "" if they differ."""
+        return common_noun([self.nouns.get(one.name, "") for one in symbols])
 
     def name(self, symbols: Sequence[Symbol]) -> str:
-        """The name of what stands for one of ``symbols`` in each round."""
+        """Return the name of the loop variable for ``symbols``."""
         noun = self.noun(symbols)
         return self.key(noun) if noun else ""
 
@@ -85,9 +85,9 @@ def rolled(
         rolling = _Rolling(statements, results, run, shapes, containers, common)
         parts = rolling.parts()
         if parts == [run]:
-            made = rolling.whole()
-            if made is not None:
-                yield made
+            loop = rolling.whole()
+            if loop is not None:
+                yield loop
         else:
             waiting += [part for part in parts if part.count > 1]
 
@@ -110,9 +110,9 @@ class _Rolling:
         self.tracer = Tracer()
         self.end = run.start + run.period * run.count
         self.maker = {
-            target: (position - run.start, place)
+            target: (position - run.start, index)
             for position in range(run.start, self.end)
-            for place, target in enumerate(statements[position].targets)
+            for index, target in enumerate(statements[position].targets)
         }
         #: The places that the step after reads.
         self.carried = set(self.sources())
@@ -125,34 +125,34 @@ class _Rolling:
         self.items: dict[tuple[Symbol, ...], tuple[Symbol, tuple[Tensor, ...]]] = {}
 
     def leaves(self, offset: int) -> list[tuple[Tensor, ...]]:
-        """For each value that a statement reads, what it is in every step."""
-        found = []
+        """Return the operands of a statement in every step, one tuple per operand."""
+        per_step = []
         for at in range(self.run.start + offset, self.end, self.run.period):
             shape = self.shapes[at]
             assert shape is not None
-            found.append(shape.leaves)
-        return list(zip(*found, strict=True))
+            per_step.append(shape.leaves)
+        return list(zip(*per_step, strict=True))
 
     def sources(self) -> list[Place]:
         """The places from which values are carried to the step after."""
-        found = []
+        carried = []
         for offset in range(self.run.period):
             for _, new, *_ in self.leaves(offset):
-                at, place = self.maker.get(new.data, (self.run.period, 0))
+                at, index = self.maker.get(new.data, (self.run.period, 0))
                 if at < self.run.period:
-                    found.append((at, place))
-        return found
+                    carried.append((at, index))
+        return carried
 
     def read_outside(self, results: Sequence[Any]) -> dict[Place, list[int]]:
         """By place, the steps whose result is read after the loop."""
         after = {s for one in self.statements[self.end :] for s in reads(one)}
         after.update(symbols_in(list(results)))
-        found: dict[Place, list[int]] = {}
-        for target, (at, place) in self.maker.items():
+        steps_read: dict[Place, list[int]] = {}
+        for target, (at, index) in self.maker.items():
             if target in after:
                 step, offset = divmod(at, self.run.period)
-                found.setdefault((offset, place), []).append(step)
-        return found
+                steps_read.setdefault((offset, index), []).append(step)
+        return steps_read
 
     def parts(self) -> list[Run]:
         """The run, or those that collect no values for the sake of one.
@@ -161,8 +161,8 @@ class _Rolling:
         alone makes for others is that step's own.
         """
         run, last = self.run, self.run.count - 1
-        for place, steps in self.read.items():
-            if place not in self.carried:
+        for slot, steps in self.read.items():
+            if slot not in self.carried:
                 if steps == [last]:
                     return [replace(run, count=last)]
                 continue
@@ -186,13 +186,13 @@ class _Rolling:
             body.statements.append(statement)
         lists = self.lists()
         loop = self.loop(body, lists)
-        taken = [one for place in lists for one in self.taken(place, lists[place])]
+        taken = [one for slot in lists for one in self.taken(slot, lists[slot])]
         rest = [self.with_lists(s, lists) for s in self.statements[self.end :]]
-        made = [*self.statements[: self.run.start], loop, *taken, *rest]
-        return Rolled(made, self.saving(loop, len(taken)))
+        statements = [*self.statements[: self.run.start], loop, *taken, *rest]
+        return Rolled(statements, self.saving(loop, len(taken)))
 
     def saving(self, loop: Repetition, taken: int) -> int:
-        """How many words less there are to read, about."""
+        """Estimate how many words of source the loop saves."""
         words = 0
         for at in range(self.run.start, self.run.start + self.run.period):
             shape, targets = self.shapes[at], self.statements[at].targets
@@ -206,7 +206,7 @@ class _Rolling:
         return words * (self.run.count - 1) - head - state - items - collected
 
     def mixed(self) -> bool:
-        """Whether a step also calls what stands for the member of each step."""
+        """Return whether a step also calls what stands for the member of each step."""
         stepping = {
             (*path, str(first)) for path, first in members_of(self.run, self.shapes)
         }
@@ -219,7 +219,7 @@ class _Rolling:
         return False
 
     def statement(self, offset: int) -> Statement | None:
-        """A statement of the body; None if what it reads has no place there."""
+        """Return a statement of the body; None if it reads values from elsewhere."""
         leaves = []
         for values in self.leaves(offset):
             leaf = self.leaf(values)
@@ -229,32 +229,32 @@ class _Rolling:
         first = self.statements[self.run.start + offset]
         assert isinstance(first, Apply | ModuleCall)
         targets = [Symbol() for _ in first.targets]
-        for place, target in enumerate(targets):
-            made = self.made((offset, place))
-            target.type = _common(made)
-            target.name = self.common.name(made)
-            self.inside[offset, place] = target
+        for index, target in enumerate(targets):
+            results = self.symbols_at((offset, index))
+            target.type = _common(results)
+            target.name = self.common.name(results)
+            self.inside[offset, index] = target
         return rebuilt(first, leaves, targets)
 
-    def made(self, place: Place) -> list[Symbol]:
-        """What stands in a place of each step."""
-        positions = range(self.run.start + place[0], self.end, self.run.period)
-        return [self.statements[at].targets[place[1]] for at in positions]
+    def symbols_at(self, slot: Place) -> list[Symbol]:
+        """Return the symbols at one slot in all steps."""
+        positions = range(self.run.start + slot[0], self.end, self.run.period)
+        return [self.statements[at].targets[slot[1]] for at in positions]
 
     def leaf(self, values: tuple[Tensor, ...]) -> Tensor | None:
-        """What a round reads in place of ``values``, one of each step."""
+        """Return the value that the loop body reads for ``values``, one per step."""
         symbols = tuple(value.data for value in values)
-        at, place = self.maker.get(symbols[1], (-1, 0))
+        at, index = self.maker.get(symbols[1], (-1, 0))
         if at >= self.run.period:
-            inner = self.inside[at - self.run.period, place]
+            inner = self.inside[at - self.run.period, index]
             return Tensor(inner, self.tracer)
         if at >= 0:
-            key = ((at, place), symbols[0])
+            key = ((at, index), symbols[0])
             if key not in self.state:
-                made = [symbols[0], *self.made((at, place))]
+                results = [symbols[0], *self.symbols_at((at, index))]
                 # The first one is the stream through the modules.
-                name = self.common.name(made[1:]) if self.state else ""
-                self.state[key] = (Symbol(_common(made), name), values[0])
+                name = self.common.name(results[1:]) if self.state else ""
+                self.state[key] = (Symbol(_common(results), name), values[0])
             return Tensor(self.state[key][0], self.tracer)
         if any(one in self.maker for one in symbols):
             return None
@@ -269,28 +269,30 @@ class _Rolling:
 
     def lists(self) -> dict[Place, Symbol]:
         """The lists of the results that are read after the loop, by their place."""
-        found: dict[Place, Symbol] = {}
+        symbols: dict[Place, Symbol] = {}
         last = self.run.count - 1
-        for place, steps in self.read.items():
-            if place in self.carried and steps == [last]:
+        for slot, steps in self.read.items():
+            if slot in self.carried and steps == [last]:
                 continue
-            made = self.made(place)
-            known = _common(made)
-            word = self.common.noun(made)
-            if not word and place not in self.carried:
+            results = self.symbols_at(slot)
+            value_type = _common(results)
+            word = self.common.noun(results)
+            if not word and slot not in self.carried:
                 word = UNNAMED
-                self.inside[place].name = self.common.key(word)
+                self.inside[slot].name = self.common.key(word)
             name = self.common.key(plural(word) if word else "hidden_states")
-            found[place] = Symbol(sequence_of(known) if known else None, name)
-        return found
+            symbols[slot] = Symbol(
+                sequence_of(value_type) if value_type else None, name
+            )
+        return symbols
 
     def loop(self, body: Block, lists: Mapping[Place, Symbol]) -> Repetition:
-        """The loop with what it begins with and ends with."""
+        """Return the loop with its initial and final values."""
         targets: list[Symbol] = []
-        for place, _ in self.state:
-            last = self.made(place)[-1]
+        for slot, _ in self.state:
+            last = self.symbols_at(slot)[-1]
             targets.append(Symbol(last.type) if last in targets else last)
-        following = [*(place for place, _ in self.state), *lists]
+        following = [*(slot for slot, _ in self.state), *lists]
         body.results = [Tensor(self.inside[p], self.tracer) for p in following]
         members = []
         for path, first in members_of(self.run, self.shapes):
@@ -308,17 +310,17 @@ class _Rolling:
             members,
         )
 
-    def taken(self, place: Place, collected: Symbol) -> list[Statement]:
-        """Statements that take from a list what is read by itself."""
+    def taken(self, slot: Place, collected: Symbol) -> list[Statement]:
+        """Return statements that read single items of a collected list."""
         block = Block()
         self.tracer.blocks.append(block)
-        made = self.made(place)
-        for step in self.read[place]:
-            if place in self.carried and step == self.run.count - 1:
+        results = self.symbols_at(slot)
+        for step in self.read[slot]:
+            if slot in self.carried and step == self.run.count - 1:
                 continue
             with recording(self.tracer):
                 ops.sequence_at(Tensor(collected, self.tracer), step)
-            block.statements[-1].targets[:] = [made[step]]
+            block.statements[-1].targets[:] = [results[step]]
         self.tracer.blocks.pop()
         return block.statements
 
@@ -326,21 +328,23 @@ class _Rolling:
         """A statement that reads lists for operands that are all that they hold."""
         if not isinstance(of, Apply) or not lists:
             return of
-        whole = {tuple(self.made(place)): made for place, made in lists.items()}
+        whole = {
+            tuple(self.symbols_at(slot)): collected for slot, collected in lists.items()
+        }
         args = []
         for arg in of.args:
             plain = isinstance(arg, list) and all(isinstance(a, Tensor) for a in arg)
-            found = whole.get(tuple(a.data for a in arg)) if plain else None
-            args.append(arg if found is None else Tensor(found, self.tracer))
+            source = whole.get(tuple(a.data for a in arg)) if plain else None
+            args.append(arg if source is None else Tensor(source, self.tracer))
         return Apply(of.primitive, tuple(args), of.static, of.targets)
 
 
 def _common(symbols: Sequence[Symbol]) -> Type | None:
-    """What is known of a value that is each of ``symbols`` in turn."""
-    known = [one.type for one in symbols]
-    if any(one is None for one in known):
+    """Return the type that holds for each of ``symbols``."""
+    types = [one.type for one in symbols]
+    if any(one is None for one in types):
         return None
-    return reduce(_merged, (one.forget() for one in known if one is not None))
+    return reduce(_merged, (one.forget() for one in types if one is not None))
 
 
 def _merged(one: Type, other: Type) -> Type:
@@ -353,6 +357,10 @@ def _merged(one: Type, other: Type) -> Type:
 
 
 def _is_weight(value: Symbol) -> bool:
-    """Whether a stored array is read from the record wherever it is used."""
-    known = value.known
-    return known is not None and is_float(known.dtype) and known.size > INLINE_LIMIT
+    """Return whether a stored array is read from the record wherever it is used."""
+    contents = value.known
+    return (
+        contents is not None
+        and is_float(contents.dtype)
+        and contents.size > INLINE_LIMIT
+    )

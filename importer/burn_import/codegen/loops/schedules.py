@@ -50,13 +50,13 @@ def _hoisted(
     window: Sequence[Statement], path: Path
 ) -> tuple[list[Statement], list[Statement]]:
     """Statements that nothing of a step flows into, and the others."""
-    made: set[Symbol] = set()
+    defined: set[Symbol] = set()
     before: list[Statement] = []
     inside: list[Statement] = []
     for statement in window:
         own = _is_call(statement, path) or not _moves(statement)
-        if own or any(symbol in made for symbol in reads(statement)):
-            made.update(statement.targets)
+        if own or any(symbol in defined for symbol in reads(statement)):
+            defined.update(statement.targets)
             inside.append(statement)
         else:
             before.append(statement)

@@ -49,7 +49,7 @@ def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[
 
 
 def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:
-    """Whether one tensor goes through all calls, and leaves at the end alone."""
+    """Return whether one tensor goes through all calls, and leaves at the end alone."""
     for _, call in calls:
         one = len(call.args) == 1 and len(call.targets) == 1
         if not one or not isinstance(call.args[0], Tensor):

@@ -1,4 +1,4 @@
-"""What the bodies of several classes have in common: one body for all of them.
+"""Anti-unification of class bodies: one body with parameters for their differences.
 
 Bodies are compared from their results backwards, by what is computed and not by the
 order in which it is. They may differ in numbers, which a constructor can be given; in
@@ -53,7 +53,7 @@ class Body:
 
 @dataclass
 class Union:
-    """What several bodies are one body with."""
+    """Differences of several bodies, as parameters of one body."""
 
     #: For each parameter of the one body, the place of the parameter in each.
     parameters: list[tuple[int | None, ...]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Union:
 
 
 def unite(bodies: Sequence[Body]) -> Union:
-    """What the bodies are one with; the first has every module that another has.
+    """Unify the bodies; the first has every module that another has.
 
     Raises:
         DifferError: they are not one.
@@ -83,19 +83,19 @@ def unite(bodies: Sequence[Body]) -> Union:
         run.operand(values, ("result", number))
     run.check_extents()
     run.check_inside()
-    run.found.parameters.sort(key=lambda places: (None in places, _rank(places)))
-    return run.found
+    run.union.parameters.sort(key=lambda places: (None in places, _rank(places)))
+    return run.union
 
 
 def _rank(places: tuple[int | None, ...]) -> tuple[int, ...]:
     """Those of the first body come in its order, others behind."""
-    return tuple(10**6 if place is None else place for place in places)
+    return tuple(10**6 if index is None else index for index in places)
 
 
 class _Union:
     def __init__(self, bodies: Sequence[Body]) -> None:
         self.bodies = bodies
-        self.found = Union()
+        self.union = Union()
         self.makers = [makers(body.trace.body) for body in bodies]
         self.given = [
             {symbol: i for i, symbol in enumerate(body.trace.parameters)}
@@ -103,42 +103,42 @@ class _Union:
         ]
         every = frozenset.intersection(*(body.fields for body in bodies))
         self.optional = {name for body in bodies for name in body.fields - every}
-        self.known: set[tuple[Symbol, ...]] = set()
+        self.compared: set[tuple[Symbol, ...]] = set()
         #: What loops carry: the same in each body, by the loop and the position.
         self.carried: dict[Symbol, tuple[int | str, ...]] = {}
         self.dims: dict[Place, tuple[Any, ...]] = {}
 
-    def operand(self, values: Sequence[Any], place: Place) -> None:
+    def operand(self, values: Sequence[Any], operand_path: Place) -> None:
         """Compare what stands at one place of each body."""
-        values, place = self.skipped(values, place)
+        values, operand_path = self.skipped(values, operand_path)
         tensors = [value for value in values if isinstance(value, Tensor)]
         if not tensors:
-            self.plain(values, place)
+            self.plain(values, operand_path)
         elif len(tensors) < len(values):
-            self.absent(values, place)
+            self.absent(values, operand_path)
         else:
-            self.symbols(tuple(value.data for value in tensors), place)
+            self.symbols(tuple(value.data for value in tensors), operand_path)
 
     def skipped(
-        self, values: Sequence[Any], place: Place
+        self, values: Sequence[Any], operand_path: Place
     ) -> tuple[Sequence[Any], Place]:
-        """What the modules that only some have are called with, in place of theirs."""
+        """Return the operands without those of modules that only some bodies have."""
         while True:
             calls = [self.optional_call(value, i) for i, value in enumerate(values)]
             names = {call.path[0] for call in calls if call is not None}
             if not names:
-                return values, place
+                return values, operand_path
             name = names.pop()
             having = [name in body.fields for body in self.bodies]
             if names or having != [call is not None for call in calls] or not having[0]:
                 raise DifferError
-            self.found.optional.add(name)
+            self.union.optional.add(name)
             first = self.makers[0][values[0].data][0]
             values = [
                 value if call is None else call.args[0]
                 for value, call in zip(values, calls, strict=True)
             ]
-            place = (first, 0)
+            operand_path = (first, 0)
 
     def optional_call(self, value: Any, number: int) -> ModuleCall | None:
         """The call of a module that not all have, if it makes ``value``."""
@@ -152,16 +152,16 @@ class _Union:
             raise DifferError
         return maker
 
-    def absent(self, values: Sequence[Any], place: Place) -> None:
+    def absent(self, values: Sequence[Any], operand_path: Place) -> None:
         """A tensor that some are not given: a parameter that may be None."""
         for number, value in enumerate(values):
             if isinstance(value, Tensor) and value.data not in self.given[number]:
                 raise DifferError
             if not isinstance(value, Tensor) and value is not None:
                 raise DifferError
-        self.parameter([None if v is None else v.data for v in values], place)
+        self.parameter([None if v is None else v.data for v in values], operand_path)
 
-    def parameter(self, symbols: Sequence[Symbol | None], place: Place) -> None:
+    def parameter(self, symbols: Sequence[Symbol | None], operand_path: Place) -> None:
         """Note which parameters stand at one place of each body."""
         places = tuple(
             None if symbol is None else given[symbol]
@@ -169,21 +169,23 @@ class _Union:
         )
         if len(set(self.kinds(places))) > 1:
             raise DifferError
-        if places not in self.found.parameters:
-            self.found.parameters.append(places)
-        if self.found.operands.setdefault(place, places) != places:
+        if places not in self.union.parameters:
+            self.union.parameters.append(places)
+        if self.union.operands.setdefault(operand_path, places) != places:
             raise DifferError
 
     def kinds(self, places: Sequence[int | None]) -> Iterator[tuple[Any, ...]]:
         """The dtype and rank of a parameter in each body."""
-        for body, place in zip(self.bodies, places, strict=True):
-            if place is not None:
-                known = body.trace.parameters[place].type
-                shape = None if known is None else known.shape
-                dtype = None if known is None else (type(known), known.dtype)
+        for body, index in zip(self.bodies, places, strict=True):
+            if index is not None:
+                value_type = body.trace.parameters[index].type
+                shape = None if value_type is None else value_type.shape
+                dtype = (
+                    None if value_type is None else (type(value_type), value_type.dtype)
+                )
                 yield dtype, None if shape is None else len(shape)
 
-    def symbols(self, symbols: tuple[Symbol, ...], place: Place) -> None:
+    def symbols(self, symbols: tuple[Symbol, ...], operand_path: Place) -> None:
         """Compare tensors: parameters, constants, or what statements make."""
         kinds = {self.kind(i, s) for i, s in enumerate(symbols)}
         if len(kinds) > 1:
@@ -192,22 +194,22 @@ class _Union:
         if kind == "carried" and len({self.carried[s] for s in symbols}) > 1:
             raise DifferError
         if kind == "given":
-            self.parameter(symbols, place)
-        elif kind == "made" and symbols not in self.known:
-            self.known.add(symbols)
+            self.parameter(symbols, operand_path)
+        elif kind == "made" and symbols not in self.compared:
+            self.compared.add(symbols)
             self.statements(symbols)
         elif kind == "known":
-            self.constants(symbols, place)
+            self.constants(symbols, operand_path)
 
     def kind(self, number: int, symbol: Symbol) -> str:
-        """Where a value comes from in one of the bodies."""
+        """Return where a value comes from in one of the bodies."""
         if symbol in self.carried:
             return "carried"
         if symbol in self.given[number]:
             return "given"
         return "made" if symbol in self.makers[number] else "known"
 
-    def constants(self, symbols: Sequence[Symbol], place: Place) -> None:
+    def constants(self, symbols: Sequence[Symbol], operand_path: Place) -> None:
         """Compare stored arrays by their attributes, known numbers one by one."""
         stored = {
             body.attribute(s.constant) if s.constant else ""
@@ -222,17 +224,17 @@ class _Union:
         if len(arrays) < len(symbols) or len(kinds) > 1:
             raise DifferError
         if arrays[0].size > INLINE_LIMIT:
-            self.plain(arrays, place)
+            self.plain(arrays, operand_path)
             return
         items = zip(*(array.ravel().tolist() for array in arrays), strict=True)
         for position, values in enumerate(items):
-            self.plain(values, (*place, position))
+            self.plain(values, (*operand_path, position))
 
     def statements(self, symbols: tuple[Symbol, ...]) -> None:
         """Compare the statements that make values, and what they read."""
-        made = [self.makers[i][s] for i, s in enumerate(symbols)]
-        number, first = made[0]
-        others = [statement for _, statement in made]
+        producers = [self.makers[i][s] for i, s in enumerate(symbols)]
+        number, first = producers[0]
+        others = [statement for _, statement in producers]
         outs = {s.targets.index(t) for s, t in zip(others, symbols, strict=True)}
         if len({type(s) for s in others}) > 1 or len(outs) > 1:
             raise DifferError
@@ -258,16 +260,16 @@ class _Union:
             raise DifferError
         for i, loop in enumerate(loops):
             for at, inner in enumerate(loop.body.statements):
-                place = f"{number}.{at}"
-                self.makers[i].update({t: (place, inner) for t in inner.targets})
+                label = f"{number}.{at}"
+                self.makers[i].update({t: (label, inner) for t in inner.targets})
             for position, symbol in enumerate(loop.state):
                 self.carried[symbol] = (number, position)
         for position, values in enumerate(
             zip(*(s.initial for s in loops), strict=True)
         ):
             self.operand(values, (f"{number}.initial", position))
-        made = zip(*(s.body.results for s in loops), strict=True)
-        for position, values in enumerate(made):
+        results = zip(*(s.body.results for s in loops), strict=True)
+        for position, values in enumerate(results):
             self.operand(values, (f"{number}.result", position))
 
     def calls(self, number: int | str, calls: list[Any]) -> None:
@@ -291,8 +293,8 @@ class _Union:
             given = [call.static.get(name, usual.get(name)) for call in calls]
             self.operand(given, (number, name))
 
-    def plain(self, values: Sequence[Any], place: Place) -> None:
-        """Compare what is no tensor: equal, or numbers that may differ."""
+    def plain(self, values: Sequence[Any], operand_path: Place) -> None:
+        """Compare operands other than tensors: equal, or numbers that may differ."""
         several = [items_of(value) for value in values]
         if several[0] is not None:
             kinds = {
@@ -301,64 +303,70 @@ class _Union:
             if len(kinds) > 1:
                 raise DifferError
             for position, items in enumerate(zip(*filter(None, several), strict=True)):
-                self.operand(items, (*place, position))
+                self.operand(items, (*operand_path, position))
             return
         if any(isinstance(value, Poly) for value in values):
-            self.dims[place] = tuple(values)
+            self.dims[operand_path] = tuple(values)
         elif not equal(values):
-            if not self.may_differ(values, place):
+            if not self.may_differ(values, operand_path):
                 raise DifferError
-            if self.found.numbers.setdefault(place, tuple(values)) != tuple(values):
+            if self.union.numbers.setdefault(operand_path, tuple(values)) != tuple(
+                values
+            ):
                 raise DifferError
 
-    def may_differ(self, values: Sequence[Any], place: Place) -> bool:
-        if is_inside(place):
+    def may_differ(self, values: Sequence[Any], operand_path: Place) -> bool:
+        if is_inside(operand_path):
             return False
         kinds = {type(value) for value in values}
-        if kinds == {float} or (kinds == {bool} and isinstance(place[-1], str)):
+        if kinds == {float} or (kinds == {bool} and isinstance(operand_path[-1], str)):
             return True
-        if kinds != {int} or not isinstance(place[0], int):
+        if kinds != {int} or not isinstance(operand_path[0], int):
             return False
-        statement = self.bodies[0].trace.body.statements[place[0]]
+        statement = self.bodies[0].trace.body.statements[operand_path[0]]
         assert isinstance(statement, Apply)
-        return (statement.primitive.name, place[1]) in EXTENTS
+        return (statement.primitive.name, operand_path[1]) in EXTENTS
 
     def check_extents(self) -> None:
         """Of extents: the same of the same parameter, or one that can be inferred."""
-        for place, values in self.dims.items():
+        for operand_path, values in self.dims.items():
             if self.same_extent(values):
                 continue
             around = {
-                other for other in self.found.inferred if other[:-1] == place[:-1]
+                other
+                for other in self.union.inferred
+                if other[:-1] == operand_path[:-1]
             }
-            if around or not can_infer(self.bodies[0].trace, place):
+            if around or not can_infer(self.bodies[0].trace, operand_path):
                 raise DifferError
-            self.found.inferred.add(place)
+            self.union.inferred.add(operand_path)
 
     def check_inside(self) -> None:
-        """What stands in a loop stays as it is in the first body."""
-        for place, places in self.found.operands.items():
-            own = (p for p in self.found.parameters if p[0] == places[0])
-            if is_inside(place) and (places[0] is None or next(own) != places):
+        """Check that the statements of loops equal those of the first body."""
+        for operand_path, places in self.union.operands.items():
+            own = (p for p in self.union.parameters if p[0] == places[0])
+            if is_inside(operand_path) and (places[0] is None or next(own) != places):
                 raise DifferError
 
     def same_extent(self, values: Sequence[Any]) -> bool:
-        """Whether all have what is the same extent of what they are given."""
-        found = []
+        """Return whether the values are the same extent of the same parameter."""
+        origins = []
         for number, value in enumerate(values):
             if not isinstance(value, Poly):
                 return False
-            found.append(list(self.sources(number, value)))
-        return all(one == found[0] for one in found) and bool(found[0])
+            origins.append(list(self.sources(number, value)))
+        return all(one == origins[0] for one in origins) and bool(origins[0])
 
     def sources(self, number: int, value: Poly) -> Iterator[tuple[int, int]]:
         """The first parameter and axis that have an extent."""
-        for place, places in enumerate(self.found.parameters):
+        for index, places in enumerate(self.union.parameters):
             own = places[number]
             if own is None:
                 continue
-            known = self.bodies[number].trace.parameters[own].type
-            for axis, dim in enumerate((known.shape if known else None) or ()):
+            value_type = self.bodies[number].trace.parameters[own].type
+            for axis, dim in enumerate(
+                (value_type.shape if value_type else None) or ()
+            ):
                 if isinstance(dim, Poly) and dim == value:
-                    yield place, axis
+                    yield index, axis
                     return

@@ -19,7 +19,7 @@ HEADS = {2: "heads", 3: "head_size"}
 
 
 class Numerals:
-    """The numbers in which bodies differ, as columns, and what is written for them."""
+    """Differing numbers of bodies, as columns, with their source."""
 
     def __init__(
         self, union: Union, trace: FunctionTrace, fields: Sequence[Column]
@@ -27,8 +27,8 @@ class Numerals:
         self.union = union
         self.trace = trace
         self.rows: dict[Row, list[Place]] = {}
-        for place, row in union.numbers.items():
-            self.rows.setdefault(row, []).append(place)
+        for operand_path, row in union.numbers.items():
+            self.rows.setdefault(row, []).append(operand_path)
         self.infer({column.values for column in fields})
         self.columns = [
             Column(row, self.label(places[0]), "") for row, places in self.rows.items()
@@ -41,24 +41,24 @@ class Numerals:
         inferred = self.union.inferred
         for row in sorted(self.rows, key=lambda row: row in given):
             places = self.rows[row]
-            calls = {place[0] for place in places}
-            taken = {place[0] for place in inferred}
-            shapes = all(can_infer(self.trace, place) for place in places)
+            calls = {operand_path[0] for operand_path in places}
+            taken = {operand_path[0] for operand_path in inferred}
+            shapes = all(can_infer(self.trace, operand_path) for operand_path in places)
             if shapes and len(calls) == len(places) and not calls & taken:
                 inferred.update(places)
                 del self.rows[row]
 
-    def primitive(self, place: Place) -> str:
-        """The primitive that has an operand at ``place``."""
-        statement = self.trace.body.statements[int(place[0])]
+    def primitive(self, operand_path: Place) -> str:
+        """The primitive that has an operand at ``operand_path``."""
+        statement = self.trace.body.statements[int(operand_path[0])]
         return statement.primitive.name if isinstance(statement, Apply) else ""
 
-    def label(self, place: Place) -> str:
-        """What a number is called by where it stands."""
-        if isinstance(place[1], str):
-            return place[1]
-        statement = self.trace.body.statements[int(place[0])]
-        if self.primitive(place) == "reshape" and isinstance(statement, Apply):
+    def label(self, operand_path: Place) -> str:
+        """Return a label for a number, from the operand it is."""
+        if isinstance(operand_path[1], str):
+            return operand_path[1]
+        statement = self.trace.body.statements[int(operand_path[0])]
+        if self.primitive(operand_path) == "reshape" and isinstance(statement, Apply):
             shape = statement.args[1]
             readers = [
                 other
@@ -68,8 +68,8 @@ class Numerals:
             ]
             turned = any(other.primitive.name == "transpose" for other in readers)
             whole = isinstance(shape, tuple | list) and len(shape) == 4
-            if whole and turned and len(place) == 3:
-                return HEADS.get(int(place[2]), "size")
+            if whole and turned and len(operand_path) == 3:
+                return HEADS.get(int(operand_path[2]), "size")
         return "size"
 
     def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
@@ -82,10 +82,10 @@ class Numerals:
                 word = text if text.isidentifier() else column.label
                 self.attributes[text] = names.unique(word)
             shown = f"self.{self.attributes[text]}"
-            for place in places:
+            for operand_path in places:
                 first = row[0]
                 kind = GivenInt if isinstance(first, int) else GivenFloat
-                self.values[place] = kind(first, shown)
+                self.values[operand_path] = kind(first, shown)
 
     def fields(self) -> list[str]:
         """The assignments of ``__init__``."""

@@ -1,4 +1,4 @@
-"""What a constructor is given: the numbers in which the classes of a family differ."""
+"""Constructor parameters: the numbers in which the classes of a family differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A constructor parameter, and what it is for each class."""
+    """A constructor parameter, and its value in each class."""
 
     name: str
     kind: str
@@ -69,33 +69,33 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
     for one in fields:
         if not all(one.having):
             run.condition(one)
-    made = run.made
-    if len(made.parameters) > MOST_PARAMETERS:
+    result = run.constructor
+    if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
-    made.parameters.sort(key=lambda p: p.kind == "bool")
-    return made
+    result.parameters.sort(key=lambda p: p.kind == "bool")
+    return result
 
 
 class _Plan:
     def __init__(self) -> None:
-        self.made = Constructor()
+        self.constructor = Constructor()
         self.names = Namespace(["self"])
         #: The parameters that only a class with a certain field is given.
         self.only: dict[str, list[str]] = {}
 
     def add(self, column: Column, columns: Sequence[Column]) -> None:
-        known = _known(column.values)
-        if len({(type(v), v) for v in known}) == 1:
-            self.made.texts.append(literal(known[0]))
+        values = _known(column.values)
+        if len({(type(v), v) for v in values}) == 1:
+            self.constructor.texts.append(literal(values[0]))
             return
         twins = [other for other in columns if _alike(other.values, column.values)]
         labels = [twin.label for twin in twins]
         text = self.equal(column) or self.related(column, labels)
-        self.made.texts.append(text or self.new(column, labels))
+        self.constructor.texts.append(text or self.new(column, labels))
 
     def equal(self, column: Column) -> str:
         """A parameter that is the same wherever the column has a number."""
-        for parameter in self.made.parameters:
+        for parameter in self.constructor.parameters:
             pairs = zip(parameter.values, column.values, strict=True)
             if all(b is MISSING or _same(a, b) for a, b in pairs):
                 return parameter.name
@@ -104,18 +104,18 @@ class _Plan:
     def related(self, column: Column, labels: Sequence[str]) -> str:
         """The column in terms of parameters, if it follows from them."""
         label = next((word for word in labels if _is_width(word)), column.label)
-        known = [i for i, v in enumerate(column.values) if v is not MISSING]
-        values = [column.values[i] for i in known]
+        present = [i for i, v in enumerate(column.values) if v is not MISSING]
+        values = [column.values[i] for i in present]
         if not all(type(value) is int for value in values):
             return ""
         for text, row in self.terms(label):
-            if [row[i] for i in known] == values:
+            if [row[i] for i in present] == values:
                 return text
         return ""
 
     def terms(self, label: str) -> Iterator[tuple[str, list[Any]]]:
-        """What can be computed from the parameters, and may be what is meant."""
-        whole = [p for p in self.made.parameters if p.kind == "int"]
+        """Yield expressions of the parameters that may equal a column."""
+        whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for p in whole:
             if label == "padding" and "kernel" in p.name:
                 yield f"{p.name} // 2", [v // 2 for v in p.values]
@@ -129,7 +129,7 @@ class _Plan:
             yield from _quotients(whole)
 
     def new(self, column: Column, labels: Sequence[str]) -> str:
-        """A parameter for the column, called after what it is given to."""
+        """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
         if label in self.names.taken:
             label = identifier(f"{column.field}_{label}")
@@ -140,34 +140,34 @@ class _Plan:
             self.only.setdefault(column.field, []).append(name)
         if None in values:
             kind = f"{kind} | None"
-        self.made.parameters.append(Parameter(name, kind, values))
+        self.constructor.parameters.append(Parameter(name, kind, values))
         return name
 
     def condition(self, one: Field) -> None:
-        """Write what tells whether a class has the field."""
+        """Add the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
             text = " and ".join(f"{name} is not None" for name in names)
         else:
             text = self.unequal(one.having) or self.flag(one)
-        self.made.conditions[one.name] = text
+        self.constructor.conditions[one.name] = text
 
     def unequal(self, having: Row) -> str:
-        """``a != b`` of two parameters, if that is what tells."""
-        whole = [p for p in self.made.parameters if p.kind == "int"]
-        for place, p in enumerate(whole):
-            for q in whole[place + 1 :]:
+        """Return ``a != b`` of two parameters if it equals the column."""
+        whole = [p for p in self.constructor.parameters if p.kind == "int"]
+        for index, p in enumerate(whole):
+            for q in whole[index + 1 :]:
                 pairs = zip(p.values, q.values, strict=True)
                 if len(having) >= FEW and tuple(a != b for a, b in pairs) == having:
                     return f"{p.name} != {q.name}"
         return ""
 
     def flag(self, one: Field) -> str:
-        for parameter in self.made.parameters:
+        for parameter in self.constructor.parameters:
             if parameter.kind == "bool" and parameter.values == one.having:
                 return parameter.name
         name = self.names.unique(identifier(one.name))
-        self.made.parameters.append(Parameter(name, "bool", one.having))
+        self.constructor.parameters.append(Parameter(name, "bool", one.having))
         return name
 
 
@@ -182,23 +182,23 @@ def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _is_width(label: str) -> bool:
-    """Whether a number called so says how wide something is."""
+    """Return whether a number called so says how wide something is."""
     return any(word in label for word in WIDTHS)
 
 
 def _label(labels: Sequence[str]) -> str:
-    """What a number is called that is given to several: ``channels``, in and out."""
-    known = [label for label in labels if label not in VAGUE] or [
+    """Return the label of a parameter with several uses: ``channels`` for both."""
+    specific = [label for label in labels if label not in VAGUE] or [
         VAGUE[label] for label in labels
     ]
-    first = known[0]
+    first = specific[0]
     direction, _, word = first.partition("_")
-    both = {f"in_{word}", f"out_{word}"} <= set(known) and direction in ("in", "out")
+    both = {f"in_{word}", f"out_{word}"} <= set(specific) and direction in ("in", "out")
     return word if both else first
 
 
 def _alike(a: Row, b: Row) -> bool:
-    """Whether two columns are the same wherever both have a number."""
+    """Return whether two columns are the same wherever both have a number."""
     return all(
         x is MISSING or y is MISSING or _same(x, y) for x, y in zip(a, b, strict=True)
     )

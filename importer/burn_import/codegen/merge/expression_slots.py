@@ -21,24 +21,24 @@ class DifferError(Exception):
     """Two bodies are not the same."""
 
 
-def can_infer(trace: FunctionTrace, place: Place) -> bool:
+def can_infer(trace: FunctionTrace, operand_path: Place) -> bool:
     """Whether an extent follows from the others: of a reshape that has no such."""
-    if not isinstance(place[0], int) or len(place) != 3:
+    if not isinstance(operand_path[0], int) or len(operand_path) != 3:
         return False
-    statement = trace.body.statements[place[0]]
+    statement = trace.body.statements[operand_path[0]]
     if not isinstance(statement, Apply) or statement.primitive.name != "reshape":
         return False
     shape = statement.args[1]
     return isinstance(shape, tuple | list) and -1 not in shape
 
 
-def is_inside(place: Place) -> bool:
-    """Whether a place is in a loop."""
-    return isinstance(place[0], str) and place[0] != "result"
+def is_inside(operand_path: Place) -> bool:
+    """Return whether a place is in a loop."""
+    return isinstance(operand_path[0], str) and operand_path[0] != "result"
 
 
 def items_of(value: Any) -> Sequence[Any] | None:
-    """What is in a list, a tuple or a slice."""
+    """Return the items of a list, a tuple or a slice."""
     if isinstance(value, slice):
         return (value.start, value.stop, value.step)
     return value if isinstance(value, list | tuple) else None

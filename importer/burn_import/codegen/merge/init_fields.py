@@ -1,4 +1,4 @@
-"""What the fields of several classes have in common: one ``__init__`` for all."""
+"""Unification of the fields of several classes into one ``__init__``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Labels = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Column:
-    """A literal that is another one in each class, and what it is given to."""
+    """A literal that differs between classes, and the names of its uses."""
 
     values: tuple[Any, ...]
     label: str
@@ -41,28 +41,28 @@ class Field:
 
 
 def slot(number: int) -> str:
-    """What stands in the text of a field for the column of that number."""
+    """Return the placeholder for a column, by its number, in the text of a field."""
     return f"slot_{number}_"
 
 
 def unite_fields(
     classes: Sequence[Sequence[str]], labels: Labels, columns: list[Column]
 ) -> list[Field]:
-    """The fields of all classes, each with what is in it; ``columns`` grow.
+    """Return the fields of all classes with unified source; append to ``columns``.
 
     Raises:
         DifferError: one field is not the same in all classes that have it.
     """
-    made = [dict(map(_assignment, lines)) for lines in classes]
+    assignments = [dict(map(_assignment, lines)) for lines in classes]
     run = _Fields(labels, columns)
-    names = list(dict.fromkeys(name for fields in made for name in fields))
-    found = []
+    names = list(dict.fromkeys(name for fields in assignments for name in fields))
+    united = []
     for name in names:
-        having = tuple(name in fields for fields in made)
+        having = tuple(name in fields for fields in assignments)
         run.field, run.having = name, having
-        nodes = [fields[name] for fields in made if name in fields]
-        found.append(Field(name, unparsed(run.same(nodes)), having))
-    return found
+        nodes = [fields[name] for fields in assignments if name in fields]
+        united.append(Field(name, unparsed(run.same(nodes)), having))
+    return united
 
 
 def _assignment(line: str) -> tuple[str, ast.expr]:
@@ -122,13 +122,13 @@ class _Fields:
         return ast.List([self.same(items) for items in columns], ast.Load())
 
     def generator(self, nodes: Sequence[ast.GeneratorExp]) -> ast.expr:
-        made = self.same([node.elt for node in nodes])
+        element = self.same([node.elt for node in nodes])
         rounds = nodes[0].generators
         if len({ast.dump(node.generators[0]) for node in nodes}) > 1:
             counts = [_count(node) for node in nodes]
             times = ast.Call(ast.Name("range"), [self.literal(counts, "depth")], [])
             rounds = [ast.comprehension(rounds[0].target, times, [], 0)]
-        return ast.GeneratorExp(made, rounds)
+        return ast.GeneratorExp(element, rounds)
 
     def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
         function = nodes[0].func
@@ -138,8 +138,8 @@ class _Fields:
             raise DifferError
         labels = self.labels_of(function)
         args = []
-        for place, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
-            label = labels[min(place, len(labels) - 1)] if labels else None
+        for index, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
+            label = labels[min(index, len(labels) - 1)] if labels else None
             args.append(self.same(given, label))
         keywords = self.keywords(nodes)
         return ast.Call(function, args, keywords)
@@ -151,24 +151,24 @@ class _Fields:
         defaults = _defaults(nodes[0].func) if nodes else {}
         order = list(defaults)
         names.sort(key=lambda n: order.index(n) if n in order else -1)
-        made = []
+        united = []
         for name in names:
             values = [own.get(name) or defaults.get(name) for own in given]
             if name is None or any(value is None for value in values):
                 raise DifferError
-            made.append(ast.keyword(name, self.same(values, name)))  # type: ignore
-        return made
+            united.append(ast.keyword(name, self.same(values, name)))  # type: ignore
+        return united
 
     def labels_of(self, function: ast.expr) -> Sequence[str]:
-        """What the positional arguments of a call that makes a module are called."""
+        """Return the names of a module constructor's positional arguments."""
         if isinstance(function, ast.Name):
             return self.labels.get(function.id, ())
         if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:
             return ()
-        made = getattr(nn, function.attr, None)
-        if not inspect.isclass(made):
+        layer_class = getattr(nn, function.attr, None)
+        if not inspect.isclass(layer_class):
             return ["size"]  # nn.parameter, nn.buffer
-        return list(inspect.signature(made).parameters)
+        return list(inspect.signature(layer_class).parameters)
 
 
 def _count(node: ast.GeneratorExp) -> ast.expr:
@@ -181,13 +181,13 @@ def _count(node: ast.GeneratorExp) -> ast.expr:
 
 def _defaults(function: ast.expr) -> dict[str | None, ast.expr]:
     """The defaults of a layer's options that are numbers."""
-    made = (
+    layer_class = (
         getattr(nn, function.attr, None) if isinstance(function, ast.Attribute) else 0
     )
-    if not inspect.isclass(made):
+    if not inspect.isclass(layer_class):
         return {}
     return {
         name: ast.Constant(parameter.default)
-        for name, parameter in inspect.signature(made).parameters.items()
+        for name, parameter in inspect.signature(layer_class).parameters.items()
         if isinstance(parameter.default, int | float | str)
     }

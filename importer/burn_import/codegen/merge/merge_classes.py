@@ -17,7 +17,7 @@ from burn_import.codegen.merge.constructor_numbers import Numerals
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, Field, slot, unite_fields
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import calls_of
 from burn_import.tracing.trace import ModuleCall
 
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
 @dataclass
 class Families:
-    """What is known of each class by its name."""
+    """Labels, calls and arrangements of each class, by its name."""
 
     #: The call that makes one: ``Block(64, 128)``.
     calls: dict[str, str] = field(default_factory=dict)
@@ -41,15 +41,15 @@ class Families:
     arrangements: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
 
     def call(self, name: str) -> str:
-        """The source that makes what was the class called ``name``."""
+        """Return the constructor call of the class that was called ``name``."""
         return self.calls.get(name, f"{name}()")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A class as it is by itself."""
+    """A class before it is merged with others."""
 
-    part: Part
+    part: ModuleNode
     text: ClassText
     body: Body
     #: The body once steps through lists are loops.
@@ -57,7 +57,7 @@ class Draft:
 
     @property
     def stem(self) -> str:
-        """The name of the class without the number that tells it from others."""
+        """Return the class name without its disambiguating suffix."""
         return stem(self.part.class_name)
 
     def may_be(self, other: Draft) -> bool:
@@ -103,42 +103,42 @@ class Family:
         texts = self.constructor.texts
         lines = self.numerals.fields()
         for one in self.fields:
-            made = one.text
+            source = one.text
             for number in reversed(range(len(texts))):
-                made = made.replace(slot(number), texts[number])
+                source = source.replace(slot(number), texts[number])
             if all(one.having):
-                lines.append(f"self.{one.name} = {made}")
+                lines.append(f"self.{one.name} = {source}")
                 continue
-            kind = made.partition("(")[0]
+            kind = source.partition("(")[0]
             condition = self.constructor.conditions[one.name]
             lines.append(
                 f"self.{one.name}: {kind} | nn.Identity = "
-                f"({made} if {condition} else nn.Identity())"
+                f"({source} if {condition} else nn.Identity())"
             )
         return lines
 
-    def register(self, name: str, known: Families) -> None:
-        """Tell ``known`` how each member is made and called from now on."""
-        known.labels[name] = [p.name for p in self.constructor.parameters]
+    def register(self, name: str, families: Families) -> None:
+        """Tell ``families`` how each member is made and called from now on."""
+        families.labels[name] = [p.name for p in self.constructor.parameters]
         for number, draft in enumerate(self.members):
             own = draft.part.class_name
-            known.calls[own] = self.constructor.call(name, number)
-            known.arrangements[own] = tuple(
+            families.calls[own] = self.constructor.call(name, number)
+            families.arrangements[own] = tuple(
                 places[number] for places in self.union.parameters
             )
 
 
 def find_families(
-    drafts: Sequence[Draft], known: Families
+    drafts: Sequence[Draft], families: Families
 ) -> list[list[Draft] | Family]:
     """``drafts`` in groups: those that are one class, others alone."""
     groups: list[list[Draft] | Family] = []
     for draft in drafts:
         for group in list(_candidates(groups, draft)):
             members = group.members if isinstance(group, Family) else group
-            made = family([*members, draft], known)
-            if made is not None:
-                groups[groups.index(group)] = made
+            merged = family([*members, draft], families)
+            if merged is not None:
+                groups[groups.index(group)] = merged
                 break
         else:
             groups.append([draft])
@@ -151,14 +151,14 @@ def _candidates(
     """The groups that a class might be of, the likeliest first."""
     if not draft.part.path:
         return
-    found = []
+    candidates = []
     for group in groups:
         members = group.members if isinstance(group, Family) else group
         first = members[0]
         if first.part.path and any(m.may_be(draft) for m in members):
-            found.append(group)
-    found.sort(key=lambda group: draft.stem not in _stems(group))
-    yield from found[:MOST_COMPARED]
+            candidates.append(group)
+    candidates.sort(key=lambda group: draft.stem not in _stems(group))
+    yield from candidates[:MOST_COMPARED]
 
 
 def _stems(group: list[Draft] | Family) -> set[str]:
@@ -166,33 +166,33 @@ def _stems(group: list[Draft] | Family) -> set[str]:
     return {member.stem for member in members}
 
 
-def family(drafts: Sequence[Draft], known: Families) -> Family | None:
+def family(drafts: Sequence[Draft], families: Families) -> Family | None:
     """The classes as one; None if they are not."""
     members = sorted(drafts, key=lambda draft: -len(draft.body.fields))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
         return None
-    made = _united(members, known, rolled=False)
-    return made or _united(members, known, rolled=True)
+    merged = _united(members, families, rolled=False)
+    return merged or _united(members, families, rolled=True)
 
 
-def _united(members: list[Draft], known: Families, rolled: bool) -> Family | None:
+def _united(members: list[Draft], families: Families, rolled: bool) -> Family | None:
     """The classes as one by their bodies with loops, or without."""
     bodies = [draft.rolled if rolled else draft.body for draft in members]
     try:
         union = unite(bodies)
         columns: list[Column] = []
         lines = [draft.text.fields for draft in members]
-        fields = unite_fields(lines, known.labels, columns)
+        fields = unite_fields(lines, families.labels, columns)
         numerals = Numerals(union, bodies[0].trace, columns)
         names = [one.name for one in fields]
-        made = constructor([*columns, *numerals.columns], fields)
-        numerals.settle(made.texts[len(columns) :], names)
+        init = constructor([*columns, *numerals.columns], fields)
+        numerals.settle(init.texts[len(columns) :], names)
     except DifferError:
         return None
     optional = {one.name for one in fields if not all(one.having)}
     if optional - union.optional - unread(members[0].body, optional):
         return None
-    return Family(members, union, fields, made, numerals, rolled)
+    return Family(members, union, fields, init, numerals, rolled)
 
 
 def unread(body: Body, fields: set[str]) -> set[str]:
@@ -218,7 +218,7 @@ def common_name(names: Sequence[str]) -> str:
 
 
 def stem(name: str) -> str:
-    """The name of a class without the number that tells it from others."""
+    """Return the class name without its disambiguating suffix."""
     return re.sub(r"V?\d+$", "", name)
 
 
@@ -227,7 +227,7 @@ def bare(lines: Sequence[str]) -> list[str]:
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
 
 
-def levels(tree: Tree) -> list[list[Part]]:
+def levels(tree: Tree) -> list[list[ModuleNode]]:
     """The classes of a tree: those on one level hold only those on levels before.
 
     Classes of one name are on one level where that can be.
@@ -249,22 +249,22 @@ def levels(tree: Tree) -> list[list[Part]]:
     rank = {name: by_stem[stem(name)] for name in held}
     if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
         rank = by_name
-    found: dict[int, list[Part]] = {}
+    by_level: dict[int, list[ModuleNode]] = {}
     for part in tree.classes:
-        found.setdefault(rank[part.class_name], []).append(part)
-    return [found[level] for level in sorted(found)]
+        by_level.setdefault(rank[part.class_name], []).append(part)
+    return [by_level[level] for level in sorted(by_level)]
 
 
 def heights(held: dict[str, set[str]]) -> dict[str, int]:
-    """How many levels of classes each class holds, itself included."""
-    found: dict[str, int] = {}
+    """Return the number of levels of classes below each class, itself included."""
+    levels: dict[str, int] = {}
 
     def height(name: str) -> int:
-        if name not in found:
-            found[name] = 0  # nothing holds itself
-            found[name] = 1 + max(map(height, sorted(held[name])), default=0)
-        return found[name]
+        if name not in levels:
+            levels[name] = 0  # nothing holds itself
+            levels[name] = 1 + max(map(height, sorted(held[name])), default=0)
+        return levels[name]
 
     for name in held:
         height(name)
-    return found
+    return levels

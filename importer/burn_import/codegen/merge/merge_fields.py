@@ -25,7 +25,7 @@ class Shared:
     holders_only: bool = False
     texts: dict[str, ClassText] = field(default_factory=dict)
     members: dict[str, list[str]] = field(default_factory=dict)
-    known: Families = field(default_factory=Families)
+    families: Families = field(default_factory=Families)
     #: The fields of classes as they are by themselves.
     own: dict[str, list[str]] = field(default_factory=dict)
 
@@ -43,15 +43,17 @@ class Shared:
     def with_calls(self, text: ClassText) -> ClassText:
         """``text`` with the calls of the classes that its modules are now."""
 
-        def made(line: str) -> str:
-            return listed(_CLASS.sub(lambda match: self.known.call(match[1]), line))
+        def with_new_calls(line: str) -> str:
+            return listed(_CLASS.sub(lambda match: self.families.call(match[1]), line))
 
         return replace(
-            text, fields=list(map(made, text.fields)), steps=made(text.steps)
+            text,
+            fields=list(map(with_new_calls, text.fields)),
+            steps=with_new_calls(text.steps),
         )
 
     def joins(self, name: str, text: ClassText) -> bool:
-        """Whether the class is one with those that ``name`` stands for."""
+        """Return whether the class is one with those that ``name`` stands for."""
         first = self.texts[name]
         alike = first.plain == text.plain and stem(name) == stem(text.name)
         if not alike or first.root or text.root or not text.fields:
@@ -61,8 +63,8 @@ class Shared:
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
         try:
-            fields = unite_fields(rows, self.known.labels, columns)
-            made = constructor(columns, fields)
+            fields = unite_fields(rows, self.families.labels, columns)
+            init = constructor(columns, fields)
         except DifferError:
             return False
         if not all(all(one.having) for one in fields):
@@ -71,11 +73,11 @@ class Shared:
         self.members[name].append(text.name)
         lines = [f"self.{one.name} = {one.text}" for one in fields]
         for number in reversed(range(len(columns))):
-            lines = [line.replace(slot(number), made.texts[number]) for line in lines]
-        self.texts[name] = replace(first, fields=lines, constructor=made.signature)
-        self.known.labels[name] = [p.name for p in made.parameters]
-        for place, member in enumerate(self.members[name]):
-            self.known.calls[member] = made.call(name, place)
+            lines = [line.replace(slot(number), init.texts[number]) for line in lines]
+        self.texts[name] = replace(first, fields=lines, constructor=init.signature)
+        self.families.labels[name] = [p.name for p in init.parameters]
+        for index, member in enumerate(self.members[name]):
+            self.families.calls[member] = init.call(name, index)
         return True
 
     def rows(self, name: str) -> list[list[str]]:
@@ -114,9 +116,9 @@ def share(texts: Sequence[ClassText], holders_only: bool = False) -> Shared:
         }
         for text in texts
     }
-    known = {name: inner & set(held) for name, inner in held.items()}
-    rank = heights(known)
-    found = Shared(holders_only)
+    inner_classes = {name: inner & set(held) for name, inner in held.items()}
+    rank = heights(inner_classes)
+    shared = Shared(holders_only)
     for level in sorted(set(rank.values())):
-        found.settle([text for text in texts if rank[text.name] == level])
-    return found
+        shared.settle([text for text in texts if rank[text.name] == level])
+    return shared

@@ -28,42 +28,44 @@ def patch(
     """Give ``trace`` the parameters of ``union``, and other ``numbers``."""
     given = _symbols(trace, union, bodies)
     changes: dict[Place, Any] = dict(numbers)
-    for place, places in union.operands.items():
-        made = given[places]
-        if places[0] is None or trace.parameters[places[0]] is not made:
-            changes[place] = Tensor(made, trace.body.results[0].backend)
+    for operand_path, places in union.operands.items():
+        parameter = given[places]
+        if places[0] is None or trace.parameters[places[0]] is not parameter:
+            changes[operand_path] = Tensor(parameter, trace.body.results[0].backend)
     trace.parameters = [given[places] for places in union.parameters]
-    for place in sorted(changes, key=str):
-        value = changes[place]
-        if place[0] == "result":
-            trace.body.results[int(place[1])] = value
+    for operand_path in sorted(changes, key=str):
+        value = changes[operand_path]
+        if operand_path[0] == "result":
+            trace.body.results[int(operand_path[1])] = value
         else:
-            _change(trace.body.statements[int(place[0])], place[1:], value)
+            _change(
+                trace.body.statements[int(operand_path[0])], operand_path[1:], value
+            )
 
 
 def _symbols(
     trace: FunctionTrace, union: Union, bodies: Sequence[Body]
 ) -> dict[tuple[int | None, ...], Symbol]:
     """The symbol of each parameter: the first body's own, or another one."""
-    found: dict[tuple[int | None, ...], Symbol] = {}
+    symbols: dict[tuple[int | None, ...], Symbol] = {}
     taken: set[int] = set()
     for places in union.parameters:
         own = places[0]
         if own is not None and own not in taken:
             taken.add(own)
-            found[places] = trace.parameters[own]
+            symbols[places] = trace.parameters[own]
             continue
         types = [
-            body.trace.parameters[place].type
-            for body, place in zip(bodies, places, strict=True)
-            if place is not None
+            body.trace.parameters[index].type
+            for body, index in zip(bodies, places, strict=True)
+            if index is not None
         ]
-        found[places] = Symbol(_common(types))
-    return found
+        symbols[places] = Symbol(_common(types))
+    return symbols
 
 
 def _common(types: Sequence[Type | None]) -> Type | None:
-    """What is known of a parameter in all bodies: extents are left open."""
+    """Return the type of a parameter in all bodies, with open extents."""
     first = types[0]
     if first is None or any(t is None or t.shape is None for t in types):
         return first
@@ -90,20 +92,22 @@ def _change(statement: Any, way: Place, value: Any) -> None:
 def _put(operand: Any, way: Sequence[int | str], value: Any) -> Any:
     if not way:
         return value
-    place, *rest = way
+    index, *rest = way
     if isinstance(operand, Tensor):
-        known = operand.data.known
-        numbers = np.array(known.ravel().tolist(), dtype=object)
-        numbers[int(place)] = value
+        contents = operand.data.known
+        numbers = np.array(contents.ravel().tolist(), dtype=object)
+        numbers[int(index)] = value
         old = operand.data.type
-        made = Symbol(Type(old.dtype, old.shape, numbers.reshape(known.shape)))
-        return Tensor(made, operand.backend)
+        patched = Symbol(Type(old.dtype, old.shape, numbers.reshape(contents.shape)))
+        return Tensor(patched, operand.backend)
     items = list(operand)
-    items[int(place)] = _put(items[int(place)], rest, value)
+    items[int(index)] = _put(items[int(index)], rest, value)
     return type(operand)(items)
 
 
-def arrange(block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]) -> None:
+def reorder_arguments(
+    block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]
+) -> None:
     """Call modules with what the classes that they are now are given."""
     for statement in block.statements:
         if isinstance(statement, ModuleCall) and statement.path in arrangements:
@@ -113,4 +117,4 @@ def arrange(block: Block, arrangements: Mapping[tuple[str, ...], Arrangement]) -
                 args.pop()
             statement.args = tuple(args)
         for inner in blocks_of(statement):
-            arrange(inner, arrangements)
+            reorder_arguments(inner, arrangements)

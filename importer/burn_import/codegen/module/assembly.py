@@ -21,7 +21,7 @@ from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.local_functions import as_functions
 from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
 from burn_import.internal import located
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import Namespace
 
@@ -29,7 +29,7 @@ _MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
 
 
 def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
-    """The text of each class: what the file shows, and what its constructors are given.
+    """Return the text of each class, with its constructor's parameters.
 
     Afterwards the parts of ``tree`` are called after the classes that stand for them.
     """
@@ -47,30 +47,30 @@ class _Assembly:
     def __init__(self, tree: Tree, nouns: Nouns) -> None:
         self.tree = tree
         self.nouns = nouns
-        self.known = Families()
+        self.families = Families()
         self.holders = Holders(Namespace(tree.names.taken))
         self.texts: dict[str, ClassText] = {}
         #: By class, the name of the class that stands for it.
         self.names: dict[str, str] = {}
 
-    def settle(self, parts: list[Part]) -> None:
+    def settle(self, parts: list[ModuleNode]) -> None:
         """Write the classes of one level, which hold only what is settled."""
         drafts = [self.draft(part) for part in parts]
-        for group in find_families(drafts, self.known):
+        for group in find_families(drafts, self.families):
             if isinstance(group, Family):
                 self.unite(group, drafts)
             else:
                 self.texts[group[0].part.class_name] = group[0].text
 
-    def draft(self, part: Part) -> Draft:
-        """The class of one part as it is by itself."""
+    def draft(self, part: ModuleNode) -> Draft:
+        """Return the class of one module before merging."""
         with located("module", ".".join(part.path) or part.class_name):
             return self.write_draft(part)
 
-    def write_draft(self, part: Part) -> Draft:
+    def write_draft(self, part: ModuleNode) -> Draft:
         """See :meth:`draft`."""
         local = self.nouns.inside(part)
-        writer = ClassWriter(part, self.holders, self.known, local)
+        writer = ClassWriter(part, self.holders, self.families, local)
         root = part is self.tree.root
         wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
         doc = part_doc(part, self.tree.instances([part.class_name]))
@@ -90,8 +90,8 @@ class _Assembly:
                 name = self.holders.names.unique(common)
         given = self.nouns.shared(parts, family.union.parameters)
         local = self.nouns.within(parts[0], given)
-        writer = ClassWriter(parts[0], self.holders, self.known, local, family)
-        family.register(name, self.known)
+        writer = ClassWriter(parts[0], self.holders, self.families, local, family)
+        family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
         text = writer.write(named(given), [], "", doc)
         text.name = name

@@ -14,13 +14,13 @@ from burn_import.codegen.containers.stored_arrays import StoredArrays
 from burn_import.codegen.loops.reroll import roll_up
 from burn_import.codegen.merge.anti_unify import Body
 from burn_import.codegen.merge.merge_classes import Families, Family
-from burn_import.codegen.merge.patching import Arrangement, arrange, patch
+from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.module.methods import Method, cut
 from burn_import.codegen.naming.function_names import constant_roles, named
 from burn_import.codegen.printing.writer import Writer
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
-from burn_import.structure import Part
+from burn_import.structure import ModuleNode
 from burn_import.structure.module_tree import calls_of
 from burn_import.structure.sequential import function_name
 from burn_import.tracing.identifiers import (
@@ -44,15 +44,15 @@ class ClassWriter:
 
     def __init__(
         self,
-        part: Part,
+        part: ModuleNode,
         holders: Holders,
-        known: Families,
+        families: Families,
         nouns: Mapping[str, str],
         family: Family | None = None,
     ) -> None:
         """``family`` is what the class is written for, if not for ``part`` alone."""
         self.part = part
-        self.families = known
+        self.families = families
         self.family = family
         self.graph = part.graph
         self.trace: FunctionTrace = self.traced()
@@ -72,24 +72,24 @@ class ClassWriter:
     def traced(self) -> FunctionTrace:
         """The body, which calls modules as the classes that they are now want it."""
         trace = trace_part(self.part)
-        arrange(trace.body, self.arrangements())
+        reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
             patch(trace, family.union, family.bodies, family.numerals.values)
         return trace
 
     def arrangements(self) -> dict[Path, Arrangement]:
-        """What of its arguments each module is given, if that is no longer all."""
-        known = self.families.arrangements
+        """Return the argument order of each module whose arguments have changed."""
+        arrangements = self.families.arrangements
         return {
-            call.path: known[call.part.class_name]
+            call.path: arrangements[call.part.class_name]
             for item in self.part.items
             for call in calls_of(item)
-            if call.part.class_name in known
+            if call.part.class_name in arrangements
         }
 
     def body(self, trace: FunctionTrace) -> Body:
-        """What the class is compared with others by, once it is written."""
+        """Return the text by which the written class is compared with others."""
         weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
         named = {**weights, **self.part.tensors}
         lines = [line.partition(" = ")[0] for line in self.fields()]
@@ -103,8 +103,10 @@ class ClassWriter:
         for item in self.part.items:
             for call in calls_of(item):
                 part = call.part
-                made = self.families.call(part.class_name)
-                entries[call.path] = sequence_text(part) if part.sequence else made
+                class_call = self.families.call(part.class_name)
+                entries[call.path] = (
+                    sequence_text(part) if part.sequence else class_call
+                )
             if isinstance(item, Node):
                 for node in nested_nodes(item):
                     path = self.part.layer_paths.get(id(node))
@@ -163,8 +165,8 @@ class ClassWriter:
         kinds = [python_type(symbol.type) for symbol in given]
         pairs = zip(names, kinds, strict=True)
         signature = "".join(f", {name}: {kind}" for name, kind in pairs)
-        made = [python_type(result.data.type) for result in results]
-        result = made[0] if len(made) == 1 else f"tuple[{', '.join(made)}]"
+        types = [python_type(result.data.type) for result in results]
+        result = types[0] if len(types) == 1 else f"tuple[{', '.join(types)}]"
         body = self.writer(method.trace, names).write()
         return MethodText(method.name, signature, result, body)
 
@@ -178,12 +180,12 @@ class ClassWriter:
 
     def imported(self) -> set[str]:
         """The modules that the source of the fields reads."""
-        made = [
+        sources = [
             *self.containers.entries.values(),
             *map(self.default, self.optional.values()),
         ]
         modules = ("ops", "math", "burn")
-        return {name for name in modules for t in made if f"{name}." in t}
+        return {name for name in modules for t in sources if f"{name}." in t}
 
     def attribute(self, constant: str) -> str:
         """The attribute path of a stored array that the code reads itself."""
@@ -209,7 +211,7 @@ class ClassWriter:
         return "".join(f", {text}" for text in shown)
 
     def may_lack(self) -> list[bool]:
-        """Which of the parameters may be None."""
+        """Return the parameters that may be None."""
         if self.family is not None:
             return [None in places for places in self.family.union.parameters]
         return [value in self.optional for value in self.part.inputs]
@@ -226,7 +228,7 @@ class ClassWriter:
         return lines
 
     def default(self, constant: str) -> str:
-        """What stands in for an input left out: a stored array, or one integer."""
+        """Return the default of an optional input: a stored array, or one integer."""
         array = self.graph.constants[constant]
         if array.dtype != np.int64 or array.size != 1:
             return f"self.{self.attribute(constant)}.value"
@@ -241,7 +243,7 @@ def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
     return any(path[:length] in entries for length in range(1, len(path)))
 
 
-def sequence_text(part: Part) -> str:
+def sequence_text(part: ModuleNode) -> str:
     """``nn.Sequential(...)``: a layer stands at its number, functions between."""
     steps: list[str] = []
     for node in part.items:
@@ -269,8 +271,8 @@ def _argument(value: Any) -> str:
     return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
 
 
-def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
-    """Where a module stands in the model, and what it makes of which shape.
+def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
+    """Return a line with the path of a module, and the shapes it computes.
 
     Shapes are left out unless ``shown``: not all that stand for it have them.
     """
@@ -296,8 +298,8 @@ def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[st
     width = max((len(name) for name in names), default=0)
     lines = []
     for name, value in zip(names, values, strict=True):
-        known = graph.type(value)
-        shown = "" if known is None else comment(shown_type(known))
+        value_type = graph.type(value)
+        shown = "" if value_type is None else comment(shown_type(value_type))
         origin = origin_of(name, value)
         behind = f"  ({origin})" if origin else ""
         lines.append(f"    {name:<{width}}  {shown}{behind}")
@@ -310,10 +312,10 @@ def origin_of(name: str, value: str) -> str:
     return "" if same else comment(value, 40)
 
 
-def shown_type(known: Type) -> str:
+def shown_type(value_type: Type) -> str:
     """The type with extents that are long expressions left open."""
-    if kind_of(known) != "tensor":
-        return known.name
-    dims = known.shape or ()
+    if kind_of(value_type) != "tensor":
+        return value_type.name
+    dims = value_type.shape or ()
     short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
-    return known.with_shape(None if known.shape is None else short).name
+    return value_type.with_shape(None if value_type.shape is None else short).name

@@ -18,8 +18,8 @@ def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
     """
     checks = []
     for name, value in zip(names, graph.given, strict=True):
-        known = graph.type(value)
-        text = "" if known is None else shown_type(known)
+        value_type = graph.type(value)
+        text = "" if value_type is None else shown_type(value_type)
         if text and INPUT.fullmatch(text):
             origin = origin_of(name, value)
             behind = f"  # {origin} in the file" if origin else ""

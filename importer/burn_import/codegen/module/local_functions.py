@@ -35,13 +35,15 @@ def _words(text: ClassText) -> str:
     return "\n".join([text.signature, *text.body, *attributes, *methods])
 
 
-def _is_called_by_owners(texts: Sequence[ClassText], made: str) -> bool:
-    """Whether only the classes that hold ``made`` by an attribute call it."""
-    if not all(_only_called(text, made) for text in texts):
+def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
+    """Whether only the classes that hold ``class_name`` by an attribute call it."""
+    if not all(_only_called(text, class_name) for text in texts):
         return False
     fields = [line for text in texts for line in text.fields]
     held = [
-        line.partition(" = ")[0] for line in fields if line.endswith(f" = {made}()")
+        line.partition(" = ")[0]
+        for line in fields
+        if line.endswith(f" = {class_name}()")
     ]
     names = "|".join(re.escape(name.removeprefix("self.")) for name in held)
     # ``self.self`` is a module inside: an attribute that the file calls like that.
@@ -49,18 +51,18 @@ def _is_called_by_owners(texts: Sequence[ClassText], made: str) -> bool:
     return not names or not any(inside.search(_words(text)) for text in texts)
 
 
-def _only_called(text: ClassText, made: str) -> bool:
-    """Whether a class holds ``made`` by attributes of its own alone, if at all."""
-    lines = [line for line in (*text.fields, text.steps) if f"{made}(" in line]
-    return all(re.fullmatch(rf"self\.\w+ = {made}\(\)", line) for line in lines)
+def _only_called(text: ClassText, class_name: str) -> bool:
+    """Return whether a class holds ``class_name`` only in attributes of its own."""
+    lines = [line for line in (*text.fields, text.steps) if f"{class_name}(" in line]
+    return all(re.fullmatch(rf"self\.\w+ = {class_name}\(\)", line) for line in lines)
 
 
-def _calling(text: ClassText, made: str, name: str) -> ClassText:
-    """``text`` with calls of the function ``name`` for those of ``made``."""
-    if text.name == made:
+def _calling(text: ClassText, class_name: str, name: str) -> ClassText:
+    """``text`` with calls of the function ``name`` for those of ``class_name``."""
+    if text.name == class_name:
         body = [line.removeprefix("    ") for line in text.body]
         return replace(text, function=name, body=body)
-    held = [line for line in text.fields if line.endswith(f" = {made}()")]
+    held = [line for line in text.fields if line.endswith(f" = {class_name}()")]
     body, methods = text.body, text.methods
     for line in held:
         attribute = line.partition(" = ")[0]

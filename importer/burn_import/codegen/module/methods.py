@@ -25,7 +25,7 @@ NARROW = 4
 
 @dataclass(frozen=True)
 class Method:
-    """A piece of a body: what it is called, reads and gives."""
+    """A piece of a body: its name, inputs and results."""
 
     name: str
     trace: FunctionTrace
@@ -46,11 +46,11 @@ def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
     traces = _pieces(trace, pairs)
     methods: list[Method] = []
     calls: list[Statement] = []
-    for (start, stop), made in zip(pairs, traces, strict=False):
+    for (start, stop), piece in zip(pairs, traces, strict=False):
         name = taken.unique(_name(statements[start:stop]))
-        methods.append(Method(name, made))
-        results = [result.data for result in made.body.results]
-        args = tuple(Tensor(s, _backend(trace)) for s in made.parameters)
+        methods.append(Method(name, piece))
+        results = [result.data for result in piece.body.results]
+        args = tuple(Tensor(s, _backend(trace)) for s in piece.parameters)
         calls.append(ModuleCall((name,), args, results))
     if methods:
         trace.body.statements = calls
@@ -63,7 +63,7 @@ def _backend(trace: FunctionTrace) -> Backend:
 
 
 def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
-    """Where to cut: near even pieces, where the fewest values are alive."""
+    """Choose the cuts: even pieces, where the fewest values are alive."""
     statements = trace.body.statements
     alive = _alive(trace)
     step = len(statements) / pieces
@@ -79,12 +79,12 @@ def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
 
 
 def _alive(trace: FunctionTrace) -> list[int]:
-    """How many values are made before each statement and read from there on."""
+    """Count the values that are alive before each statement."""
     statements = trace.body.statements
-    made = set(trace.parameters)
+    defined = set(trace.parameters)
     last: dict[Symbol, int] = {}
     for at, statement in enumerate(statements):
-        made.update(statement.targets)
+        defined.update(statement.targets)
         last.update((symbol, at) for symbol in reads(statement))
     last.update((value.data, len(statements)) for value in trace.body.results)
     counts = [0] * (len(statements) + 2)  # changes, summed in the end
@@ -108,14 +108,14 @@ def _pieces(
     values whose extents it writes. Empty if an extent is known to none of them.
     """
     wanted = {result.data for result in trace.body.results}
-    found: list[FunctionTrace] = []
+    pieces: list[FunctionTrace] = []
     for start, stop in reversed(bounds):
-        made = _piece(trace, start, stop, wanted)
-        if made is None:
+        piece = _piece(trace, start, stop, wanted)
+        if piece is None:
             return []
-        wanted.update(made.parameters)
-        found.append(made)
-    return found[::-1]
+        wanted.update(piece.parameters)
+        pieces.append(piece)
+    return pieces[::-1]
 
 
 def _piece(
@@ -130,8 +130,8 @@ def _piece(
     before = list(trace.parameters)
     before += [t for statement in statements[:start] for t in statement.targets]
     read = set(block_reads(Block(inside)))
-    made = [t for s in inside for t in s.targets if t in wanted]
-    results = [Tensor(symbol, _backend(trace)) for symbol in made]
+    targets = [t for s in inside for t in s.targets if t in wanted]
+    results = [Tensor(symbol, _backend(trace)) for symbol in targets]
     block = Block(list(inside), results)
     parameters = [symbol for symbol in before if symbol in read]
     while True:
@@ -153,7 +153,7 @@ def _has_extent(symbol: Symbol, extent: Dim) -> bool:
 
 
 def _name(statements: Sequence[Statement]) -> str:
-    """What a piece is called: after the modules that it calls first and last."""
+    """Name a piece after the modules that it calls first and last."""
     paths = [s.path for s in statements if isinstance(s, ModuleCall)]
     words = list(dict.fromkeys(singular(snake(path[0])) for path in paths))
     if len(words) == 1:

@@ -44,7 +44,7 @@ def _inside_out(line: str, inside: str) -> str:
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:
-    """What the only field, a list, is made of."""
+    """Return the items of the only field, a list."""
     if len(fields) != 1:
         return None
     line = ast.parse(fields[0]).body[0]
@@ -55,6 +55,6 @@ def _items(fields: Sequence[str], inside: str) -> str | None:
     if len(items) == 1 and isinstance(items[0], ast.List):
         items = items[0].elts
     if any(isinstance(item, ast.GeneratorExp) for item in items):
-        made = next(item for item in items if isinstance(item, ast.GeneratorExp))
-        return f"*({ast.unparse(made)[1:-1]})"
+        generator = next(item for item in items if isinstance(item, ast.GeneratorExp))
+        return f"*({ast.unparse(generator)[1:-1]})"
     return ", ".join(unparsed(item) for item in items)

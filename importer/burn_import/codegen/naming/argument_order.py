@@ -1,4 +1,4 @@
-"""The order of what modules are given and give: the main stream comes first.
+"""Order of the inputs and outputs of modules: the main stream comes first.
 
 What the model itself is given or gives stands in the order of the file.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burn.dtypes import is_float
-from burn_import.codegen.naming.function_names import Nouns, tasks
-from burn_import.structure import Call, Part, Tree
-from burn_import.structure.module_tree import Fork, calls_of
+from burn_import.codegen.naming.function_names import Nouns, input_roles
+from burn_import.structure import ModuleNode, SubmoduleCall, Tree
+from burn_import.structure.module_tree import IfCall, calls_of
 
 Order = list[int]
 
@@ -25,7 +25,7 @@ def order_boundaries(tree: Tree, nouns: Nouns) -> None:
         id(tree.model[id(call.part)])
         for part in tree.parts
         for item in part.items
-        if isinstance(item, Fork)
+        if isinstance(item, IfCall)
         for call in calls_of(item)
     }
     orders: dict[int, tuple[Order, Order]] = {}
@@ -36,57 +36,59 @@ def order_boundaries(tree: Tree, nouns: Nouns) -> None:
             orders[id(model)] = _orders(model, tree.root, nouns)
     for part in tree.parts:
         for item in part.items:
-            if isinstance(item, Call):
+            if isinstance(item, SubmoduleCall):
                 _arrange(item, orders.get(id(tree.model[id(item.part)])))
 
 
-def _arrange(call: Call, orders: tuple[Order, Order] | None) -> None:
+def _arrange(call: SubmoduleCall, orders: tuple[Order, Order] | None) -> None:
     if orders is None:
         return
-    call.inputs = [call.inputs[place] for place in orders[0]]
-    call.outputs = [call.outputs[place] for place in orders[1]]
+    call.inputs = [call.inputs[index] for index in orders[0]]
+    call.outputs = [call.outputs[index] for index in orders[1]]
     call.part.inputs, call.part.outputs = call.inputs, call.outputs
 
 
-def _orders(part: Part, root: Part, nouns: Nouns) -> tuple[Order, Order]:
-    known = nouns.inside(part)
-    streams = [place for place, name in enumerate(part.outputs) if name not in known]
+def _orders(part: ModuleNode, root: ModuleNode, nouns: Nouns) -> tuple[Order, Order]:
+    value_names = nouns.inside(part)
+    streams = [
+        index for index, name in enumerate(part.outputs) if name not in value_names
+    ]
     outputs = _as_listed(part.outputs, root.outputs)
     if len(streams) == 1:
-        outputs.sort(key=lambda place: place != streams[0])
+        outputs.sort(key=lambda index: index != streams[0])
     inputs = _as_listed(part.inputs, root.inputs)
-    main = _main(part, known, part.outputs[outputs[0]] if outputs else "")
-    inputs.sort(key=lambda place: place != main)
+    main = _main(part, value_names, part.outputs[outputs[0]] if outputs else "")
+    inputs.sort(key=lambda index: index != main)
     return inputs, outputs
 
 
 def _as_listed(names: Sequence[str], listed: Sequence[str]) -> Order:
     """``names`` as they stand, but those of ``listed`` as they stand there."""
-    rank = {name: place for place, name in enumerate(listed)}
-    places = [place for place, name in enumerate(names) if name in rank]
+    rank = {name: index for index, name in enumerate(listed)}
+    places = [index for index, name in enumerate(names) if name in rank]
     order = list(range(len(names)))
-    ranked = sorted(places, key=lambda place: rank[names[place]])
-    for place, other in zip(places, ranked, strict=True):
-        order[place] = other
+    ranked = sorted(places, key=lambda index: rank[names[index]])
+    for index, other in zip(places, ranked, strict=True):
+        order[index] = other
     return order
 
 
-def _main(part: Part, known: dict[str, str], result: str) -> int:
+def _main(part: ModuleNode, value_names: dict[str, str], result: str) -> int:
     """The place of the main stream among the inputs, -1 if all have nouns.
 
     It is what is read first of those with as many axes as the result.
     """
     types = part.graph.types
-    words = tasks(part)
+    words = input_roles(part)
     streams = [
-        place
-        for place, name in enumerate(part.inputs)
-        if name not in known and is_float(types[name].dtype)
+        index
+        for index, name in enumerate(part.inputs)
+        if name not in value_names and is_float(types[name].dtype)
     ]
     rank = len(types[result].shape or ()) if result else 0
 
-    def weight(place: int) -> tuple[bool, bool]:
-        name = part.inputs[place]
+    def weight(index: int) -> tuple[bool, bool]:
+        name = part.inputs[index]
         return name in words, len(types[name].shape or ()) != rank
 
     return min(streams, key=weight, default=-1)

@@ -1,4 +1,4 @@
-"""What values are called in one function: the nouns of the model, words for others."""
+"""Names of the values of one function: nouns of the model, else generic words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from burn_import.codegen.naming.value_names import find_nouns
 from burn_import.codegen.naming.vocabulary import result_of
 from burn_import.codegen.printing.name_candidates import STREAMS
 from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
-from burn_import.structure import Call, Item, Part, Tree
-from burn_import.structure.module_tree import Fork, calls_of
+from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
+from burn_import.structure.module_tree import IfCall, calls_of
 from burn_import.tracing.identifiers import Namespace, identifier, snake
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply, Block, blocks_of
@@ -45,12 +45,12 @@ Places = Sequence[int | None]
 
 
 def constant_roles(block: Block) -> dict[str, str]:
-    """What each stored array is, by name, from the primitive that reads it first."""
+    """Map stored arrays to roles, from the first primitive that reads each."""
     roles: dict[str, str] = {}
     for statement in block.statements:
         if isinstance(statement, Apply):
-            for place, arg in enumerate(statement.args):
-                word = _constant_role(statement.primitive.name, place)
+            for position, arg in enumerate(statement.args):
+                word = _constant_role(statement.primitive.name, position)
                 for symbol in symbols_in(arg):
                     if symbol.constant:
                         roles.setdefault(symbol.constant, word)
@@ -59,14 +59,14 @@ def constant_roles(block: Block) -> dict[str, str]:
     return roles
 
 
-def _constant_role(primitive: str, place: int) -> str:
+def _constant_role(primitive: str, position: int) -> str:
     if primitive in _RECURRENT:
-        return _RECURRENT[primitive][place]
+        return _RECURRENT[primitive][position]
     return CONSTANT_ROLES.get(primitive, "constant")
 
 
 class Nouns:
-    """What the values of a tree of modules are called in the class of each."""
+    """Nouns of values in the class of each module of a tree."""
 
     def __init__(self, tree: Tree) -> None:
         graph = tree.root.graph
@@ -77,53 +77,57 @@ class Nouns:
         for name, noun in zip(graph.results, self.outputs, strict=True):
             if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
-        self.instances: dict[int, list[Part]] = {}
+        self.instances: dict[int, list[ModuleNode]] = {}
         for part in tree.parts:
             self.instances.setdefault(id(tree.model[id(part)]), []).append(part)
-        self.known: dict[int, dict[str, str]] = {}
+        self.by_part: dict[int, dict[str, str]] = {}
 
-    def inside(self, part: Part) -> dict[str, str]:
+    def inside(self, part: ModuleNode) -> dict[str, str]:
         """The nouns in the class that ``part`` is the model of.
 
         They are those that all instances agree on, without a number where nothing else
         is called so: ``past_key_0`` is ``past_key`` in the first layer.
         """
-        if id(part) not in self.known:
-            self.known[id(part)] = self._agreed(part)
-        return self.known[id(part)]
+        if id(part) not in self.by_part:
+            self.by_part[id(part)] = self._agreed(part)
+        return self.by_part[id(part)]
 
-    def shared(self, members: Sequence[Part], places: Sequence[Places]) -> list[str]:
-        """The nouns of what comes into a class that stands for those of ``members``.
+    def shared(
+        self, members: Sequence[ModuleNode], places: Sequence[Places]
+    ) -> list[str]:
+        """Return the nouns of the parameters of a class that merges ``members``.
 
         ``places`` has for each parameter its place in each of them, None where one has
         not got it. "" is what has no noun that all agree on.
         """
-        found = []
+        agreed = []
         for row in places:
             words, duties = [], set()
-            for part, place in zip(members, row, strict=True):
-                if place is not None:
-                    name = part.inputs[place]
+            for part, position in zip(members, row, strict=True):
+                if position is not None:
+                    name = part.inputs[position]
                     words.append(self.inside(part).get(name, ""))
-                    duties.add(tasks(part).get(name, ""))
+                    duties.add(input_roles(part).get(name, ""))
             ends = {word.rpartition("_")[2] for word in words}
             duty = max(duties - {""}, default="")
-            found.append(agree(words) or duty or (ends.pop() if len(ends) == 1 else ""))
+            agreed.append(
+                common_noun(words) or duty or (ends.pop() if len(ends) == 1 else "")
+            )
         names = Namespace()
-        return [name and names.unique(name) for name in found]
+        return [name and names.unique(name) for name in agreed]
 
-    def within(self, part: Part, given: Sequence[str]) -> dict[str, str]:
+    def within(self, part: ModuleNode, given: Sequence[str]) -> dict[str, str]:
         """The nouns in a class of several, whose parameters are ``given`` theirs."""
-        known = self.inside(part)
-        strange = {known[n] for n in part.inputs if n in known} - set(given)
-        return {name: noun for name, noun in known.items() if noun not in strange}
+        part_nouns = self.inside(part)
+        strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(given)
+        return {name: noun for name, noun in part_nouns.items() if noun not in strange}
 
-    def _agreed(self, part: Part) -> dict[str, str]:
+    def _agreed(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
         nouns = {
             column[0]: agreed
             for column in columns
-            if (agreed := agree([self.values.get(name, "") for name in column]))
+            if (agreed := common_noun([self.values.get(name, "") for name in column]))
             and not (part.path and is_stream(agreed))
         }
         ends = {*part.inputs, *part.outputs}
@@ -133,10 +137,10 @@ class Nouns:
             for name, noun in nouns.items()
             if name not in ends or (part.path and crowd[plain(noun)] == 1)
         }
-        found = nouns | short | self._stored(part)
-        return _within_decoder(found) if part.path else found
+        names = nouns | short | self._stored(part)
+        return _within_decoder(names) if part.path else names
 
-    def _stored(self, part: Part) -> dict[str, str]:
+    def _stored(self, part: ModuleNode) -> dict[str, str]:
         """The nouns of the stored arrays that a part reads itself."""
         names = [name for node in part.nodes() for name in node.inputs]
         stored = part.graph.constants
@@ -154,8 +158,8 @@ def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
     return {name: shorter.get(noun, noun) for name, noun in nouns.items()}
 
 
-def agree(nouns: Sequence[str]) -> str:
-    """What several call one thing, numbers aside; "" if they do not agree."""
+def common_noun(nouns: Sequence[str]) -> str:
+    """Return the common noun without numbers; "" if the nouns differ."""
     if len(set(nouns)) == 1:
         return nouns[0]
     stems = {plain(noun) for noun in nouns}
@@ -169,25 +173,25 @@ def plain(noun: str) -> str:
     return stem if len(stem) > 2 and stem == identifier(stem) else noun
 
 
-def _slots(part: Part) -> list[str]:
+def _slots(part: ModuleNode) -> list[str]:
     """The values that a part gets and makes, in an order that its twins share."""
     return list(dict.fromkeys(_names(part)))
 
 
-def _names(part: Part) -> Iterator[str]:
+def _names(part: ModuleNode) -> Iterator[str]:
     yield from part.inputs
     for item in part.items:
-        if isinstance(item, Call):
+        if isinstance(item, SubmoduleCall):
             yield from item.outputs
             continue
-        for node in nested_nodes(item.node if isinstance(item, Fork) else item):
+        for node in nested_nodes(item.node if isinstance(item, IfCall) else item):
             yield from (name for name in node.outputs if name is not None)
             for body in node.op.bodies().values():
                 yield from body.inputs
 
 
-def tasks(part: Part) -> dict[str, str]:
-    """What the inputs of a module are by what it does with them, where that tells.
+def input_roles(part: ModuleNode) -> dict[str, str]:
+    """Name the inputs of a module by their use in it, where that is unambiguous.
 
     What is only added to something once is a residual; what keys and values are made
     of, but no queries, is a context.
@@ -196,26 +200,28 @@ def tasks(part: Part) -> dict[str, str]:
     for item in part.items:
         for name, task in _tasks(part, item):
             readers.setdefault(name, []).append(task)
-    found = {}
+    by_input = {}
     for name in part.inputs if len(part.inputs) > 1 else ():
         read = readers.get(name, [])
         if read == ["residual"]:
-            found[name] = "residual"
+            by_input[name] = "residual"
         elif read and set(read) <= {"key", "value"}:
-            found[name] = read[0] if len(set(read)) == 1 else "context"
-    counts = Counter(found.values())
-    return {name: task for name, task in found.items() if counts[task] == 1}
+            by_input[name] = read[0] if len(set(read)) == 1 else "context"
+    counts = Counter(by_input.values())
+    return {name: task for name, task in by_input.items() if counts[task] == 1}
 
 
-def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
-    """The values that an item reads, each with what it does with it."""
+def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
+    """Yield the values that an instruction reads, each with its use."""
     if not isinstance(item, Node):
         names = [name for call in calls_of(item) for name in call.inputs]
         yield from ((name, "") for name in names)
         return
     task = result_of(part.layer_paths.get(id(item), ("",))[-1])
     types = [part.graph.type(name) for name in item.inputs]
-    floats = all(known is not None and is_float(known.dtype) for known in types)
+    floats = all(
+        value_type is not None and is_float(value_type.dtype) for value_type in types
+    )
     if item.op.onnx == "Add" and floats:
         task = "residual"
     for name in item.inputs:
@@ -223,8 +229,8 @@ def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
             yield name, task
 
 
-def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
-    """What the parameters of ``__call__`` are called.
+def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
+    """Return the names of the parameters of ``__call__``.
 
     Those of the model have the file's names. What has no noun is ``x``, the main
     stream, then ``y``, if what the module does with it does not tell.
@@ -232,7 +238,7 @@ def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
     names = Namespace()
     if not part.path:
         return [names.unique(snake(name, "input")) for name in part.inputs]
-    words = tasks(part)
+    words = input_roles(part)
     return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
 
 
@@ -244,40 +250,44 @@ def named(nouns: Sequence[str]) -> list[str]:
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
-    """What the outputs are called in a NamedTuple: as in the file, or by their nouns.
+    """Return the field names of the output NamedTuple, from the file or from nouns.
 
     Where the file has what an exporter made up, several of one noun are counted.
     """
     own = [chosen(name) and snake(name, "output") for name in graph.results]
     inputs = {snake(name, "input") for name in graph.given}
-    found = []
-    for name, known in zip(graph.results, own, strict=True):
+    candidates = []
+    for name, author_name in zip(graph.results, own, strict=True):
         noun = nouns.get(name, "")
-        found.append(plain(known) if known else "" if noun in inputs else noun)
+        candidates.append(
+            plain(author_name) if author_name else "" if noun in inputs else noun
+        )
     groups: dict[str, list[str]] = {}
-    for known, noun in zip(own, found, strict=True):
-        groups.setdefault(noun, []).append(known)
+    for author_name, noun in zip(own, candidates, strict=True):
+        groups.setdefault(noun, []).append(author_name)
     names, numbers = Namespace(), Counter[str]()
     result = []
-    for place, (known, noun) in enumerate(zip(own, found, strict=True)):
+    for position, (author_name, noun) in enumerate(zip(own, candidates, strict=True)):
         if noun and not _counted(groups[noun]):
             result.append(names.unique(f"{noun}_{numbers[noun]}"))
             numbers[noun] += 1
         else:
-            result.append(names.unique(known or noun or _numbered(graph, place)))
+            result.append(
+                names.unique(author_name or noun or _numbered(graph, position))
+            )
     return result
 
 
-def _numbered(graph: Graph, place: int) -> str:
+def _numbered(graph: Graph, position: int) -> str:
     """An operator's name that the file has, but its place for a counter."""
-    word = snake(graph.results[place].rpartition("/")[2], "output")
+    word = snake(graph.results[position].rpartition("/")[2], "output")
     if not re.search(r"\d", word):
         return word
-    return "output" if len(graph.results) == 1 else f"output_{place}"
+    return "output" if len(graph.results) == 1 else f"output_{position}"
 
 
 def _counted(group: list[str]) -> bool:
-    """Whether an author's own numbers are the places of several of one kind."""
+    """Return whether an author's own numbers are the places of several of one kind."""
     numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
     in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
     return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

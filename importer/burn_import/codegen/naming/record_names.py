@@ -31,18 +31,18 @@ def find_record_names(
     Keys of stored arrays tell, and scopes of PyTorch's exporters. An attribute that
     stands for two names keeps its own in keys, as does one whose name is taken.
     """
-    found: dict[str, set[str]] = {}
+    authored: dict[str, set[str]] = {}
     for entry in entries:
         for ours, theirs in _pairs(entry, graph):
-            found.setdefault(ours, set()).add(theirs)
+            authored.setdefault(ours, set()).add(theirs)
     scopes: dict[str, set[str]] = {}
     if graph.producer.startswith("pytorch"):
         for segment in {segment for node in graph.nodes for segment in node.scope}:
             scopes.setdefault(attribute(segment), set()).add(segment)
-    found = {**scopes, **found}
+    authored = {**scopes, **authored}
     names = {
         ours: theirs
-        for ours, (theirs, *others) in found.items()
+        for ours, (theirs, *others) in authored.items()
         if not others and ours != theirs and _NAME.fullmatch(theirs)
     }
     fields = [set(_fields(text)) for text in texts]

@@ -1,4 +1,4 @@
-"""One noun for each value of a model, found by what makes it and what reads it.
+"""Noun of each value of a model, from its producer and its consumers.
 
 The same value has the same noun in the module that makes it and in those that it is
 handed to. A value of which nothing is known has none: it is part of the main stream.
@@ -25,7 +25,7 @@ from burn_import.codegen.naming.vocabulary import (
     result_of,
 )
 from burn_import.provenance.exporter_names import authored, chosen
-from burn_import.structure import Part, Tree
+from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import snake
 from burn_ir.graph import Graph, Node
@@ -60,7 +60,7 @@ class _Finder:
         #: The one input that a mask is made of, "" if there are others.
         self.sources = {name: name for name in graph.given}
         self.makers = {name: n for n in self.nodes for name in n.outputs if name}
-        self.made: dict[str, str] = {}
+        self.from_producer: dict[str, str] = {}
         self.wanted: dict[str, str] = {}
         self.written: dict[str, str] = {}
         self.readers: dict[str, int] = {}
@@ -71,16 +71,16 @@ class _Finder:
                     self.readers[name] = self.readers.get(name, 0) + 1
 
     def make(self, node: Node) -> None:
-        """Note what the results of ``node`` are by what makes them."""
+        """Record the nouns of a node's results, from the node itself."""
         kind, attribute = self.kind(node), self.attribute(node)
         first = node.inputs[0] if node.inputs else None
-        for place, name in enumerate(node.outputs):
+        for position, name in enumerate(node.outputs):
             if name is None:
                 continue
             self.written[name] = authored(name)
-            noun = self.own(kind, place, node, attribute)
+            noun = self.own(kind, position, node, attribute)
             if noun:
-                self.made[name] = noun
+                self.from_producer[name] = noun
             if first is not None and kind in MOVES and first in self.origin:
                 self.origin[name] = self.origin[first]
             self.sources[name] = self.mixed(node, kind)
@@ -88,7 +88,9 @@ class _Finder:
             if kind == "If":
                 for inner, outer in zip(body.inputs, node.inputs[1:], strict=True):
                     self.origin.update({inner: self.origin.get(outer or "", "")})
-                    self.made.update({inner: self.made.get(outer or "", "")})
+                    self.from_producer.update(
+                        {inner: self.from_producer.get(outer or "", "")}
+                    )
             else:
                 self.written.update({name: chosen(name) for name in body.inputs})
 
@@ -98,27 +100,27 @@ class _Finder:
             return ""
         names = [n for n in node.inputs if n is not None and n not in self.constants]
         data = names[:1] if kind in MOVES else names
-        found = {self.sources.get(name, "") for name in data}
-        return found.pop() if len(found) == 1 else ""
+        data_sources = {self.sources.get(name, "") for name in data}
+        return data_sources.pop() if len(data_sources) == 1 else ""
 
-    def own(self, kind: str, place: int, node: Node, attribute: str) -> str:
-        """What the result at ``place`` is by the operator, the layer or its operand."""
+    def own(self, kind: str, position: int, node: Node, attribute: str) -> str:
+        """Return the noun of a result, from its operator, layer or operand."""
         nouns = MADE.get(kind, ())
-        if place < len(nouns) and nouns[place]:
-            return nouns[place]
-        if place == 0 and attribute:
+        if position < len(nouns) and nouns[position]:
+            return nouns[position]
+        if position == 0 and attribute:
             noun = result_of(attribute)
             return noun if noun == "bias" or kind != "Embedding" else ""
-        if place or not node.inputs:
+        if position or not node.inputs:
             return ""
         if kind in MOVES | {"TopK"}:
-            return self.made.get(node.inputs[0] or "", "")
+            return self.from_producer.get(node.inputs[0] or "", "")
         return self.mixture(kind, node)
 
     def mixture(self, kind: str, node: Node) -> str:
-        """What the result of several values is."""
+        """Return the noun of a result that combines several values."""
         nouns_in = [
-            self.made.get(name, "")
+            self.from_producer.get(name, "")
             for name in node.inputs
             if name is not None and name not in self.constants
         ]
@@ -135,7 +137,7 @@ class _Finder:
         return first if alone and first in SCALED | {"positions"} else ""
 
     def hides(self, node: Node) -> bool:
-        """Whether a choice is between a number and one that hides a score."""
+        """Return whether a choice is between a number and one that hides a score."""
         sides = [self.constants.get(name or "") for name in node.inputs[1:]]
         return any(
             float(side.reshape(-1)[0]) <= HIDDEN
@@ -150,26 +152,32 @@ class _Finder:
         """
         if node.op.domain not in ("", "burn"):
             return ""
-        found = node.op.onnx == "Gather" and bool(self.attribute(node))
-        return "Embedding" if found else node.op.onnx
+        is_lookup = node.op.onnx == "Gather" and bool(self.attribute(node))
+        return "Embedding" if is_lookup else node.op.onnx
 
     def attribute(self, node: Node) -> str:
         """The attribute of a layer, "" for any other node."""
         path = self.paths.get(id(node), ())
         return path[-1] if path else ""
 
-    def result(self, part: Part) -> None:
+    def result(self, part: ModuleNode) -> None:
         """Note what a module gives, by how its attribute is called."""
         word = part.path[-1] if part.path else ""
-        if word and len(part.outputs) == 1 and part.outputs[0] not in self.made:
-            self.made[part.outputs[0]] = result_of(word)
+        if (
+            word
+            and len(part.outputs) == 1
+            and part.outputs[0] not in self.from_producer
+        ):
+            self.from_producer[part.outputs[0]] = result_of(word)
 
     def demand(self, node: Node) -> None:
-        """Note what the operands of ``node`` are by what reads them."""
+        """Record the nouns of a node's operands, from the node that reads them."""
         kind, attribute = self.kind(node), self.attribute(node)
         crossing = kind == "Attention" and self.crosses(node)
-        for place, noun in USES.get(kind, {}).items():
-            self.ask(node, place, f"cross_{noun}" if crossing and place == 3 else noun)
+        for position, noun in USES.get(kind, {}).items():
+            self.ask(
+                node, position, f"cross_{noun}" if crossing and position == 3 else noun
+            )
         if kind == "Embedding":
             self.ask(node, 1, indices_of(attribute))
         noun = self.noun(node.outputs[0]) if node.outputs else ""
@@ -185,22 +193,22 @@ class _Finder:
         if kind in MOVES:
             self.ask(node, 0, noun)
         elif kind == "Concat" or (noun in MASKS and kind in JOINS):
-            for place in range(len(node.inputs)):
-                self.ask(node, place, noun)
+            for position in range(len(node.inputs)):
+                self.ask(node, position, noun)
         elif noun in MASKS and kind == "Add":
-            for place, name in enumerate(node.inputs):
-                masks = self.made.get(name or "") == "mask"
-                self.ask(node, place, noun if masks else MASKS[noun])
+            for position, name in enumerate(node.inputs):
+                masks = self.from_producer.get(name or "") == "mask"
+                self.ask(node, position, noun if masks else MASKS[noun])
         elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
             self.scaled(node, noun)
 
     def crosses(self, node: Node) -> bool:
-        """Whether an attention is of one stream to another."""
+        """Return whether an attention is of one stream to another."""
         sources = [self.source(name) for name in node.inputs[:2]]
         return "" not in sources and sources[0] != sources[1]
 
     def source(self, name: str | None) -> str:
-        """What a layer made queries or keys of; "" if that is not found."""
+        """Return the noun of the values that a layer projects; "" if there is none."""
         for _ in range(DEEPEST):
             node = self.makers.get(name or "")
             if node is None:
@@ -214,20 +222,20 @@ class _Finder:
         return ""
 
     def scaled(self, node: Node, noun: str) -> None:
-        """What is scaled, or has a mask added, is what the result is."""
-        for place, name in enumerate(node.inputs):
+        """Give the noun of a scaled or masked result to its operand."""
+        for position, name in enumerate(node.inputs):
             if name in self.constants:
                 continue
-            if self.made.get(name or "") != "mask" and not self.is_mask(name):
-                self.ask(node, place, noun)
+            if self.from_producer.get(name or "") != "mask" and not self.is_mask(name):
+                self.ask(node, position, noun)
             elif noun == "scores":
-                self.ask(node, place, "mask")
+                self.ask(node, position, "mask")
             if node.op.onnx == "RotaryEmbedding":
                 break
 
     def is_mask(self, name: str | None) -> bool:
-        known = self.graph.types.get(name or "")
-        return known is not None and known.dtype == bool_
+        value_type = self.graph.types.get(name or "")
+        return value_type is not None and value_type.dtype == bool_
 
     def product(self, node: Node, noun: str) -> None:
         """Scores are queries by keys, and what is attended to weights by values."""
@@ -237,12 +245,12 @@ class _Finder:
         if noun == "scores":
             self.ask(node, 0, "query")
             self.ask(node, 1, "key")
-        elif self.made.get(left or "") == "weights":
+        elif self.from_producer.get(left or "") == "weights":
             self.ask(node, 1, "value")
 
-    def ask(self, node: Node, place: int, noun: str) -> None:
-        """Note that ``node`` reads ``noun`` at ``place``; two nouns are none."""
-        name = node.inputs[place] if place < len(node.inputs) else None
+    def ask(self, node: Node, position: int, noun: str) -> None:
+        """Note that ``node`` reads ``noun`` at ``position``; two nouns are none."""
+        name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:
             return
         self.asking[name] = self.asking.get(name, 0) + 1
@@ -250,21 +258,21 @@ class _Finder:
             self.wanted[name] = ""
 
     def noun(self, name: str | None) -> str:
-        """What a value is: by its readers if these agree, else by its maker."""
+        """Return the noun of a value, from its readers or else from its producer."""
         if name is None:
             return ""
         wanted = self.wanted.get(name, "")
         if wanted and wanted not in LASTING:
             agreed = self.asking.get(name, 0) >= self.readers.get(name, 0)
             wanted = wanted if agreed else ""
-        return wanted or self.made.get(name, "")
+        return wanted or self.from_producer.get(name, "")
 
     def nouns(self) -> dict[str, str]:
         """The noun of each value: the author's own, else what was found."""
-        found = {**self.states(), **self.inputs}
+        chosen = {**self.states(), **self.inputs}
         ends = set(self.graph.outputs)
-        for name in dict.fromkeys([*self.written, *self.made, *self.wanted]):
-            if name in found:
+        for name in dict.fromkeys([*self.written, *self.from_producer, *self.wanted]):
+            if name in chosen:
                 continue
             own = self.written.get(name, "")
             noun = self.noun(name)
@@ -273,11 +281,11 @@ class _Finder:
             if name in ends and own:
                 noun = snake(name)
             if noun:
-                found[name] = noun
-        return found
+                chosen[name] = noun
+        return chosen
 
     def states(self) -> dict[str, str]:
-        """What a state is, before and after a call: what its key ends in."""
+        """Return the nouns of states before and after a call, from their keys."""
         return {
             name: snake(state.constant.rpartition(".")[2], "state")
             for state in states_of(self.graph)

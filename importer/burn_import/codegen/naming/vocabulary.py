@@ -1,4 +1,4 @@
-"""What values are called: by what makes them, by what reads them, by whose they are."""
+"""Nouns of values, by producer, by consumer and by layer."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ _NORM = re.compile(r"(q|query|k|key)_?(norm|ln|layer_?norm)")
 
 
 def result_of(attribute: str) -> str:
-    """What a layer called ``attribute`` gives, "" if that says nothing."""
+    """Return the noun for the result of a layer called ``attribute``, "" if unknown."""
     return _find(_RESULTS, re.sub(r"_\d+$", "", attribute))
 
 
 def indices_of(attribute: str) -> str:
-    """What an embedding called ``attribute`` is given, "" if that says nothing."""
+    """Return the noun for indices of the embedding ``attribute``, "" if unknown."""
     return _find(_INDICES, attribute)
 
 
 def keeps_noun(attribute: str) -> bool:
-    """Whether a layer called ``attribute`` normalises queries or keys."""
+    """Return whether a layer called ``attribute`` normalises queries or keys."""
     return _NORM.fullmatch(attribute.lower()) is not None
 
 

@@ -108,7 +108,7 @@ class Renderer:
         return self.access(path)
 
     def given(self, arg: Any) -> Expression:
-        """What a module is called with: a tensor, or a tuple of them."""
+        """Return the arguments of a module call: a tensor, or a tuple of them."""
         if arg is None:  # a module of a class for several, which this is not given
             return atom("None")
         if not isinstance(arg, tuple):
@@ -143,7 +143,7 @@ class Renderer:
         return self.function(call)
 
     def special(self, call: Apply, name: str) -> Expression | None:
-        """What Python says better than a call of ours does."""
+        """Return plain Python for a call, None if it is printed as a call."""
         deciding = call.targets[0] in self.conditions
         first: Any = call.args[0] if call.args else None
         if name == "absent":
@@ -163,9 +163,9 @@ class Renderer:
         """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
         if not isinstance(arg, Tensor) or arg.data.constant:
             return False
-        known = arg.data.known
+        contents = arg.data.known
         unnamed = arg.data not in self.names and arg.data not in self.pending
-        return unnamed and known is not None and known.dtype == object
+        return unnamed and contents is not None and contents.dtype == object
 
     def index(self, call: Apply) -> Expression:
         """``x[key]``."""
@@ -307,11 +307,11 @@ class Renderer:
             return self.pending[symbol]
         if symbol in self.names:
             return atom(self.names[symbol], symbol)
-        known = symbol.known
+        contents = symbol.known
         if lists and is_list(symbol, lists):
             return self.host(arg)
-        if symbol.constant and known is not None and is_text(known):
-            return self.strings(known)
+        if symbol.constant and contents is not None and is_text(contents):
+            return self.strings(contents)
         if symbol.constant:
             return atom(f"self.{self.attribute(symbol.constant)}")
         return self.array(symbol)
@@ -330,22 +330,22 @@ class Renderer:
         text = ", ".join(item.text for item in items)
         return Expression(f"[{text}]", ATOM, merge(items))
 
-    def strings(self, known: np.ndarray[Any, Any]) -> Expression:
+    def strings(self, array: np.ndarray[Any, Any]) -> Expression:
         """A stored tensor of strings: they have no place in a record."""
-        if known.size > STRING_LIMIT:
+        if array.size > STRING_LIMIT:
             raise UnsupportedModel(
-                f"expected at most {STRING_LIMIT} strings in a tensor, got {known.size}"
+                f"expected at most {STRING_LIMIT} strings in a tensor, got {array.size}"
             )
         self.modules |= {"ops", "burn"}
-        return self.filled(known, atom(literal(known.tolist())), known.dtype)
+        return self.filled(array, atom(literal(array.tolist())), array.dtype)
 
     def filled(
-        self, known: np.ndarray[Any, Any], values: Expression, dtype: DType
+        self, array: np.ndarray[Any, Any], values: Expression, dtype: DType
     ) -> Expression:
         """A tensor of ``values``; nested lists do not tell the shape of no elements."""
         kind = dtype_source(dtype)
-        if known.ndim > 1 and not known.size:
-            return Expression(f"ops.zeros({literal(known.shape)}, dtype={kind})")
+        if array.ndim > 1 and not array.size:
+            return Expression(f"ops.zeros({literal(array.shape)}, dtype={kind})")
         return Expression(f"ops.array({values.text}, dtype={kind})")
 
     def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
@@ -359,11 +359,11 @@ class Renderer:
         """An operand that may be Python numbers: axes, sizes, bounds."""
         if isinstance(arg, Tensor):
             symbol: Symbol = arg.data
-            known = symbol.known
+            contents = symbol.known
             here = symbol in self.names or symbol in self.pending
-            if known is None or here or not is_listable(known):
+            if contents is None or here or not is_listable(contents):
                 return self.data(arg)
-            return self.host(known.tolist())
+            return self.host(contents.tolist())
         if isinstance(arg, list | tuple):
             items = [self.host(item) for item in arg]
             text = ", ".join(item.text for item in items)
@@ -392,6 +392,6 @@ class Renderer:
 
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, Tensor):
-        known = value.data.known
-        return known is not None and known.ndim == 1
+        contents = value.data.known
+        return contents is not None and contents.ndim == 1
     return isinstance(value, list | tuple)

@@ -1,4 +1,4 @@
-"""What a local value would like to be called, the best first."""
+"""Candidate names of local values, the best first."""
 
 from __future__ import annotations
 
@@ -120,15 +120,15 @@ KINDS = {
 
 
 def noun_of(writer: LineWriter, symbol: Symbol, statement: Statement) -> str:
-    """What a result is, as far as that is known."""
+    """Return the noun of a result, "" if it has none."""
     if isinstance(statement, ModuleCall) and statement.visit:
         leaf = snake(statement.path[-1])
         return "bias" if leaf.endswith("bias") else leaf
-    known = writer.outputs.get(symbol) or writer.nouns.get(symbol.name)
-    return known or _role(statement, ROLES)
+    noun = writer.outputs.get(symbol) or writer.nouns.get(symbol.name)
+    return noun or _role(statement, ROLES)
 
 
-def wishes(
+def name_candidates(
     writer: LineWriter, symbol: Symbol, statement: Statement, expression: Expression
 ) -> Iterator[str]:
     """What a result would like to be called, the best first.
@@ -148,12 +148,12 @@ def wishes(
 
 
 def _qualified(writer: LineWriter, noun: str, statement: Statement) -> Iterator[str]:
-    """``noun`` told from another of its kind by what makes it."""
+    """Yield ``noun`` qualified by its producer."""
     if isinstance(statement, ModuleCall):
         nouns = [writer.nouns.get(target.name) for target in statement.targets]
-        place = next((s for s in reversed(statement.path) if s.isdigit()), "")
-        if place and nouns.count(noun) == 1:
-            yield f"{noun}_{place}"
+        index = next((s for s in reversed(statement.path) if s.isdigit()), "")
+        if index and nouns.count(noun) == 1:
+            yield f"{noun}_{index}"
         yield from _words(statement)
     kind = _role(statement, KINDS)
     if kind:
@@ -161,7 +161,7 @@ def _qualified(writer: LineWriter, noun: str, statement: Statement) -> Iterator[
 
 
 def _words(statement: Statement) -> Iterator[str]:
-    """What the result of a statement is called if all streams are taken."""
+    """Yield names for a statement's result once all stream names are taken."""
     if isinstance(statement, ModuleCall):
         names = [s for s in statement.path if not s.isdigit()]
         if names and len(statement.targets) == 1:
@@ -172,7 +172,7 @@ def _words(statement: Statement) -> Iterator[str]:
 
 
 def _role(statement: Statement, words: Mapping[str, str]) -> str:
-    """What the result of a primitive is called, by ``words``."""
+    """Return the noun of a primitive's result, from ``words``."""
     if not isinstance(statement, Apply) or len(statement.targets) > 1:
         return ""
     return words.get(statement.primitive.name, "")
@@ -181,11 +181,11 @@ def _role(statement: Statement, words: Mapping[str, str]) -> str:
 def nested(names: list[str], statement: Statement) -> list[str]:
     """``names`` with parentheses where one result is a tuple: ``y, (h, c)``."""
     places = getattr(statement, "results", None) or range(len(names))
-    found = []
-    for place in places:
-        inner = [place] if isinstance(place, int) else list(place)
+    targets = []
+    for slot in places:
+        inner = [slot] if isinstance(slot, int) else list(slot)
         text = ", ".join(names[i] for i in inner)
         unread = all(names[i] == "_" for i in inner)
-        whole = text if isinstance(place, int) else f"({text})"
-        found.append("_" if unread else whole)
-    return found
+        whole = text if isinstance(slot, int) else f"({text})"
+        targets.append("_" if unread else whole)
+    return targets

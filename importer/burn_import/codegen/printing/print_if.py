@@ -49,8 +49,8 @@ def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
             result = writer.result(value)
             writer.spend(result)
             if result.text != name:
-                place = writer.declared(name, value.data, result)
-                writer.line(f"{place} = {result.text}", indent + 1)
+                target_text = writer.declared(name, value.data, result)
+                writer.line(f"{target_text} = {result.text}", indent + 1)
         if len(writer.lines) == start:
             writer.line("pass", indent + 1)
         writer.live = {
@@ -79,11 +79,11 @@ def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
 
 def _made_here(writer: LineWriter, block: Block, names: list[str]) -> dict[Symbol, str]:
     """The results that a branch computes itself, with the names they go out by."""
-    made = {t for statement in block.statements for t in statement.targets}
+    computed = {t for statement in block.statements for t in statement.targets}
     return {
         value.data: name
         for name, value in zip(names, block.results, strict=True)
-        if value.data in made and writer.remaining.get(value.data) == 1
+        if value.data in computed and writer.remaining.get(value.data) == 1
     }
 
 
@@ -116,6 +116,6 @@ def _side(writer: LineWriter, block: Block) -> Expression | None:
 
 
 def several(statement: Statement) -> bool:
-    """Whether the right-hand side is a tuple whatever its length."""
+    """Return whether the right-hand side is a tuple whatever its length."""
     primitive = getattr(statement, "primitive", None)
     return primitive is not None and primitive.outputs != 1

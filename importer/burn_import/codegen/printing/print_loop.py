@@ -80,7 +80,7 @@ def _name(
     start: Expression,
     later: set[str],
 ) -> str:
-    """What a carried value is called: as it begins, where that name is free."""
+    """Return the name of a carried value: its initial value's, if that is free."""
     text = start.text
     if text.isidentifier() and text not in writer.live and text not in later:
         return text
@@ -113,7 +113,7 @@ def _lists(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
 
 
 def _source(writer: LineWriter, source: Any) -> Expression:
-    """What the rounds take apart: a list, or a tuple of values."""
+    """Return the iterable of a loop: a list, or a tuple of values."""
     if isinstance(source, Tensor):
         return writer.result(source)
     values = [writer.result(value) for value in source]
@@ -157,7 +157,7 @@ def _items(
 
 
 def _member(writer: LineWriter, members: Members) -> tuple[str, str]:
-    """What a member of a list is called in a round, and the source of the list."""
+    """Return the loop variable for a list's members, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
     wish = "layer" if word.isdigit() else singular(word)
@@ -199,7 +199,7 @@ def _round(
     names: list[str],
     lists: list[str],
 ) -> None:
-    """The lines of the body: what it computes, appends and carries on."""
+    """Return the lines of the loop body."""
     start = len(writer.lines)
     for state in loop.state:
         writer.read_extents(state, indent)

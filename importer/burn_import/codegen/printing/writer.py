@@ -8,7 +8,11 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.codegen.printing.expressions import Renderer
-from burn_import.codegen.printing.name_candidates import STREAMS, nested, wishes
+from burn_import.codegen.printing.name_candidates import (
+    STREAMS,
+    name_candidates,
+    nested,
+)
 from burn_import.codegen.printing.print_derivative import write_derivation
 from burn_import.codegen.printing.print_if import WIDTH, several, write_choice
 from burn_import.codegen.printing.print_loop import write_loop
@@ -120,8 +124,8 @@ class Writer:
         for state, value in zip(
             self.trace.states, self.trace.replacements, strict=True
         ):
-            place = self.render.attribute(state.constant)
-            self.line(f"self.{place}.set({self.result(value).text})", indent)
+            attribute = self.render.attribute(state.constant)
+            self.line(f"self.{attribute}.set({self.result(value).text})", indent)
 
     def results_first(self) -> list[Tensor]:
         """The results that must be known before the first state is replaced."""
@@ -147,9 +151,9 @@ class Writer:
         text = ", ".join(result.text for result in results)
         if self.wrap:
             text = f"{self.wrap}({text})"
-        made = f"{'    ' * indent}{text} = "
-        if self.lines and text.isidentifier() and self.lines[-1].startswith(made):
-            text = self.lines.pop().removeprefix(made)
+        assignment = f"{'    ' * indent}{text} = "
+        if self.lines and text.isidentifier() and self.lines[-1].startswith(assignment):
+            text = self.lines.pop().removeprefix(assignment)
         self.line(f"return {text}", indent)
 
     def result(self, value: Tensor) -> Expression:
@@ -226,7 +230,7 @@ class Writer:
         return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:
-        """Whether the function ends with making ``target``, its only result."""
+        """Return whether the function ends with making ``target``, its only result."""
         body = self.trace.body
         only = len(body.results) == 1 and body.results[0].data is target
         return only and body.statements[-1].targets == [target]
@@ -249,7 +253,9 @@ class Writer:
         if name is None:
             name = self.preferred.get(symbol)
         if name is None or (name in self.live and symbol not in self.forced):
-            name = self.chosen(wishes(self, symbol, statement, expression), symbol)
+            name = self.chosen(
+                name_candidates(self, symbol, statement, expression), symbol
+            )
         self.claim(symbol, name)
         return name
 
@@ -263,10 +269,10 @@ class Writer:
         self.live[name] = symbol
         self.render.names[symbol] = name
 
-    def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
-        """The first of ``wishes`` that is free, else the first with a number."""
+    def chosen(self, candidates: Iterator[str], symbol: Symbol) -> str:
+        """The first of ``candidates`` that is free, else the first with a number."""
         kind, first = python_type(symbol.type), ""
-        for name in wishes:
+        for name in candidates:
             if name not in self.live and self.kinds.get(name, kind) == kind:
                 return name
             first = first or name
@@ -348,7 +354,7 @@ def _named_results(
 
 
 def _fixed(statement: Apply) -> bool:
-    """Whether a primitive always has as many results."""
+    """Return whether a primitive always has as many results."""
     return bool(statement.primitive.outputs)
 
 

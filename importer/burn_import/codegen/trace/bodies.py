@@ -70,7 +70,7 @@ def trace_choice(run: BodyTracer, branch: Branch, node: Node, graph: Graph) -> N
 
 
 def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> None:
-    """The rounds of a loop, and what is made of their pieces after them."""
+    """Trace a loop, and the concatenation of its collected results."""
     with run.inside():
         counter, state, items, block = _rounds(run, loop)
     count = len(loop.carried)
@@ -92,10 +92,12 @@ def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> Non
         Repetition(trips, counter, initial, state, block, check, targets, items)
     )
     some = not check and _positive(_trips(run, loop) if loop.slices else trips)
-    for name, rows, made in zip(node.outputs[count:], loop.rows, lists, strict=False):
+    for name, rows, rows_list in zip(
+        node.outputs[count:], loop.rows, lists, strict=False
+    ):
         if name is not None:
             with recording(run.tracer):
-                joined = joined_rows(Tensor(made, run.tracer), rows, some)
+                joined = joined_rows(Tensor(rows_list, run.tracer), rows, some)
             run.name(name, joined, graph)
 
 
@@ -199,10 +201,10 @@ def _check(
 
 
 def _trips(run: BodyTracer, loop: Repeat) -> Any:
-    """The number of rounds as it is written."""
+    """Return the iteration count as source can write it."""
     if loop.trips is not None or not loop.slices:
-        known = None if loop.trips is None else loop.trips.data.known
-        return loop.trips if known is None else known.reshape(-1).tolist()[0]
+        contents = None if loop.trips is None else loop.trips.data.known
+        return loop.trips if contents is None else contents.reshape(-1).tolist()[0]
     first = next(one for one in loop.slices if not one.whole)
     with recording(run.tracer):
         if first.axis is None:
@@ -228,8 +230,8 @@ def _fill(run: BodyTracer, block: Block, body: Graph) -> None:
 
 
 def _is_true(condition: Any) -> bool:
-    known = condition.data.known
-    return known is not None and bool(known.all())
+    contents = condition.data.known
+    return contents is not None and bool(contents.all())
 
 
 def _positive(trips: Any) -> bool:

@@ -19,11 +19,11 @@ from burn_import.internal import located
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_kept, is_trained
 from burn_import.structure.module_tree import (
-    Call,
-    Fork,
-    Item,
-    Part,
+    IfCall,
+    Instruction,
+    ModuleNode,
     State,
+    SubmoduleCall,
     calls_of,
     changes_state,
 )
@@ -70,11 +70,11 @@ class FunctionTrace:
 
     @property
     def replacements(self) -> list[Any]:
-        """What the states are afterwards."""
+        """Return the states after the call."""
         return self.body.results[len(self.returned) :]
 
 
-def trace_part(part: Part) -> FunctionTrace:
+def trace_part(part: ModuleNode) -> FunctionTrace:
     """The ``__call__`` of ``part`` as statements."""
     run = Run(part.graph, part.layer_paths)
     run.called = {call.path for item in part.items for call in calls_of(item)}
@@ -115,33 +115,35 @@ class Run:
         return symbol
 
     def state(self, state: State) -> Symbol:
-        """What a state is before it is replaced."""
-        known = self.graph.type(state.before)
-        tensor = self.tracer.symbol(known, state.before, state.constant)
+        """Return the symbol of a state before it is replaced."""
+        value_type = self.graph.type(state.before)
+        tensor = self.tracer.symbol(value_type, state.before, state.constant)
         self.values[state.before] = tensor
         symbol: Symbol = tensor.data
         return symbol
 
     def define(self, name: str, graph: Graph) -> Tensor:
         """A symbol for a value that some statement or caller gives."""
-        known = graph.type(name)
-        tensor = self.tracer.symbol(None if known is None else known.forget(), name)
+        value_type = graph.type(name)
+        tensor = self.tracer.symbol(
+            None if value_type is None else value_type.forget(), name
+        )
         self.values[name] = tensor
-        self.note(known)
+        self.note(value_type)
         return tensor
 
-    def note(self, known: Type | None) -> None:
-        if known is not None and known.shape is not None:
-            found = (d for d in known.shape if isinstance(d, Poly))
-            self.extents.update(dict.fromkeys(found))
+    def note(self, value_type: Type | None) -> None:
+        if value_type is not None and value_type.shape is not None:
+            symbols = (d for d in value_type.shape if isinstance(d, Poly))
+            self.extents.update(dict.fromkeys(symbols))
 
-    def block(self, items: Sequence[Item], outputs: Sequence[str]) -> Block:
+    def block(self, items: Sequence[Instruction], outputs: Sequence[str]) -> Block:
         block = Block()
         self.tracer.blocks.append(block)
         for item in items:
-            if isinstance(item, Fork):
+            if isinstance(item, IfCall):
                 self.fork(item)
-            elif isinstance(item, Call):
+            elif isinstance(item, SubmoduleCall):
                 self.call(item)
             else:
                 self.node(item, self.graph)
@@ -156,19 +158,19 @@ class Run:
         if name not in self.values:
             stored = name in graph.constants and name not in graph.constants.inlined
             constant = name if stored else ""
-            known = graph.type(name)
-            if known is not None and constant and is_kept(graph, constant):
-                known = known.forget()  # read from the record, however small
-            self.values[name] = self.tracer.symbol(known, name, constant)
+            value_type = graph.type(name)
+            if value_type is not None and constant and is_kept(graph, constant):
+                value_type = value_type.forget()  # read from the record, however small
+            self.values[name] = self.tracer.symbol(value_type, name, constant)
         return self.values[name]
 
-    def call(self, call: Call) -> None:
+    def call(self, call: SubmoduleCall) -> None:
         args = tuple(self.read(name, self.graph) for name in call.inputs)
         targets = [self.define(name, self.graph).data for name in call.outputs]
         kept = changes_state(call.part)
         self.tracer.append(ModuleCall(call.path, args, targets, kept=kept))
 
-    def fork(self, fork: Fork) -> None:
+    def fork(self, fork: IfCall) -> None:
         """An ``If`` whose branches are calls of modules."""
         condition = self.read(fork.node.inputs[0], self.graph)
         blocks = []
@@ -176,8 +178,10 @@ class Run:
             args = tuple(self.read(name, self.graph) for name in call.inputs)
             types = [call.part.graph.type(name) for name in call.outputs]
             results = [self.tracer.symbol(t.forget() if t else None) for t in types]
-            made = ModuleCall(call.path, args, [result.data for result in results])
-            blocks.append(Block([made], results))
+            call_statement = ModuleCall(
+                call.path, args, [result.data for result in results]
+            )
+            blocks.append(Block([call_statement], results))
         targets = self.targets(fork.node, self.graph)
         self.tracer.append(Choice(condition, blocks[0], blocks[1], targets))
 
@@ -234,8 +238,10 @@ class Run:
                 raise
             del block.statements[start:]
             result = self.tracer.lower(node.op, operands)
-        made = [operands_of(statement) for statement in block.statements[start:]]
-        if all(bindable(dim, self.extents) for dim in dims_in(made)):
+        operand_lists = [
+            operands_of(statement) for statement in block.statements[start:]
+        ]
+        if all(bindable(dim, self.extents) for dim in dims_in(operand_lists)):
             return result
         del block.statements[start:]
         read = list(symbols_in(operands))
@@ -243,25 +249,27 @@ class Run:
         for value in read:
             value.type = self.without_composites(value.type)
         result = self.tracer.lower(node.op, operands)
-        for value, known in zip(read, types, strict=True):
-            value.type = known
+        for value, value_type in zip(read, types, strict=True):
+            value.type = value_type
         return result
 
     def remind(self, operands: Sequence[Any]) -> bool:
         """Tell the contents of the author's tensors; False if all are known."""
-        found = False
+        is_changed = False
         for value in symbols_in(operands):
             if value.constant and value.known is None:
-                value.type, found = self.graph.type(value.constant), True
-        return found
+                value.type, is_changed = self.graph.type(value.constant), True
+        return is_changed
 
-    def without_composites(self, known: Type | None) -> Type | None:
-        """``known`` with unnamed extents for those that only come in whole."""
-        if known is None or known.shape is None:
-            return known
+    def without_composites(self, value_type: Type | None) -> Type | None:
+        """``value_type`` with unnamed extents for those that only come in whole."""
+        if value_type is None or value_type.shape is None:
+            return value_type
         plain = {d for d in self.extents if str(d).isidentifier()}
-        hidden = tuple(d if bindable(d, plain) else symbol("?") for d in known.shape)
-        return replace(known, shape=hidden)
+        hidden = tuple(
+            d if bindable(d, plain) else symbol("?") for d in value_type.shape
+        )
+        return replace(value_type, shape=hidden)
 
     def folded(self, node: Node, graph: Graph) -> bool:
         """Whether the results are known, and few enough numbers for the source."""
@@ -289,12 +297,14 @@ class Run:
     def name(self, name: str, value: Tensor, graph: Graph) -> None:
         """Give the result of a lower the name and type of the graph's value."""
         symbol: Symbol = value.data
-        known = graph.types[name]
+        value_type = graph.types[name]
         if symbol.type is None:
             is_made = name in graph.constants.made
-            symbol.type, symbol.name = known if is_made else known.forget(), name
+            symbol.type, symbol.name = (
+                value_type if is_made else value_type.forget()
+            ), name
         self.values[name] = value
-        self.note(known)
+        self.note(value_type)
 
     def layer(
         self, node: Node, graph: Graph, path: Path, operands: Sequence[Any]
@@ -310,16 +320,16 @@ class Run:
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Within, what becomes known is known to the body of a node alone."""
-        known = len(self.extents)
+        count = len(self.extents)
         self.values = self.values.new_child()
         yield
         self.values = self.values.parents
-        while len(self.extents) > known:
+        while len(self.extents) > count:
             self.extents.popitem()
 
 
-def _dims(known: Type) -> list[Dim]:
-    assert known.known is not None
-    if known.known.dtype != object:
+def _dims(value_type: Type) -> list[Dim]:
+    assert value_type.known is not None
+    if value_type.known.dtype != object:
         return []
-    return [d for d in known.known.ravel().tolist() if isinstance(d, Poly)]
+    return [d for d in value_type.known.ravel().tolist() if isinstance(d, Poly)]

@@ -25,7 +25,7 @@ def parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
 
 
 def default(given: list[Parameter], position: int) -> str | None:
-    """The default at a position as it is written, None without one."""
+    """Return the default of a positional parameter, None without one."""
     if position >= len(given):
         return None
     value = given[position].default
@@ -33,7 +33,7 @@ def default(given: list[Parameter], position: int) -> str | None:
 
 
 def same_default(given: list[Parameter], name: str, value: Any) -> bool:
-    """Whether ``value`` is the default of the parameter called ``name``."""
+    """Return whether ``value`` is the default of the parameter called ``name``."""
     for parameter in given:
         if parameter.name == name and parameter.default is not Parameter.empty:
             usual = parameter.default

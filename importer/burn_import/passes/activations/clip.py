@@ -7,7 +7,7 @@ from burn_import.rewriting.arrays import derive, number
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Number,
     Pattern,
     Rule,
@@ -31,9 +31,9 @@ def _extreme(op: str, x: Pattern, bound: Pattern) -> Pattern:
 def _between(low: str | None, high: str | None) -> Build:
     """Build ``Clip`` between the numbers of these labels; without a lower one, 0."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        x = search.graph.type(found.values["x"])
-        ends = [_number(found, label, search) for label in (low, high) if label]
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        x = search.graph.type(match.values["x"])
+        ends = [_number(match, label, search) for label in (low, high) if label]
         if x is None or x.shape is None or any(end is None for end in ends):
             return None
         arrays = [end[1] for end in ends if end is not None]
@@ -45,14 +45,14 @@ def _between(low: str | None, high: str | None) -> Build:
         names = [_scalar(search.graph, *end) for end in ends if end is not None]
         if len(names) == 1:
             names.insert(0, number(search.graph, 0.0, x.dtype))
-        return Clip(), (found.values["x"], *names)
+        return Clip(), (match.values["x"], *names)
 
     return build
 
 
-def _number(found: Found, label: str, search: Search) -> tuple[str, Array] | None:
+def _number(match: Match, label: str, search: Search) -> tuple[str, Array] | None:
     """A stored number by its label."""
-    name = found.values[label]
+    name = match.values[label]
     array = search.number(name)
     return None if array is None or array.size != 1 else (name, array)
 

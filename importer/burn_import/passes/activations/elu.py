@@ -8,7 +8,7 @@ from burn_import.passes.activations.leaky_relu import positive
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Number,
     Pattern,
     Rule,
@@ -50,21 +50,21 @@ def _by(curve: Pattern) -> Pattern:
 def _of(op: type[Elu] | type[Celu]) -> Build:
     """Build ``op`` with the factor of the match, which must be above 0; else 1."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        alpha = found.numbers.get("alpha", 1.0)
-        return elementwise(op(alpha=alpha))(found, search) if alpha > 0 else None
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        alpha = match.numbers.get("alpha", 1.0)
+        return elementwise(op(alpha=alpha))(match, search) if alpha > 0 else None
 
     return build
 
 
-def _selu(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    elu = next(node.op for node in found.nodes if isinstance(node.op, Elu))
-    standard, gamma = Selu(), found.numbers["gamma"]
+def _selu(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    elu = next(node.op for node in match.nodes if isinstance(node.op, Elu))
+    standard, gamma = Selu(), match.numbers["gamma"]
     pairs = ((elu.alpha, standard.alpha), (gamma, standard.gamma))
     # PyTorch and ONNX have different last digits.
     if not all(isclose(own, usual, rel_tol=1e-6) for own, usual in pairs):
         return None
-    return elementwise(Selu(alpha=elu.alpha, gamma=gamma))(found, search)
+    return elementwise(Selu(alpha=elu.alpha, gamma=gamma))(match, search)
 
 
 RULES: tuple[Rule, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn.dtypes import float64
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Number,
     Rule,
     Scalar,
@@ -26,15 +26,15 @@ _SCALED = Call("Mul", X, Scalar("alpha"))
 _SIXTH = product(X, Number(1 / 6))
 
 
-def _line(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _line(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     """The line of the match: a sixth unless it has a slope, through a half or beta."""
-    x = search.graph.type(found.values["x"])
+    x = search.graph.type(match.values["x"])
     if x is None:
         return None
     sixth = 1 / 6 if x.dtype == float64 else shortest(1 / 6)
-    alpha = found.numbers.get("alpha", sixth)
-    beta = found.numbers.get("beta", 0.5)
-    return elementwise(HardSigmoid(alpha=alpha, beta=beta))(found, search)
+    alpha = match.numbers.get("alpha", sixth)
+    beta = match.numbers.get("beta", 0.5)
+    return elementwise(HardSigmoid(alpha=alpha, beta=beta))(match, search)
 
 
 RULES: tuple[Rule, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Number,
     Rule,
     Search,
@@ -27,10 +27,10 @@ _BUILD = elementwise(HardSwish())
 def _by_slope(build: Build) -> Build:
     """``build`` if the HardSigmoid of the match has the slope of HardSwish."""
 
-    def checked(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        ops = [n.op for n in found.nodes if isinstance(n.op, HardSigmoid)]
+    def checked(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        ops = [n.op for n in match.nodes if isinstance(n.op, HardSigmoid)]
         others = non_default(alpha=(ops[0].alpha, 1 / 6), beta=(ops[0].beta, 0.5))
-        return None if others else build(found, search)
+        return None if others else build(match, search)
 
     return checked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Number,
     Pattern,
     Rule,
@@ -31,14 +31,14 @@ def positive(x: Pattern, then: Pattern, other: Pattern) -> Pattern:
     return either(Call("Where", above, then, other), Call("Where", below, other, then))
 
 
-def _leaky(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    alpha = found.numbers["alpha"]
-    return elementwise(LeakyRelu(alpha=alpha))(found, search)
+def _leaky(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    alpha = match.numbers["alpha"]
+    return elementwise(LeakyRelu(alpha=alpha))(match, search)
 
 
-def _if_flatter(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _if_flatter(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     """The larger of two lines is the right one if the slope is below 1."""
-    return _leaky(found, search) if 0 <= found.numbers["alpha"] <= 1 else None
+    return _leaky(match, search) if 0 <= match.numbers["alpha"] <= 1 else None
 
 
 RULES: tuple[Rule, ...] = (

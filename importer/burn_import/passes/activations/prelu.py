@@ -8,7 +8,7 @@ from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Number,
     Pattern,
     Rule,
@@ -30,20 +30,20 @@ _LOWER: Pattern = either(Call("Min", X, Number(0)), Call("Min", Number(0), X))
 def _with(sign: int) -> Build:
     """Build the function with the slope of the match, or with that times -1."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        name = found.values["slope"]
-        x, slope = search.graph.type(found.values["x"]), search.array(name)
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        name = match.values["slope"]
+        x, slope = search.graph.type(match.values["x"]), search.array(name)
         if x is None or x.shape is None or slope is None or not is_float(x.dtype):
             return None
         rank = len(x.shape)
-        if slope.dtype != x.dtype or slope.ndim > rank or found.rank > rank:
+        if slope.dtype != x.dtype or slope.ndim > rank or match.rank > rank:
             return None
         pairs = zip(slope.shape, x.shape[rank - slope.ndim :], strict=True)
         if not all(n in (1, extent) for n, extent in pairs):
             return None
         if sign < 0:
             name = derive(search.graph, name, -slope, ".negative")
-        return PRelu(), (found.values["x"], name)
+        return PRelu(), (match.values["x"], name)
 
     return build
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Number,
     Rule,
     Scalar,
@@ -25,9 +25,9 @@ _SUM = Call("Add", Call("Exp", Call("Neg", X)), Number(1))
 _SCALED = Call("Mul", X, Scalar("alpha"))
 
 
-def _with_slope(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _with_slope(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     """``Swish`` with the factor in the sigmoid, as the quick form of GELU has one."""
-    return elementwise(Swish(alpha=found.numbers["alpha"]))(found, search)
+    return elementwise(Swish(alpha=match.numbers["alpha"]))(match, search)
 
 
 RULES: tuple[Rule, ...] = (

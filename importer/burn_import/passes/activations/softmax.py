@@ -10,7 +10,7 @@ from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Pattern,
     Rule,
     Search,
@@ -35,7 +35,7 @@ class Along(Pattern):
     op: str
     operand: Pattern
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or node.op.onnx != self.op or len(node.inputs) < 2:
             return
@@ -44,7 +44,7 @@ class Along(Pattern):
         kept = node.op.attrs()["keepdims"]
         if x is None or not x.shape or not kept or axes is None or len(axes) != 1:
             return
-        new = found.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
+        new = match.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
         if new is not None and node.inputs[0] is not None:
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
@@ -56,14 +56,14 @@ class SoftmaxOf(Pattern):
 
     operand: Pattern
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or not isinstance(node.op, Softmax) or not node.inputs[0]:
             return
         x, axis = search.graph.type(node.inputs[0]), node.op.axis
         if x is None or not x.shape or not isinstance(axis, int):
             return
-        new = found.with_number("axis", axis % len(x.shape) - len(x.shape))
+        new = match.with_number("axis", axis % len(x.shape) - len(x.shape))
         if new is not None:
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
@@ -85,24 +85,24 @@ def _log_sum(shifted: Pattern) -> Pattern:
 
 
 def _of(op: type[Softmax] | type[LogSoftmax]) -> Build:
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        if not _is_float(found, search):
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        if not _is_float(match, search):
             return None
-        return op(axis=int(found.numbers["axis"])), (found.values["x"],)
+        return op(axis=int(match.numbers["axis"])), (match.values["x"],)
 
     return build
 
 
-def _is_float(found: Found, search: Search) -> bool:
-    x = search.graph.type(found.values["x"])
+def _is_float(match: Match, search: Search) -> bool:
+    x = search.graph.type(match.values["x"])
     return x is not None and is_float(x.dtype)
 
 
-def _total(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    if not _is_float(found, search):
+def _total(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    if not _is_float(match, search):
         return None
-    axes = integers(search.graph, [int(found.numbers["axis"])])
-    return ReduceLogSumExp(keepdims=1), (found.values["x"], axes)
+    axes = integers(search.graph, [int(match.numbers["axis"])])
+    return ReduceLogSumExp(keepdims=1), (match.values["x"], axes)
 
 
 RULES: tuple[Rule, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn.dtypes import float64
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Number,
     Rule,
     Scalar,
@@ -24,10 +24,10 @@ _BUILD = elementwise(Softplus())
 _LINEAR_ABOVE = Call("Where", Call("Greater", X, Number(20)), X, Call("Softplus", X))
 
 
-def _if_rounded(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _if_rounded(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     """The function is its argument above 20 but for 2e-9, which float64 can see."""
-    x = search.graph.type(found.values["x"])
-    return None if x is None or x.dtype == float64 else _BUILD(found, search)
+    x = search.graph.type(match.values["x"])
+    return None if x is None or x.dtype == float64 else _BUILD(match, search)
 
 
 _CURVE = Call("Div", Call("Softplus", Value("scaled")), Scalar("beta"))
@@ -35,15 +35,15 @@ _ABOVE = Call("Greater", Value("scaled"), Number(20))
 _SCALED_ABOVE = Call("Where", _ABOVE, X, Value("curve"))
 
 
-def _if_scaled(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _if_scaled(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
     """The curve alone if it is the softplus of what is compared, divided again."""
-    x, curve = search.graph.type(found.values["x"]), found.values["curve"]
+    x, curve = search.graph.type(match.values["x"]), match.values["curve"]
     if x is None or x.dtype == float64 or search.graph.type(curve) != x:
         return None
     scaled = Call("Mul", X, Scalar("beta"))
     ways = (
         way
-        for factor in scaled.match(found.values["scaled"], search, found)
+        for factor in scaled.match(match.values["scaled"], search, match)
         for way in _CURVE.match(curve, search, factor)
     )
     return (Identity(), (curve,)) if any(True for _ in ways) else None

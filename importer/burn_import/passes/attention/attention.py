@@ -11,7 +11,7 @@ from burn_import.passes.attention.mask_conditions import Conditions
 from burn_import.passes.attention.masks import Mask, Masks, Operation
 from burn_import.passes.attention.operands import Operands
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope, rename
+from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
@@ -36,7 +36,7 @@ def attention(graph: Graph) -> Graph:
     nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
     aliases = rewriter.aliases
     kept = [node for node in nodes if node.outputs[0] not in aliases]
-    result = changed(graph, kept)
+    result = with_nodes(graph, kept)
     return result if result is graph else rename(result, aliases)
 
 
@@ -54,7 +54,7 @@ class _Rewriter:
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
         match = _Match(self.conditions, node, self.masks)
-        if not match.found():
+        if not match.is_complete():
             return [node]
         self.aliases.update(match.operands.aliases)
         return self.nodes_of(match, node)
@@ -63,8 +63,10 @@ class _Rewriter:
         mask, operands = match.masks.combined(), match.operands
         factors = operands.multiplied()
         inputs = (operands.query, operands.key, node.inputs[1])
-        for made in match.masks.nodes:
-            self.masks.setdefault((type(made.op), made.inputs), made.output)
+        for mask_node in match.masks.nodes:
+            self.masks.setdefault(
+                (type(mask_node.op), mask_node.inputs), mask_node.output
+            )
         scope, classes = common_scope(match.product, node)
         new = replace(
             node,
@@ -77,13 +79,13 @@ class _Rewriter:
 
 
 class _Match:
-    """What is found on the way from the second product to the operands."""
+    """A match of attention, from the second product to the operands."""
 
     def __init__(
-        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+        self, conditions: Conditions, last: Node, earlier_masks: dict[Operation, str]
     ) -> None:
         self.flow, self.last = conditions.flow, last
-        self.masks = Masks(conditions, last, known)
+        self.masks = Masks(conditions, last, earlier_masks)
         self.operands = Operands(self.flow)
         self.softcap = 0.0
         #: Whether a row that is hidden wholly is zeros.
@@ -95,12 +97,12 @@ class _Match:
         self.distances: dict[str, int] = {}
         self.product = last
 
-    def found(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether ``last`` is the end of attention, which is taken apart by this."""
         softmax = self.softmax(self.last.inputs[0])
         if softmax is None or not self.scores(softmax.inputs[0]):
             return False
-        if not self.operands.found(self.product) or not self.fits():
+        if not self.operands.bind(self.product) or not self.fits():
             return False
         if not self.flow.are_inside(self.inner, self.last):
             return False
@@ -124,7 +126,7 @@ class _Match:
         return softmax
 
     def narrowed(self, name: str | None) -> str | None:
-        """What was cast to a half type, if ``name`` was."""
+        """Return the operand of a cast to a half type, else ``name``."""
         node = self.flow.made_by(name, "Cast", "CastLike")
         if node is None or not self.widens(node.output, node.inputs[0]):
             return name
@@ -132,7 +134,7 @@ class _Match:
         return node.inputs[0]
 
     def widens(self, half: str | None, wide: str | None) -> bool:
-        """Whether two values are of a half type and of float32."""
+        """Return whether two values are of a half type and of float32."""
         a, b = self.flow.graph.type(half), self.flow.graph.type(wide)
         return (
             a is not None and b is not None and a.dtype in HALVES and b.dtype == float32
@@ -156,7 +158,7 @@ class _Match:
         return self.finds_hidden_rows(condition, softmax)
 
     def finds_hidden_rows(self, condition: str | None, softmax: Node) -> bool:
-        """Whether ``condition`` is that the largest score is minus infinity."""
+        """Return whether ``condition`` is that the largest score is minus infinity."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
             return self.finds_no_other(condition, softmax)
@@ -196,7 +198,7 @@ class _Match:
         return None if node is None else node.inputs[0]
 
     def scores(self, name: str | None) -> bool:
-        """Whether ``name`` is the product with what is done to it, outside in."""
+        """Return whether ``name`` is the product after scaling, masks and casts."""
         stage = 0
         for _ in range(STEPS):
             product = self.flow.made_by(name, "MatMul")
@@ -237,11 +239,11 @@ class _Match:
             near, scores, other = far, other, scores
         if near > STEPS or other is None:
             return None
-        self.masks.found.append(Mask(other))
+        self.masks.mask_list.append(Mask(other))
         return scores
 
     def distance(self, name: str | None, steps: int) -> int:
-        """How many steps that scores may go through are behind the next product."""
+        """Count the steps from the scores to the next product."""
         node = self.flow.made_by(name, "MatMul", "Tanh", *_STEPS)
         if node is None or name is None or not steps:
             return STEPS + 1
@@ -253,7 +255,7 @@ class _Match:
         return self.distances[name]
 
     def capped(self, node: Node) -> str | None:
-        """What is squeezed by ``tanh(x / cap) * cap``."""
+        """Return the operand of ``tanh(x / cap) * cap``."""
         if node.op.onnx != "Mul":
             return None
         for name, other in (node.inputs, node.inputs[::-1]):
@@ -270,16 +272,16 @@ class _Match:
         return None
 
     def fits(self) -> bool:
-        """Whether nothing is broadcast but masks, and the dtype is one."""
+        """Return whether nothing is broadcast but masks, and the dtype is one."""
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
         types.append(self.operands.turned_type)
-        known = [t for t in types if t is not None and t.shape is not None]
-        ranks = {len(t.dims) for t in known}
-        if len(known) < len(types) or ranks not in ({3}, {4}):
+        ranked = [t for t in types if t is not None and t.shape is not None]
+        ranks = {len(t.dims) for t in ranked}
+        if len(ranked) < len(types) or ranks not in ({3}, {4}):
             return False
-        query, value, out, key = known
-        if len({t.dtype for t in known}) > 1:
+        query, value, out, key = ranked
+        if len({t.dtype for t in ranked}) > 1:
             return False
         *batch, rows, size = query.dims
         columns = key.dims[-1]

@@ -1,4 +1,4 @@
-"""What a condition says of how far queries see, as ``causal`` or a window."""
+"""Attention windows of mask conditions, such as ``causal``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reach:
         return self.right == 0
 
     def narrowed(self, other: Reach) -> Reach:
-        """What is seen by both."""
+        """Return the intersection of both windows."""
         return Reach(_least(self.left, other.left), _least(self.right, other.right))
 
 
@@ -51,32 +51,32 @@ EVERYWHERE = Reach()
 
 @dataclass
 class Reaches:
-    """Which conditions on ``scores``, a shape, say how far queries see."""
+    """Attention windows of the conditions on ``scores``, a shape."""
 
     conditions: Conditions
     scores: tuple[Dim, ...]
     #: Makes the condition that two others hold.
     both: Callable[[str, str], str]
-    found: Reach = field(default=EVERYWHERE)
+    window: Reach = field(default=EVERYWHERE)
 
     def without(self, name: str, steps: int = STEPS) -> str | None:
-        """What is left of a condition; None if nothing is.
+        """Return the condition without its attention window; None if nothing remains.
 
         The rest is added to :attr:`found`.
         """
         reach = self.of(name)
         if reach is not None:
-            self.found = self.found.narrowed(reach)
+            self.window = self.window.narrowed(reach)
             return None
         node = self.conditions.flow.made_by(name, "And")
         if node is None or not steps:
             return name
-        before = self.found
+        before = self.window
         operands = [n for n in node.inputs if n is not None]
         parts = [self.without(n, steps - 1) for n in operands]
         kept = [part for part in parts if part is not None]
         if not all(self.reaches(part) for part in kept):
-            self.found = before
+            self.window = before
             return name
         if len(kept) < 2:
             return kept[0] if kept else None
@@ -86,7 +86,7 @@ class Reaches:
         return self.conditions.flow.extents(name)[-1:] == self.scores[-1:]
 
     def of(self, name: str | Array, shown: bool = True) -> Reach | None:
-        """How far a condition that is ``shown`` where it holds lets queries see."""
+        """Return the window of a condition that is ``shown`` where it holds."""
         flow = self.conditions.flow
         stored = flow.stored(name) if isinstance(name, str) else name
         if stored is not None:
@@ -100,8 +100,8 @@ class Reaches:
         if node.op.onnx == "Slice":
             return self.of_corner(corner(flow, name), shown)
         if node.op.onnx == "Cast":
-            found = triangle(flow, node.inputs[0], shown)
-            return found[0] if found is not None and found[1] else None
+            triangular = triangle(flow, node.inputs[0], shown)
+            return triangular[0] if triangular is not None and triangular[1] else None
         if node.op.onnx == "And":
             return self.of_both(node) if shown else None
         if node.op.onnx == "Not" or node.op.onnx in MOVES:
@@ -117,15 +117,15 @@ class Reaches:
         return _of_difference(high, low, by)
 
     def of_both(self, node: Node) -> Reach | None:
-        """How far queries see if both operands say that."""
+        """Return the attention window if both operands have one."""
         one, other = (self.of(str(name)) for name in node.inputs)
         return None if one is None or other is None else one.narrowed(other)
 
     def of_corner(
-        self, found: tuple[Array, tuple[Dim, ...]] | None, shown: bool
+        self, corner_values: tuple[Array, tuple[Dim, ...]] | None, shown: bool
     ) -> Reach | None:
-        """How far the first rows and columns of stored conditions let queries see."""
-        whole = None if found is None else found[0]
+        """Return the window of the first rows and columns of stored conditions."""
+        whole = None if corner_values is None else corner_values[0]
         if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
             return None
         causal = np.tri(*whole.shape[-2:], dtype=np.bool_)
@@ -133,7 +133,7 @@ class Reaches:
         return Reach(right=0) if square and (whole == (causal == shown)).all() else None
 
     def stored(self, seen: Array, shown: bool) -> Reach | None:
-        """How far stored conditions let queries see."""
+        """Return the attention window of stored conditions."""
         if (
             seen.dtype != np.bool_
             or seen.ndim < 2
@@ -172,12 +172,12 @@ def triangle(
 
 
 def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
-    """The shape of a value; of the corner of a stored one, what is asked for.
+    """Return the shape of a value, or of the corner of a stored one.
 
     That is less only where the stored value is too small for what reads it.
     """
-    found = corner(flow, name)
-    return flow.extents(name) if found is None else found[1]
+    corner_values = corner(flow, name)
+    return flow.extents(name) if corner_values is None else corner_values[1]
 
 
 def corner(

@@ -26,7 +26,7 @@ class Conditions:
         self.ramps = Ramps(self.flow)
 
     def always(self, name: str | None, steps: int = STEPS) -> bool:
-        """Whether ``name`` is sure to be True everywhere."""
+        """Return whether ``name`` is sure to be True everywhere."""
         if name is None or not steps:
             return False
         if name not in self._always:
@@ -80,7 +80,7 @@ class Conditions:
 
 
 def broadcasts(shape: tuple[Dim, ...], scores: tuple[Dim, ...]) -> bool:
-    """Whether a value of ``shape`` leaves scores as large as they are."""
+    """Return whether a value of ``shape`` leaves scores as large as they are."""
     if len(shape) > len(scores):
         return False
     extents = scores[len(scores) - len(shape) :]
@@ -88,6 +88,6 @@ def broadcasts(shape: tuple[Dim, ...], scores: tuple[Dim, ...]) -> bool:
 
 
 def _is_below(low: Ramp, high: Ramp) -> bool:
-    """Whether no element of ``low``, which is even, is above one of ``high``."""
+    """Return whether no element of ``low``, which is even, is above one of ``high``."""
     rises = [lower_bound(step) for step in (high.offset - low.offset, *high.steps)]
     return low.is_even and all(rise is not None and rise >= 0 for rise in rises)

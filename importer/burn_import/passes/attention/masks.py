@@ -40,7 +40,7 @@ Operation: TypeAlias = tuple[type[Op], tuple[str | None, ...]]
 
 
 class Mask(NamedTuple):
-    """What is added to scores; or, with ``fill``, the condition of a choice.
+    """A term added to scores or, with ``fill``, the condition of a ``Where``.
 
     ``fill`` names the number that is taken in place of scores where the condition is
     not ``shown``.
@@ -55,12 +55,12 @@ class Masks:
     """The masks on the scores of one attention, the last one first."""
 
     def __init__(
-        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+        self, conditions: Conditions, last: Node, earlier_masks: dict[Operation, str]
     ) -> None:
         self.flow, self.conditions, self.last = conditions.flow, conditions, last
         #: What masks of attention before are, by how they were made.
-        self.known = known
-        self.found: list[Mask] = []
+        self.earlier_masks = earlier_masks
+        self.mask_list: list[Mask] = []
         #: The shape of the scores.
         self.scores: tuple[Dim, ...] = ()
         #: Whether a row that is hidden wholly is zeros.
@@ -83,12 +83,12 @@ class Masks:
                 and array.ndim > self.rank(condition)
             ):
                 continue
-            self.found.append(Mask(condition, fill, shown))
+            self.mask_list.append(Mask(condition, fill, shown))
             return scores
         return None
 
     def reaches(self, mask: Mask) -> bool:
-        """Whether a mask tells all keys apart."""
+        """Return whether a mask tells all keys apart."""
         return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
 
     def rank(self, name: str) -> int:
@@ -98,8 +98,8 @@ class Masks:
     def fit(self, scores: tuple[Dim, ...]) -> bool:
         """Whether no mask makes scores larger, and all keys are reached together."""
         self.scores = scores
-        reached = not self.found
-        for mask in self.found:
+        reached = not self.mask_list
+        for mask in self.mask_list:
             t = self.flow.graph.type(mask.name)
             if t is None or t.shape is None:
                 return False
@@ -120,24 +120,24 @@ class Masks:
         self.guarded = guarded
         self.drop_zeros()
         self.take_reach()
-        fills = [self.filled(mask) for mask in self.found if mask.fill is not None]
-        added = [m.name for m in self.found if m.fill is None]
+        fills = [self.filled(mask) for mask in self.mask_list if mask.fill is not None]
+        added = [m.name for m in self.mask_list if m.fill is None]
         total = sum(map(self.flow.magnitude, added))
         finite = [fill for fill in fills if np.isfinite(fill)]
         if finite and (max(finite) > HIDDEN or total > ORDINARY):
             return False
-        replaced = [mask for mask in self.found if mask.fill is not None]
+        replaced = [mask for mask in self.mask_list if mask.fill is not None]
         if finite and not (len(replaced) == 1 and self.shows_a_key(replaced[0])):
             return False
-        if guarded or not self.found:
+        if guarded or not self.mask_list:
             return True
-        t = self.flow.graph.type(added[0] if added else self.found[0].fill)
+        t = self.flow.graph.type(added[0] if added else self.mask_list[0].fill)
         if t is not None and total - sum(fills) <= greatest(t):
             return True
         return self.shows_a_key_to_all()
 
     def filled(self, mask: Mask) -> float:
-        """What is put in place of scores; 0 where it could not be added to them."""
+        """Return the fill value of masked scores; 0 where it cannot be added."""
         array = self.flow.stored(mask.fill)
         if array is None or array.size != 1 or not is_float(array.dtype):
             return 0.0
@@ -146,11 +146,11 @@ class Masks:
         return float(array.reshape(()))
 
     def shows_a_key_to_all(self) -> bool:
-        """Whether the one mask is stored and hides no row wholly."""
-        return len(self.found) == 1 and self.shows_a_key(self.found[0])
+        """Return whether the one mask is stored and hides no row wholly."""
+        return len(self.mask_list) == 1 and self.shows_a_key(self.mask_list[0])
 
     def shows_a_key(self, mask: Mask) -> bool:
-        """Whether a mask is stored, and hides no row wholly."""
+        """Return whether a mask is stored, and hides no row wholly."""
         array = self.flow.stored(mask.name)
         if array is None or not array.ndim:
             return False
@@ -165,32 +165,32 @@ class Masks:
 
         What masks say of :attr:`reach` is not in it.
         """
-        if len(self.found) == 1 and np.isneginf(self.filled(self.found[0])):
-            name = self.conditions.needed(self.found[0].name, self.scores)
-            if self.found[0].shown:
+        if len(self.mask_list) == 1 and np.isneginf(self.filled(self.mask_list[0])):
+            name = self.conditions.needed(self.mask_list[0].name, self.scores)
+            if self.mask_list[0].shown:
                 return name
-            return self.made(Not(), (name,), f"{name}.seen")
-        if not self.found:
+            return self.add_node(Not(), (name,), f"{name}.seen")
+        if not self.mask_list:
             return None
-        result, *others = (self.term(mask) for mask in reversed(self.found))
+        result, *others = (self.term(mask) for mask in reversed(self.mask_list))
         for other in others:
-            result = self.made(Add(), (result, other), f"{result}.{other}")
+            result = self.add_node(Add(), (result, other), f"{result}.{other}")
         return result
 
     def drop_zeros(self) -> None:
         """Drop what adds nothing, unless attention needs it to reach all keys."""
         kept = [
             mask
-            for mask in self.found
+            for mask in self.mask_list
             if mask.fill is not None or self.flow.magnitude(mask.name) != 0
         ]
         if not kept or any(self.reaches(mask) for mask in kept):
-            self.found = kept
+            self.mask_list = kept
 
     def take_reach(self) -> None:
         """Take from the masks what they say of how far queries see."""
-        for mask in list(self.found):
-            others = [other for other in self.found if other is not mask]
+        for mask in list(self.mask_list):
+            others = [other for other in self.mask_list if other is not mask]
             if all(self.reaches(other) for other in others):
                 self.take_reach_of(mask, others)
 
@@ -205,13 +205,13 @@ class Masks:
         certain = self.guarded and np.isneginf(low)
         if reach is None and shown and certain and mask.fill is not None:
             rest = reaches.without(self.conditions.needed(mask.name, self.scores))
-            reach = None if reaches.found == EVERYWHERE else reaches.found
+            reach = None if reaches.window == EVERYWHERE else reaches.window
         if reach is None or not (certain or self.always_shows(reach, others)):
             return
         self.reach = self.reach.narrowed(reach)
-        place = self.found.index(mask)
+        index = self.mask_list.index(mask)
         kept = [] if rest is None else [mask._replace(name=rest)]
-        self.found[place : place + 1] = kept
+        self.mask_list[index : index + 1] = kept
 
     def hiding(self, mask: Mask) -> tuple[str | Array | Reach, bool, float] | None:
         """The condition of a mask, whether it shows keys, and what hides the others."""
@@ -223,9 +223,13 @@ class Masks:
             low = float(array.min()) if array.size and is_float(array.dtype) else 0.0
             two = low <= HIDDEN and bool(((array == 0) | (array == low)).all())
             return (array == 0, True, low) if two else None
-        found = triangle(self.flow, mask.name, False)
-        if found is not None:
-            return (found[0], True, found[1]) if found[1] <= HIDDEN else None
+        triangular = triangle(self.flow, mask.name, False)
+        if triangular is not None:
+            return (
+                (triangular[0], True, triangular[1])
+                if triangular[1] <= HIDDEN
+                else None
+            )
         node = self.flow.made_by(mask.name, "Where")
         condition, *sides = (None,) * 3 if node is None else node.inputs
         for shown, (zero, fill) in ((True, sides), (False, sides[::-1])):
@@ -235,7 +239,7 @@ class Masks:
         return None
 
     def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
-        """Whether some key in ``reach`` of a row is surely not hidden.
+        """Return whether some key in ``reach`` of a row is surely not hidden.
 
         That is so of the first key for all that see to the left, and of the key at
         its own place, if it has one.
@@ -247,16 +251,16 @@ class Masks:
         return reach.left < 0 or self.scores[-2] == self.scores[-1]
 
     def both(self, one: str, other: str) -> str:
-        return self.made(And(), (one, other), f"{one}.{other}")
+        return self.add_node(And(), (one, other), f"{one}.{other}")
 
     def term(self, mask: Mask) -> str | None:
-        """``mask`` as what is added, None if that is zero."""
+        """Return ``mask`` as a term to add, None if that is zero."""
         if mask.fill is None:
             return self.added(mask.name)
         zero, low = self.number(0.0, mask.fill), mask.fill
         low = self.number(self.filled(mask), low)
         sides = (zero, low) if mask.shown else (low, zero)
-        return self.made(Where(), (mask.name, *sides), f"{mask.name}.mask")
+        return self.add_node(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
     def number(self, value: float, near: str) -> str:
         """A stored number of the type of ``near``."""
@@ -272,20 +276,20 @@ class Masks:
         condition, *sides = (None, None) if node is None else node.inputs
         if node is None or condition is None:
             return name
-        only = len(self.found) == 1 and self.flow.magnitude(sides[0]) == 0
+        only = len(self.mask_list) == 1 and self.flow.magnitude(sides[0]) == 0
         if only and self.conditions.always(condition):
             return None
         needed = self.conditions.needed(condition, self.scores)
         narrow = [self.narrow(side) for side in sides]
         shapes = [self.flow.extents(side) for side in narrow]
-        known = all(self.flow.graph.type(side) is not None for side in narrow)
-        fit = known and all(broadcasts(s, self.scores) for s in shapes)
+        have_types = all(self.flow.graph.type(side) is not None for side in narrow)
+        fit = have_types and all(broadcasts(s, self.scores) for s in shapes)
         reach = self.flow.extents(needed)[-1:] == self.scores[-1:]
         if (needed == condition and narrow == sides) or not fit or not reach:
             return name
         operation = (Where, (needed, *narrow))
-        if operation in self.known:
-            return self.known[operation]
+        if operation in self.earlier_masks:
+            return self.earlier_masks[operation]
         output = self.flow.fresh(f"{name}.needed")
         self.nodes.append(replace(node, inputs=operation[1], outputs=(output,)))
         return output
@@ -299,12 +303,12 @@ class Masks:
         node = self.flow.made_by(side, "Expand")
         return side if node is None else node.inputs[0]
 
-    def made(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
+    def add_node(self, op: Op, inputs: tuple[str | None, ...], name: str) -> str:
         """The result of a new node, in the innermost module around attention that one
         of its operands is from: so layers that are given one mask make it once.
         """
-        if (type(op), inputs) in self.known:
-            return self.known[type(op), inputs]
+        if (type(op), inputs) in self.earlier_masks:
+            return self.earlier_masks[type(op), inputs]
         name = self.flow.fresh(name)
         own = {node.output: node for node in self.nodes}
         scope: Scope = ((), ())

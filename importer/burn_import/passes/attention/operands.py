@@ -16,7 +16,7 @@ STEPS = 16
 
 
 class Operands:
-    """What the first product of attention is of."""
+    """Operands of the first product of attention."""
 
     def __init__(self, flow: Dataflow) -> None:
         self.flow = flow
@@ -33,8 +33,8 @@ class Operands:
         self.aliases: dict[str, str] = {}
         self.turned_type: Type | None = None
 
-    def found(self, product: Node) -> bool:
-        """Whether the operands of ``product`` are a query and a turned key."""
+    def bind(self, product: Node) -> bool:
+        """Return whether the operands of ``product`` are a query and a turned key."""
         self.product = product
         query, key = product.inputs
         self.query = self.unscaled(query, product, []) or ""
@@ -46,7 +46,7 @@ class Operands:
         return bool(self.query and self.key)
 
     def scaled(self, node: Node) -> str | None:
-        """What ``node`` multiplies by a number, or by one for each row."""
+        """Return the value that ``node`` scales by a number, or by one for each row."""
         name, factor = self.flow.factor(node)
         self.scale *= factor
         if name is not None or node.op.onnx not in ("Mul", "Div"):

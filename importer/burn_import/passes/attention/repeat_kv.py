@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
 
@@ -17,7 +17,7 @@ def repeat_kv(graph: Graph) -> Graph:
     so by itself. The copies stay where somebody else reads them.
     """
     flow = Dataflow(graph)
-    return changed(graph, [_grouped(flow, node) for node in graph.nodes])
+    return with_nodes(graph, [_grouped(flow, node) for node in graph.nodes])
 
 
 def _grouped(flow: Dataflow, node: Node) -> Node:

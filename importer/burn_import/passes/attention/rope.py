@@ -9,7 +9,7 @@ import numpy as np
 from burn.dtypes import is_float
 from burn_import.rewriting.arrays import equal
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import RotaryEmbedding
@@ -35,7 +35,7 @@ def rope(graph: Graph) -> Graph:
     order: list[Node] = []
     for old, new in zip(graph.nodes, nodes, strict=True):
         order += [new, *rewriter.behind.get(id(old), ())]
-    return changed(graph, order)
+    return with_nodes(graph, order)
 
 
 @dataclass
@@ -166,7 +166,7 @@ class _Rewriter:
         return output
 
     def scaled(self, node: Node) -> tuple[str | None, tuple[str | None, ...]]:
-        """What a node multiplies, and the number."""
+        """Return the value that a node scales, and the number."""
         source, _ = self.flow.factor(node)
         return source, tuple(name for name in node.inputs if name != source)
 

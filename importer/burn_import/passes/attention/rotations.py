@@ -9,7 +9,7 @@ from typing import NamedTuple
 from burn.dtypes import is_float
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
@@ -28,12 +28,14 @@ def rotations(graph: Graph) -> Graph:
     front of the sequence or behind it; the tables say where, which have one head.
     """
     flow = Dataflow(graph)
-    return changed(graph, [new for node in graph.nodes for new in _found(flow, node)])
+    return with_nodes(
+        graph, [new for node in graph.nodes for new in _found(flow, node)]
+    )
 
 
 @dataclass(frozen=True)
 class _Rotation:
-    """What is rotated, by which tables, and the nodes in between."""
+    """A rotation: its operand, its tables, and the nodes in between."""
 
     x: str
     cos: str
@@ -177,8 +179,8 @@ def _embedded(
     if t is None or not is_float(t.dtype) or len(shape) != 4:
         return [last]
     for axis in (1, 2):
-        found = [_table(flow, n, axis) for n in (rotation.cos, rotation.sin)]
-        tables = [table for table in found if table is not None]
+        candidates = [_table(flow, n, axis) for n in (rotation.cos, rotation.sin)]
+        tables = [table for table in candidates if table is not None]
         angles = (shape[3 - axis], shape[3] // 2)
         wanted = ((1, *angles), (shape[0], *angles))
         if len(tables) == 2 and all(table.extents in wanted for table in tables):
@@ -187,7 +189,7 @@ def _embedded(
 
 
 class _Axes(NamedTuple):
-    """Which axis the heads are, and whether neighbouring features are pairs."""
+    """Axis of the heads, and whether neighbouring features are pairs."""
 
     heads: int
     paired: bool

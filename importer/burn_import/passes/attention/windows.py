@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Concat, Reshape, Shape, Tile
@@ -23,7 +23,7 @@ def windows(graph: Graph) -> Graph:
     """
     flow = Dataflow(graph)
     nodes = [new for node in graph.nodes for new in _joined(flow, node)]
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 def _joined(flow: Dataflow, last: Node) -> list[Node]:
@@ -56,14 +56,14 @@ def _joined(flow: Dataflow, last: Node) -> list[Node]:
 def _sides(flow: Dataflow, add: Node, split: tuple[Dim, ...]) -> tuple[str, str] | None:
     """The scores and the mask that a node adds."""
     for scores, mask in (add.inputs, add.inputs[::-1]):
-        made = flow.made_by(scores, "Add", "Reshape") is not None
-        if made and scores and mask and flow.extents(scores) == split:
+        is_reshaped_sum = flow.made_by(scores, "Add", "Reshape") is not None
+        if is_reshaped_sum and scores and mask and flow.extents(scores) == split:
             return scores, mask
     return None
 
 
 def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
-    """Whether ``mask`` has windows of its own, for one sample or for all."""
+    """Return whether ``mask`` has windows of its own, for one sample or for all."""
     shape = flow.extents(mask)
     return (
         len(shape) == 5

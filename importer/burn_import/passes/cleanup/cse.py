@@ -55,7 +55,7 @@ def _twin(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:
 
 
 def _key(node: Node, aliases: dict[str, str]) -> Hashable:
-    """What equal nodes have in common; aliases lead to kept nodes directly."""
+    """Return a key that is equal for equal nodes, with aliases resolved."""
     inputs = tuple(None if n is None else aliases.get(n, n) for n in node.inputs)
     asked = tuple(name is not None for name in node.outputs)
     attrs = tuple((k, frozen(v)) for k, v in sorted(node.op.attrs().items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from burn_import.rewriting.graphs import captures, changed
+from burn_import.rewriting.graphs import captures, with_nodes
 from burn_ir.graph import Graph, Node
 
 #: Operators of which fewer results are those that they have anyway.
@@ -28,7 +28,7 @@ def dead_code(graph: Graph) -> Graph:
         kept.append(node)
         needed.update(filter(None, node.inputs))
     kept.reverse()
-    return changed(graph, kept)
+    return with_nodes(graph, kept)
 
 
 def _without_outputs(node: Node, needed: set[str]) -> Node:

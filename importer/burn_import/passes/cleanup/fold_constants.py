@@ -12,7 +12,7 @@ from burn.dtypes import bool_, is_float
 from burn_import.passes.cleanup.folding_cost import VALUE_BYTES, Budget, may_copy
 from burn_import.provenance.weight_owners import is_authored
 from burn_import.rewriting.arrays import equal, held, origins, same_view
-from burn_import.rewriting.graphs import made, rename
+from burn_import.rewriting.graphs import rename, value_names
 from burn_import.rewriting.pattern import stands_for
 from burn_ir.containers import MapType, OptionalType, SequenceType
 from burn_ir.error_context import OR_MISSING, error_context
@@ -69,23 +69,23 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 class _Folding:
-    """One run over a graph: what is a constant so far, and what memory it took."""
+    """One run over a graph: its constants so far, and their memory."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.constants = graph.constants
-        self.values = made(graph)
+        self.values = value_names(graph)
         self.aliases: dict[str, str] = {}
         self.budget = Budget(graph)
 
     def take(self, node: Node) -> bool:
-        """Whether ``node`` became constants, which are stored then."""
+        """Return whether ``node`` became constants, which are stored then."""
         operands = self.operands(node)
         if operands is None:
-            known = self.known(node)
-            if known is not None:
-                self.store(node, known, None, literal=True)
-            return known is not None
+            contents = self.inferred_contents(node)
+            if contents is not None:
+                self.store(node, contents, None, literal=True)
+            return contents is not None
         if not self.may_fold(node, operands):
             return False
         results = self.compute(node, operands)
@@ -100,19 +100,19 @@ class _Folding:
         self.note(node, operands)
         return True
 
-    def known(self, node: Node) -> list[Array] | None:
+    def inferred_contents(self, node: Node) -> list[Array] | None:
         """The results if all are integers that inference found."""
         if not node.op.deterministic or all(n is None for n in node.outputs):
             return None
-        found = []
+        results = []
         for name in node.outputs:
             contents = None if name is None else self.graph.types[name].known
             if name is not None and (
                 contents is None or contents.dtype.kind not in "biu"
             ):
                 return None
-            found.append(np.zeros(0) if contents is None else contents)
-        return found
+            results.append(np.zeros(0) if contents is None else contents)
+        return results
 
     def operands(self, node: Node) -> list[str | None] | None:
         """The names of the operands as they are now, None if one is no constant."""
@@ -134,7 +134,7 @@ class _Folding:
         return not (self.is_gain(node, operands) or self.trains(node, operands))
 
     def trains(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node computes with a floating tensor of the author's."""
+        """Return whether the node computes with a floating tensor of the author's."""
         if node.op.onnx in FORMS:
             return False
         names = [n for n in operands if n is not None]
@@ -170,7 +170,7 @@ class _Folding:
         return quantised and grows and x.size > FEW and x.dtype != bool_
 
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
-        """Whether the node is a layer with stored weights, like an embedding."""
+        """Return whether the node is a layer with stored weights, like an embedding."""
         types = [None if n is None else Type.of(self.constants[n]) for n in operands]
         with error_context(node, self.graph.opsets):
             layer = node.op.layer(*types)

@@ -36,8 +36,10 @@ class Budget:
 
     def __init__(self, graph: Graph) -> None:
         constants = graph.constants
-        made = constants.literals | constants.source.keys() | constants.recipes.keys()
-        stored = [_stored(a) for n, a in constants.items() if n not in made]
+        computed = (
+            constants.literals | constants.source.keys() | constants.recipes.keys()
+        )
+        stored = [_stored(a) for n, a in constants.items() if n not in computed]
         elements, size = (sum(each) for each in zip((0, 0), *stored, strict=True))
         self.work = WORK + WORK_PER_ELEMENT * elements
         self.left = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
@@ -114,7 +116,7 @@ def _count(t: Type, node: Node, arrays: list[Array | None]) -> int | None:
 
 
 def _are_strings_short(arrays: list[Array | None], sizes: list[int | None]) -> bool:
-    """Whether strings that are computed with have few characters altogether."""
+    """Return whether strings that are computed with have few characters altogether."""
     texts = [a for a in arrays if a is not None and a.dtype.kind in "OUST"]
     if any(a.size > CHARACTERS for a in texts):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from burn_import.provenance.trainable import is_learned, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_import.rewriting.arrays import core
-from burn_import.rewriting.graphs import made, rename, resolve
+from burn_import.rewriting.graphs import rename, resolve, value_names
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.support import known_dims, known_ints
 from burn_ir.types import Array, Type
@@ -24,7 +24,7 @@ def identities(graph: Graph) -> Graph:
     that makes one of an input, a constant or another output stays.
     """
     aliases: dict[str, str] = {}
-    inner = made(graph) - set(graph.inputs) - set(graph.outputs)
+    inner = value_names(graph) - set(graph.inputs) - set(graph.outputs)
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
         source = _unchanged(node, graph)
@@ -97,8 +97,8 @@ def _constant(node: Node, position: int, graph: Graph) -> Array | None:
 
 def _dropout(node: Node, graph: Graph) -> str | None:
     """Nothing is dropped unless the node is told that it trains."""
-    told = len(node.inputs) > 2 and node.inputs[2] is not None
-    if told:
+    has_training_flag = len(node.inputs) > 2 and node.inputs[2] is not None
+    if has_training_flag:
         training = _constant(node, 2, graph)
         if training is None or training.any():
             return None
@@ -149,7 +149,7 @@ def _slice(node: Node, graph: Graph) -> str | None:
 
 
 def _reach(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
-    """Whether every end is at the end of its axis, or behind."""
+    """Return whether every end is at the end of its axis, or behind."""
     for end, axis in zip(ends, axes, strict=True):
         if isinstance(end, int) and end >= BEYOND:
             continue
@@ -205,7 +205,7 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Whether a stored array is a parameter that has a key in PyTorch.
+    """Return whether a stored array is a parameter that has a key in PyTorch.
 
     Buffers of models that need none (``final_logits_bias``) are told by their names.
     """
@@ -213,12 +213,12 @@ def is_weight(name: str | None, graph: Graph) -> bool:
         return False
     if is_authored(graph, name):
         return is_learned(graph, name)
-    known = is_key(graph.producer, original(graph, name))
-    return known and graph.constants[name].size > 1 and is_trained(graph, name)
+    has_key = is_key(graph.producer, original(graph, name))
+    return has_key and graph.constants[name].size > 1 and is_trained(graph, name)
 
 
 def _never_widens(stored: Array, x: Type) -> bool:
-    """Whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
+    """Return whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
     if x.shape is None:
         return stored.ndim == 0
     if stored.ndim > len(x.shape):

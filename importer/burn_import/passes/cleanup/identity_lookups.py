@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from burn_import.passes.shapes.affine_indices import Ramp, Ramps
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.indexing import Gather, Slice
@@ -26,7 +26,7 @@ def lookups(graph: Graph) -> Graph:
     """
     rewriter = _Rewriter(Dataflow(graph))
     nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 @dataclass
@@ -42,12 +42,12 @@ class _Rewriter:
         if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
             return [node]
         if node.op.onnx == "Reshape":
-            found = self.places(node)
+            lookup = self.places(node)
         elif (rows := self.rows(node)) is not None:
             return [rows]
         else:
-            found = self.pairs(node)
-        return [node] if found is None else self.unsqueezed(node, *found)
+            lookup = self.pairs(node)
+        return [node] if lookup is None else self.unsqueezed(node, *lookup)
 
     def rows(self, node: Node) -> Node | None:
         """The ``Gather`` that does the same if indices are of one number each."""
@@ -114,7 +114,7 @@ class _Rewriter:
         shape: tuple[Dim, ...],
         ramps: tuple[Ramp, ...],
     ) -> tuple[str, tuple[int, int]] | None:
-        """What was found, if it is the whole matrix and nothing else."""
+        """Return the match if it is the whole matrix and nothing else."""
         row, column = axes
         if row >= column or any(ramp.offset != 0 for ramp in ramps):
             return None

@@ -9,7 +9,7 @@ import numpy as np
 from burn_import.passes.cleanup.folding_cost import VALUE_BYTES
 from burn_import.rewriting.arrays import core, derive, integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, in_bodies, made
+from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
 from burn_ir.op import Op
@@ -26,12 +26,12 @@ def repeated(graph: Graph, most: int = VALUE_BYTES) -> Graph:
     that a model of a few bytes asks for. This is done once, at the end: folding would
     take the nodes away again.
     """
-    result = in_bodies(lambda inner: _repeated(inner, most), graph)
+    result = apply_with_bodies(lambda inner: _repeated(inner, most), graph)
     return graph if result is graph else infer(result)
 
 
 def _repeated(graph: Graph, most: int) -> Graph:
-    values = made(graph)
+    values = value_names(graph)
     names = dict.fromkeys(n for node in graph.nodes for n in node.inputs if n)
     stored = (n for n in names if n in graph.constants and n not in values)
     large = [n for n in stored if _is_large(graph.constants[n], most)]
@@ -43,7 +43,9 @@ def _repeated(graph: Graph, most: int) -> Graph:
         replace(node, inputs=tuple(outputs.get(n, n) if n else n for n in node.inputs))
         for node in graph.nodes
     ]
-    return changed(graph, [*(_node(graph, *pair) for pair in outputs.items()), *users])
+    return with_nodes(
+        graph, [*(_node(graph, *pair) for pair in outputs.items()), *users]
+    )
 
 
 def _is_large(array: Array, most: int) -> bool:

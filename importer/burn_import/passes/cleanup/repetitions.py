@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
 
@@ -25,7 +25,7 @@ def repetitions(graph: Graph) -> Graph:
         if new is not node:
             producers[new.output] = new
         nodes.append(new)
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 def _once(node: Node, producers: dict[str, Node]) -> Node:

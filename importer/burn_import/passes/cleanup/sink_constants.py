@@ -14,10 +14,10 @@ def placement(graph: Graph) -> Graph:
     they prepare. Such a node also takes the scope of its reader if it has none.
     """
     first: dict[str, int] = {}
-    for place, node in enumerate(graph.nodes):
+    for position, node in enumerate(graph.nodes):
         for name in node.inputs:
             if name is not None:
-                first.setdefault(name, place)
+                first.setdefault(name, position)
     before: dict[int, list[Node]] = {}
     for node in graph.nodes:
         read = [first[name] for name in node.outputs if name in first]
@@ -34,7 +34,7 @@ def placement(graph: Graph) -> Graph:
 
 
 def _is_alone(graph: Graph, node: Node) -> bool:
-    """Whether ``node`` reads nothing but constants, and something."""
+    """Return whether ``node`` reads nothing but constants, and something."""
     names = [name for name in node.inputs if name is not None]
     fixed = bool(names) and all(name in graph.constants for name in names)
     return fixed and node.op.deterministic and node.outputs[0] is not None

@@ -8,7 +8,7 @@ from burn_import.passes.shapes.affine_indices import Ramp, Ramps
 from burn_import.passes.shapes.compose_movements import RESHAPES
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
@@ -27,7 +27,7 @@ def strided_views(graph: Graph) -> Graph:
         return graph
     flow = Dataflow(graph)
     ramps = Ramps(flow)
-    return changed(graph, [_viewed(node, flow, ramps) for node in graph.nodes])
+    return with_nodes(graph, [_viewed(node, flow, ramps) for node in graph.nodes])
 
 
 def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
@@ -46,15 +46,15 @@ def _viewed(node: Node, flow: Dataflow, ramps: Ramps) -> Node:
     if flow.extents(flat.inputs[0]) == shape:
         identity = operators()[("", "Identity")]()
         return replace(node, op=identity, inputs=flat.inputs[:1])
-    known = [dim if isinstance(dim, int) else -1 for dim in shape]
-    if known.count(-1) > 1 or 0 in known:
+    extents = [dim if isinstance(dim, int) else -1 for dim in shape]
+    if extents.count(-1) > 1 or 0 in extents:
         return node
-    inputs = (flat.inputs[0], integers(flow.graph, known))
+    inputs = (flat.inputs[0], integers(flow.graph, extents))
     return replace(node, op=Reshape(), inputs=inputs)
 
 
 def _is_in_order(ramp: Ramp, shape: tuple[Dim, ...]) -> bool:
-    """Whether a ramp of that shape counts its elements from 0."""
+    """Return whether a ramp of that shape counts its elements from 0."""
     behind: Dim = 1
     for step, extent in zip(reversed(ramp.steps), reversed(shape), strict=True):
         if extent != 1 and step != behind:

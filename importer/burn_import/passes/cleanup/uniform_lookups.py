@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.arrays import core
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
 from burn_ir.ops.shape import Shape
@@ -26,7 +26,7 @@ def uniform_lookups(graph: Graph) -> Graph:
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
         rewriter.add(node)
-    return changed(graph, rewriter.nodes)
+    return with_nodes(graph, rewriter.nodes)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Rewriter:
         return [shape, replace(node, op=fill, inputs=(name,))]
 
     def filled(self, node: Node) -> Node:
-        """``Expand`` of what is looked up, as a tensor that is filled at once."""
+        """Return ``Expand`` of a lookup in equal rows as one filled tensor."""
         looked = self.flow.made_by(node.inputs[0], "GatherElements")
         value = None if looked is None else self.value(looked.inputs[0])
         dims = known_dims(self.flow.graph.type(node.inputs[1]))

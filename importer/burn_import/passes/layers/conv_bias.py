@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.conv import Conv, ConvTranspose
 
@@ -30,7 +30,7 @@ def conv_bias(graph: Graph) -> Graph:
                 node = _with_bias(layer, node, bias)
                 break
         nodes.append(node)
-    return changed(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
 
 
 def _operands(node: Node) -> list[tuple[str, str]]:

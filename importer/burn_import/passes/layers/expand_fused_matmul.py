@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.elementwise import Mul
 from burn_ir.ops.matmul import MatMul
@@ -22,7 +22,9 @@ def products(graph: Graph) -> Graph:
     if FusedMatMul.onnx not in graph.operators:
         return graph
     flow = Dataflow(graph)
-    return changed(graph, [new for node in graph.nodes for new in _apart(flow, node)])
+    return with_nodes(
+        graph, [new for node in graph.nodes for new in _apart(flow, node)]
+    )
 
 
 def _apart(flow: Dataflow, node: Node) -> list[Node]:

@@ -9,7 +9,7 @@ import numpy as np
 from burn.dtypes import is_float
 from burn_import.provenance.weight_owners import is_key
 from burn_import.rewriting.arrays import derive
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Conv1D, Linear
 from burn_ir.ops.shape import Transpose
@@ -27,11 +27,11 @@ def linear(graph: Graph) -> Graph:
     rewriter = _Rewriter(graph)
     for node in graph.nodes:
         rewriter.add(node)
-    if not rewriter.found:
+    if not rewriter.has_changes:
         return graph
     absorbed = rewriter.absorbed
     nodes = [n for n in rewriter.nodes if absorbed.isdisjoint(n.outputs)]
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 @dataclass
@@ -42,13 +42,13 @@ class _Rewriter:
     products: dict[str, Node] = field(default_factory=dict)
     #: The results of products that became part of another node.
     absorbed: set[str] = field(default_factory=set)
-    found: bool = False
+    has_changes: bool = False
 
     def add(self, node: Node) -> None:
         """Append ``node``, or what stands for it."""
         new = self.rewritten(node)
         if new is not node:
-            self.found = True
+            self.has_changes = True
         if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
             self.products[new.output] = new
         self.nodes.append(new)
@@ -102,13 +102,13 @@ class _Rewriter:
         return replace(node, op=Linear(), inputs=tuple(inputs))
 
     def is_kept(self, name: str) -> bool:
-        """Whether the author keeps a matrix the way that it is multiplied by.
+        """Return whether the author's matrix has the layout of the product.
 
         PyTorch's exporters name what they have not turned: Linear's is not of these.
         """
         producer = self.graph.producer
-        known = producer.startswith("pytorch") and is_key(producer, name)
-        return known and name not in self.graph.constants.source
+        is_pytorch_key = producer.startswith("pytorch") and is_key(producer, name)
+        return is_pytorch_key and name not in self.graph.constants.source
 
     def unturned(self, node: Node, inputs: list[str | None]) -> Node:
         """``Conv1D`` for a layer's matrix; a parameter is only multiplied by."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from burn_import.passes.shapes.compose_movements import RESHAPES, needs_no_shape
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Linear
@@ -27,7 +27,7 @@ def linear_rows(graph: Graph) -> Graph:
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
         rewriter.add(node)
-    return changed(graph, rewriter.nodes)
+    return with_nodes(graph, rewriter.nodes)
 
 
 @dataclass
@@ -58,18 +58,18 @@ class _Rewriter:
         return self.reshaped(rows, lead, features[-1])
 
     def lead(self, node: Node, x: tuple[Dim, ...]) -> int | None:
-        """How many of the first axes of ``x`` every reader of ``node`` brings back."""
+        """Count the leading axes of ``x`` that every reader of ``node`` restores."""
         readers = self.flow.users.get(node.output, [])
         if not readers or node.output in self.flow.outputs:
             return None
         width = self.flow.extents(node.output)[-1:]
-        found = {self.restored(reader, x, width) for reader in readers}
-        return found.pop() if len(found) == 1 else None
+        leading_axes = {self.restored(reader, x, width) for reader in readers}
+        return leading_axes.pop() if len(leading_axes) == 1 else None
 
     def restored(
         self, reader: Node, x: tuple[Dim, ...], width: tuple[Dim, ...]
     ) -> int | None:
-        """How many first axes of ``x`` stand before those that ``width`` became."""
+        """Count the leading axes of ``x`` before those that ``width`` flattens."""
         if self.flow.made_by(reader.outputs[0], "Reshape") is None or not width:
             return None
         shape = self.flow.extents(reader.output)

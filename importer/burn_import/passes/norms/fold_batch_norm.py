@@ -11,7 +11,7 @@ import numpy as np
 from burn.dtypes import is_float
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.conv import Conv, ConvTranspose
 from burn_ir.ops.fused import Linear
@@ -34,7 +34,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
         nodes.append(node if new is None else new)
         if new is not None and layer is not None:
             absorbed.add(id(layer))
-    return changed(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
 
 
 def _layer(node: Node, flow: Dataflow) -> Node | None:
@@ -75,19 +75,19 @@ def _folded(layer: Node, norm: Node, flow: Dataflow) -> Node | None:
 
 def _arrays(names: Iterable[str | None], flow: Dataflow) -> list[Array] | None:
     """Stored floating operands in double precision; None if one is not stored."""
-    found = []
+    arrays = []
     for name in names:
         if name is None:
             continue
         array = flow.stored(name)
         if array is None or not is_float(array.dtype):
             return None
-        found.append(array.astype(np.float64))
-    return found
+        arrays.append(array.astype(np.float64))
+    return arrays
 
 
 def _channels(layer: Node, weight: Array) -> int:
-    """How many channels the layer makes."""
+    """Return the number of output channels of the layer."""
     if isinstance(layer.op, ConvTranspose):
         return int(weight.shape[1]) * layer.op.group
     return int(weight.shape[0])

@@ -10,7 +10,7 @@ from burn_import.rewriting.arrays import core, derive
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Pattern,
     Rule,
     Search,
@@ -30,12 +30,12 @@ class Standard(Pattern):
 
     operand: Pattern
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.producers.get(name)
         if node is None or node.inputs[0] is None:
             return
         epsilon = _epsilon(node, search)
-        new = None if epsilon is None else found.with_number("epsilon", epsilon)
+        new = None if epsilon is None else match.with_number("epsilon", epsilon)
         if new is not None:
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
@@ -66,11 +66,11 @@ class Reshaped(Pattern):
     operand: Pattern
     label: str
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or node.op.onnx != "Reshape" or node.inputs[0] is None:
             return
-        new = found.with_value(self.label, name)
+        new = match.with_value(self.label, name)
         if new is not None:
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
@@ -83,10 +83,10 @@ _PLAIN = Reshaped(Standard(Reshaped(Value("x"), "grouped")), "out")
 _SCALED = Call("Mul", _PLAIN, Stored("weight"))
 
 
-def _groups(found: Found, search: Search) -> int | None:
-    """How many groups of channels are normalised; None if it is something else."""
+def _groups(match: Match, search: Search) -> int | None:
+    """Return the number of groups that are normalised; None if it is something else."""
     x, grouped, out = (
-        search.graph.type(found.values[label]) for label in ("x", "grouped", "out")
+        search.graph.type(match.values[label]) for label in ("x", "grouped", "out")
     )
     if x is None or grouped is None or out is None or not is_float(x.dtype):
         return None
@@ -100,10 +100,10 @@ def _groups(found: Found, search: Search) -> int | None:
     return groups if groups > 0 and channels % groups == 0 else None
 
 
-def channel_vector(label: str, found: Found, search: Search) -> str | None:
+def channel_vector(label: str, match: Match, search: Search) -> str | None:
     """The stored weight of each channel as a vector; None if it is no such weight."""
-    name = found.values[label]
-    x, array = search.graph.type(found.values["x"]), search.array(name)
+    name = match.values[label]
+    x, array = search.graph.type(match.values["x"]), search.array(name)
     if x is None or x.shape is None or array is None or array.ndim > len(x.shape):
         return None
     shape = (1,) * (len(x.shape) - array.ndim) + array.shape
@@ -116,14 +116,14 @@ def channel_vector(label: str, found: Found, search: Search) -> str | None:
 def _with(*labels: str) -> Build:
     """Build the normalisation with the weights of these labels."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        groups, epsilon = _groups(found, search), found.numbers["epsilon"]
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        groups, epsilon = _groups(match, search), match.numbers["epsilon"]
         if groups is None:
             return None
-        x = found.values["x"]
+        x = match.values["x"]
         if not labels:
             return GroupNorm(num_groups=groups, epsilon=epsilon), (x,)
-        weights = [channel_vector(label, found, search) for label in labels]
+        weights = [channel_vector(label, match, search) for label in labels]
         given = tuple(name for name in weights if name is not None)
         if len(given) != len(weights):
             return None

@@ -6,7 +6,7 @@ from burn.dtypes import is_float
 from burn_import.passes.norms.group_norm import MARKS, Standard, channel_vector
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Rule,
     Search,
     Stored,
@@ -21,15 +21,15 @@ from burn_ir.ops.norm import InstanceNormalization
 _SCALED = product(Standard(Value("x")), Stored("weight"))
 
 
-def _with_weights(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    x = search.graph.type(found.values["x"])
+def _with_weights(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    x = search.graph.type(match.values["x"])
     weight, bias = (
-        channel_vector(label, found, search) for label in ("weight", "bias")
+        channel_vector(label, match, search) for label in ("weight", "bias")
     )
     if x is None or not is_float(x.dtype) or weight is None or bias is None:
         return None
-    op = InstanceNormalization(epsilon=found.numbers["epsilon"])
-    return op, (found.values["x"], weight, bias)
+    op = InstanceNormalization(epsilon=match.numbers["epsilon"])
+    return op, (match.values["x"], weight, bias)
 
 
 RULES: tuple[Rule, ...] = ((Call("Add", _SCALED, Stored("bias")), _with_weights),)

@@ -14,7 +14,7 @@ from burn_import.passes.norms.matching import (
 from burn_import.rewriting.pattern import (
     Build,
     Call,
-    Found,
+    Match,
     Pattern,
     Rule,
     Scalar,
@@ -77,14 +77,14 @@ _PLAIN = either(_unit(_CENTRED), Cast(_unit(_WIDE), back=True))
 def _with(*labels: str) -> Build:
     """Build the normalisation with the weights of these labels."""
 
-    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        if operand(found, search) is None:
+    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        if operand(match, search) is None:
             return None
-        x = found.values["x"]
-        axis, epsilon = int(found.numbers["axis"]), found.numbers["epsilon"]
+        x = match.values["x"]
+        axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
         if not labels:
             return LayerNorm(axis=axis, epsilon=epsilon), (x,)
-        weights = [weight(label, found, search) for label in labels]
+        weights = [weight(label, match, search) for label in labels]
         given = tuple(name for name in weights if name is not None)
         if len(given) != len(weights):
             return None

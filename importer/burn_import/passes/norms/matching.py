@@ -1,4 +1,4 @@
-"""What the patterns of normalisation have in common."""
+"""Patterns that normalisations share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from burn.dtypes import HALVES, float32, is_float
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Number,
     Pattern,
     Search,
@@ -30,12 +30,12 @@ class Mean(Pattern):
 
     operand: Pattern
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or node.op.onnx != "ReduceMean" or node.inputs[0] is None:
             return
         axis = _first_axis(node, search)
-        new = None if axis is None else found.with_number("axis", axis)
+        new = None if axis is None else match.with_number("axis", axis)
         if new is not None:
             new = replace(new, nodes=(*new.nodes, node))
             yield from self.operand.match(node.inputs[0], search, new)
@@ -63,11 +63,11 @@ class Normalised(Pattern):
     kind: type[LayerNorm] | type[RMSNorm]
     operand: Pattern
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.producers.get(name)
         if node is None or not isinstance(node.op, self.kind) or not node.inputs[0]:
             return
-        new = found.with_number("axis", node.op.axis)
+        new = match.with_number("axis", node.op.axis)
         new = new and new.with_number("epsilon", node.op.epsilon)
         if new is not None:
             new = replace(new, nodes=(*new.nodes, node))
@@ -84,19 +84,19 @@ class Cast(Pattern):
     operand: Pattern
     back: bool = False
 
-    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
         if node is None or node.op.onnx != "Cast" or node.inputs[0] is None:
             return
         dtype = search.graph.types[name].dtype
         if dtype not in HALVES if self.back else dtype != float32:
             return
-        new = replace(found, nodes=(*found.nodes, node))
-        for match in self.operand.match(node.inputs[0], search, new):
-            x = search.graph.type(match.values["x"])
+        new = replace(match, nodes=(*match.nodes, node))
+        for inner in self.operand.match(node.inputs[0], search, new):
+            x = search.graph.type(inner.values["x"])
             wanted = dtype if self.back else x and x.dtype
             if x is not None and x.dtype == wanted and x.dtype in HALVES:
-                yield match
+                yield inner
 
 
 def root(x: Pattern) -> Pattern:
@@ -115,26 +115,26 @@ def inverse_root(x: Pattern) -> Pattern:
     )
 
 
-def operand(found: Found, search: Search) -> Type | None:
+def operand(match: Match, search: Search) -> Type | None:
     """The type of ``x`` if it can be normalised and no number widens it."""
-    x = search.graph.type(found.values["x"])
+    x = search.graph.type(match.values["x"])
     if x is None or not is_float(x.dtype):
         return None
-    rank = -int(found.numbers["axis"]) if x.shape is None else len(x.shape)
-    return x if found.rank <= rank else None
+    rank = -int(match.numbers["axis"]) if x.shape is None else len(x.shape)
+    return x if match.rank <= rank else None
 
 
-def weight(label: str, found: Found, search: Search) -> str | None:
+def weight(label: str, match: Match, search: Search) -> str | None:
     """The weight of that label with one element for each feature; None if it is none.
 
     The features are the extents of ``x`` from ``axis`` on. Axes of extent 1 before them
     are taken off a stored weight.
     """
-    name = found.values[label]
-    x, own = search.graph.type(found.values["x"]), search.graph.type(name)
+    name = match.values[label]
+    x, own = search.graph.type(match.values["x"]), search.graph.type(name)
     if x is None or x.shape is None or own is None or own.shape is None:
         return None
-    first = int(found.numbers["axis"])
+    first = int(match.numbers["axis"])
     same, rank = own.shape[first:] == x.shape[first:], len(own.shape)
     if own.dtype != x.dtype or not same or rank > len(x.shape):
         return None

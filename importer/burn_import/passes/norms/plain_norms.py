@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.passes.cleanup.identities import is_weight
 from burn_import.rewriting.arrays import core
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.fused import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
@@ -33,7 +33,7 @@ def plain_norms(graph: Graph) -> Graph:
     """
     if graph.operators.isdisjoint(_NORMS):
         return graph
-    return changed(graph, [_plain(node, graph) for node in graph.nodes])
+    return with_nodes(graph, [_plain(node, graph) for node in graph.nodes])
 
 
 def _plain(node: Node, graph: Graph) -> Node:
@@ -79,7 +79,7 @@ def _is_narrow(node: Node, graph: Graph) -> bool:
 
 
 def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
-    """Whether an operand is ``value`` everywhere, and no weight."""
+    """Return whether an operand is ``value`` everywhere, and no weight."""
     if name is None or name in graph.types or is_weight(name, graph):
         return False
     array = graph.constants[name]

@@ -13,7 +13,7 @@ from burn_import.passes.norms.matching import (
 )
 from burn_import.rewriting.pattern import (
     Call,
-    Found,
+    Match,
     Pattern,
     Rule,
     Scalar,
@@ -66,19 +66,19 @@ _WEIGHTED = either(
 )
 
 
-def _weighted(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    scale = None if operand(found, search) is None else weight("weight", found, search)
+def _weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    scale = None if operand(match, search) is None else weight("weight", match, search)
     if scale is None:
         return None
-    axis, epsilon = int(found.numbers["axis"]), found.numbers["epsilon"]
-    return RMSNormalization(axis=axis, epsilon=epsilon), (found.values["x"], scale)
+    axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
+    return RMSNormalization(axis=axis, epsilon=epsilon), (match.values["x"], scale)
 
 
-def _plain(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    if operand(found, search) is None:
+def _plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    if operand(match, search) is None:
         return None
-    axis, epsilon = int(found.numbers["axis"]), found.numbers["epsilon"]
-    return RMSNorm(axis=axis, epsilon=epsilon), (found.values["x"],)
+    axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
+    return RMSNorm(axis=axis, epsilon=epsilon), (match.values["x"],)
 
 
 RULES: tuple[Rule, ...] = (

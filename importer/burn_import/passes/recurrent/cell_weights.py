@@ -19,7 +19,7 @@ _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 @dataclass(frozen=True)
 class Cut:
-    """Which value is cut into gates, in which order they lie, and what cuts them."""
+    """A value cut into gates, the order of the gates, and the nodes that cut it."""
 
     source: str
     gates: tuple[int, ...]
@@ -40,7 +40,7 @@ class Products:
 
 @dataclass
 class CellWeights:
-    """What is asked of weights while cells are recovered."""
+    """Weights of the cells that are recovered."""
 
     flow: Dataflow
     order: dict[int, int] = field(init=False)
@@ -56,12 +56,12 @@ class CellWeights:
 
     def cut(self, pieces: list[str | None]) -> Cut | None:
         """The value that ``pieces`` are all of: equal parts of its last axis."""
-        found = [self.flow.piece(name) for name in pieces]
-        first = found[0]
-        if first is None or first[0] is None or None in found:
+        sources = [self.flow.piece(name) for name in pieces]
+        first = sources[0]
+        if first is None or first[0] is None or None in sources:
             return None
         width, gates = first[2] - first[1], []
-        for piece in found:
+        for piece in sources:
             assert piece is not None
             source, start, end = piece
             if source != first[0] or end - start != width or start % width:
@@ -136,11 +136,11 @@ class CellWeights:
 
         What reads such a state, or zeros, in one step is a state in all of them.
         """
-        made = {state for _, state in steps}
+        states = {state for _, state in steps}
         for products, _ in steps:
             for layer in products.layers:
                 given = layer.inputs[0]
-                if given in made or self.flow.magnitude(given) == 0:
+                if given in states or self.flow.magnitude(given) == 0:
                     self.recurrent.add(self.shared(str(layer.inputs[1])))
 
     def sides(self, products: Products) -> tuple[Node, Node]:
@@ -154,20 +154,20 @@ class CellWeights:
         leaves = [self.leaf(str(layer.inputs[1])) for layer in products.layers]
         if leaves in (["weight_ih", "weight_hh"], ["weight_hh", "weight_ih"]):
             return (first, second) if leaves[0] == "weight_ih" else (second, first)
-        known = [
+        is_recurrent = [
             self.shared(str(n.inputs[1])) in self.recurrent for n in products.layers
         ]
         square = [
             4 * self.weight(n).shape[1] == self.weight(n).shape[0]
             for n in products.layers
         ]
-        for told in (square, known):
-            if told[0] != told[1]:
-                return (second, first) if told[0] else (first, second)
+        for evidence in (square, is_recurrent):
+            if evidence[0] != evidence[1]:
+                return (second, first) if evidence[0] else (first, second)
         return first, second
 
     def are_named(self, products: Products) -> bool:
-        """Whether the file calls the weights those of a cell."""
+        """Return whether the file calls the weights those of a cell."""
         leaves = {self.leaf(str(layer.inputs[1])) for layer in products.layers}
         return leaves == {"weight_ih", "weight_hh"}
 

@@ -22,7 +22,7 @@ from burn_import.passes.recurrent.recurrent_nodes import (
 from burn_import.passes.recurrent.recurrent_results import Plan, one_step
 from burn_import.passes.recurrent.recurrent_weights import Parameters, owner
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 
 
@@ -71,14 +71,14 @@ class _Recovery:
         for stack in stacks:
             states = self.first_states(stack)
             assert states is not None
-            self.instead.update(plan.place(stack, states))
+            self.instead.update(plan.replacements(stack, states))
         nodes = [n for node in self.graph.nodes for n in self.placed(node)]
-        return changed(self.graph, nodes)
+        return with_nodes(self.graph, nodes)
 
     def placed(self, node: Node) -> list[Node]:
-        """What stands where ``node`` stood."""
-        made = self.instead.get(id(node))
-        return [without_zeros(self.flow, node)] if made is None else made
+        """Return the nodes that replace ``node``."""
+        replacement = self.instead.get(id(node))
+        return [without_zeros(self.flow, node)] if replacement is None else replacement
 
     def stacks(self) -> Iterable[list[Single]]:
         """The layers, those on top of each other together."""
@@ -102,22 +102,22 @@ class _Recovery:
     def above(self, single: Single) -> Single | None:
         """The layer that alone reads all outputs, if it is one of the same stack."""
         name = single.node.outputs[0]
-        for made in joined(self.flow, single):
-            readers = self.flow.users.get(made.value, [])
+        for outputs in joined(self.flow, single):
+            readers = self.flow.users.get(outputs.value, [])
             tops = [self.singles.get(id(n)) for n in readers if id(n) in self.singles]
-            if made.batch_first or not tops or tops[0] is None:
+            if outputs.batch_first or not tops or tops[0] is None:
                 continue
             top = tops[0]
-            fed = top.node.inputs[0] == made.value and single.fits(top)
+            fed = top.node.inputs[0] == outputs.value and single.fits(top)
             if not fed or not self.are_together(single, top):
                 continue
-            if not is_spent(self.flow, made.value, {id(top.node)}):
+            if not is_spent(self.flow, outputs.value, {id(top.node)}):
                 return None
-            return top if is_spent(self.flow, name, {id(made.node)}) else None
+            return top if is_spent(self.flow, name, {id(outputs.node)}) else None
         return None
 
     def are_together(self, single: Single, top: Single) -> bool:
-        """Whether the file says that two layers are of one module."""
+        """Return whether the file says that two layers are of one module."""
         named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
         if named[0] is not None and named[1] is not None:
             same = named[0].module == named[1].module
@@ -142,7 +142,7 @@ class _Recovery:
         """The first states of all layers; None if they are not parts of one value."""
         if len(stack) == 1:
             return stack[0].states
-        found = []
+        states = []
         for names in zip(*(single.states for single in stack), strict=True):
             parts = [part(self.flow, name) for name in names]
             whole = None if parts[0] is None else parts[0][0]
@@ -152,5 +152,5 @@ class _Recovery:
                 return None
             if self.flow.extents(whole)[0] != len(stack) * ways:
                 return None
-            found.append(whole)
-        return found
+            states.append(whole)
+        return states

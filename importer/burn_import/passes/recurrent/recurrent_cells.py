@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.recurrent.cell_weights import CellWeights, Products
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
@@ -32,13 +32,13 @@ def recurrent_cells(graph: Graph) -> Graph:
     if kinds.isdisjoint(PRODUCTS) or kinds.isdisjoint({"Tanh", "Relu"}):
         return graph
     plain = linear(graph)
-    found = _Recovery(plain).result()
-    return graph if found is plain else found
+    result = _Recovery(plain).result()
+    return graph if result is plain else result
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step that was found: what it reads, and the nodes that it is made of.
+    """A matched step: its inputs and its nodes.
 
     ``first`` makes the first of its results, ``states`` are the names of all.
     """
@@ -77,10 +77,10 @@ class _Recovery:
                 instead.update({id(n): [] for n in step.nodes if self.ends(step, n)})
                 instead[id(step.first)] = [cell]
         nodes = [n for node in self.graph.nodes for n in instead.get(id(node), [node])]
-        return changed(self.graph, nodes)
+        return with_nodes(self.graph, nodes)
 
     def ends(self, step: Step, node: Node) -> bool:
-        """Whether a node makes one of the results of ``step``."""
+        """Return whether a node makes one of the results of ``step``."""
         return any(name in step.results for name in node.outputs)
 
     def steps(self, node: Node) -> Iterator[Step]:
@@ -94,7 +94,7 @@ class _Recovery:
                     return
 
     def is_closed(self, step: Step) -> bool:
-        """Whether nobody else reads what is inside, the linear layers aside."""
+        """Return whether no outside node reads inner values, linear layers aside."""
         among = {id(node) for node in step.nodes}
         return all(
             name not in self.flow.outputs
@@ -130,21 +130,21 @@ class _Recovery:
                             self.flow.made_by(g, "Tanh"),
                             output,
                         ]
-                        made = [last, squashed, add, keep, new]
-                        yield from self.lstm_step(gates, c, add, made)
+                        nodes = [last, squashed, add, keep, new]
+                        yield from self.lstm_step(gates, c, add, nodes)
 
     def lstm_step(
-        self, gates: list[Node | None], c: str, add: Node, made: list[Node]
+        self, gates: list[Node | None], c: str, add: Node, step_nodes: list[Node]
     ) -> Iterator[Step]:
-        found = [gate for gate in gates if gate is not None]
-        if len(found) != 4:
+        present = [gate for gate in gates if gate is not None]
+        if len(present) != 4:
             return
-        cut = self.weights.cut([gate.inputs[0] for gate in found])
+        cut = self.weights.cut([gate.inputs[0] for gate in present])
         total = None if cut is None else self.weights.total(cut.source)
         if cut is None or total is None:
             return
-        results = (made[0].output, add.output)
-        nodes = (*total.nodes, *cut.nodes, *found, *made)
+        results = (step_nodes[0].output, add.output)
+        nodes = (*total.nodes, *cut.nodes, *present, *step_nodes)
         yield Step(LSTMCell(), total, ("", c), results, cut.gates, add, nodes)
 
     def gru(self, node: Node) -> Iterator[Step]:
@@ -153,18 +153,20 @@ class _Recovery:
             for new, z, minus in self.pairs(p, "Mul"):
                 sub = self.flow.made_by(minus, "Sub")
                 if sub is not None and sub.inputs[1] == q and sub.inputs[0]:
-                    made = [add, new, sub]
-                    yield from self.gru_step(z, q, sub.inputs[0], made)
+                    nodes = [add, new, sub]
+                    yield from self.gru_step(z, q, sub.inputs[0], nodes)
             for new, n, minus in self.pairs(p, "Mul"):
                 sub = self.flow.made_by(minus, "Sub")
                 if sub is None or self.flow.scalar(sub.inputs[0]) != 1:
                     continue
                 for keep, z, h in self.pairs(q, "Mul"):
                     if sub.inputs[1] == z:
-                        made = [add, new, sub, keep]
-                        yield from self.gru_step(z, n, h, made)
+                        nodes = [add, new, sub, keep]
+                        yield from self.gru_step(z, n, h, nodes)
 
-    def gru_step(self, z: str, n: str, h: str, made: list[Node]) -> Iterator[Step]:
+    def gru_step(
+        self, z: str, n: str, h: str, step_nodes: list[Node]
+    ) -> Iterator[Step]:
         """A step with the gate ``z``, the new state ``n`` and the old one ``h``."""
         update, new = self.flow.made_by(z, "Sigmoid"), self.flow.made_by(n, "Tanh")
         if update is None or new is None:
@@ -177,7 +179,7 @@ class _Recovery:
                 for sum_r, xr, hr in self.pairs(reset.inputs[0], "Add"):
                     for sum_z, xz, hz in self.pairs(update.inputs[0], "Add"):
                         inner = [add, product, reset, sum_r, sum_z, update, new]
-                        nodes = [*made, *inner]
+                        nodes = [*step_nodes, *inner]
                         yield from self.gru_cell((xr, xz, xn), (hr, hz, hn), h, nodes)
 
     def gru_cell(
@@ -185,17 +187,19 @@ class _Recovery:
         x: tuple[str, ...],
         h: tuple[str, ...],
         state: str,
-        made: list[Node],
+        step_nodes: list[Node],
     ) -> Iterator[Step]:
         cuts = [self.weights.cut(list(pieces)) for pieces in (x, h)]
         if cuts[0] is None or cuts[1] is None or cuts[0].gates != cuts[1].gates:
             return
         products = self.weights.two(cuts[0].source, cuts[1].source, state)
         if products is not None:
-            results = (made[0].output,)
-            nodes = (*products.nodes, *cuts[0].nodes, *cuts[1].nodes, *made)
+            results = (step_nodes[0].output,)
+            nodes = (*products.nodes, *cuts[0].nodes, *cuts[1].nodes, *step_nodes)
             gates = cuts[0].gates
-            yield Step(GRUCell(), products, (state,), results, gates, made[0], nodes)
+            yield Step(
+                GRUCell(), products, (state,), results, gates, step_nodes[0], nodes
+            )
 
     def plain(self, node: Node) -> Iterator[Step]:
         """``tanh`` or ``relu`` of a sum; names of weights tell it from other layers."""

@@ -1,4 +1,4 @@
-"""What ONNX's recurrent operators say, and the values around them."""
+"""Operands and results of ONNX's recurrent operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Single:
         return self.node.op.onnx
 
     def fits(self, other: Single) -> bool:
-        """Whether both may be layers of one stack."""
+        """Return whether both may be layers of one stack."""
         return (
             self.kind == other.kind
             and (self.ways, self.hidden) == (other.ways, other.hidden)
@@ -145,33 +145,33 @@ def concatenation(
 
 def joined(flow: Dataflow, single: Single) -> list[Joined]:
     """The values that are all outputs ``[time, batch, directions hidden]``."""
-    found = []
+    values = []
     every = single.node.outputs[0]
     for node in flow.users.get(every or "", []):
         if single.ways == 1 and _drops_direction(flow, node, single):
-            found.append(Joined(node.output, False, node))
+            values.append(Joined(node.output, False, node))
         perm = permutation(node)
         if perm not in ((0, 2, 1, 3), (2, 0, 1, 3)):
             continue
         turned = perm != (0, 2, 1, 3)
         for reader in flow.users.get(node.output, []):
             if reader.inputs[0] == node.output and _joins(flow, reader, single, turned):
-                found.append(Joined(reader.output, turned, reader))
-    return found
+                values.append(Joined(reader.output, turned, reader))
+    return values
 
 
 def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
-    """Whether a node removes the axis of the one direction."""
+    """Return whether a node removes the axis of the one direction."""
     if node.op.onnx == "Squeeze" and not node.op.domain and len(node.inputs) > 1:
         return known_ints(flow.graph.type(node.inputs[1])) in ((1,), (-3,))
     reads = node.inputs[0] == single.node.outputs[0]
-    return reads and _joins(flow, node, single, False, known=True)
+    return reads and _joins(flow, node, single, False, are_split=True)
 
 
 def _joins(
-    flow: Dataflow, node: Node, single: Single, turned: bool, known: bool = False
+    flow: Dataflow, node: Node, single: Single, turned: bool, are_split: bool = False
 ) -> bool:
-    """Whether a reshape makes one axis of the last two (of axes ``known``)."""
+    """Whether a reshape makes one axis of the last two (of axes ``are_split``)."""
     if node.op.onnx != "Reshape" or node.op.domain:
         return False
     width = single.ways * single.hidden
@@ -181,12 +181,12 @@ def _joins(
         if flow.extents(node.output) == (*lead, width):
             return True
     shape = known_ints(flow.graph.type(node.inputs[1]))
-    copied = shape in ((0, 0, -1), (0, 0, width)) and not known
+    copied = shape in ((0, 0, -1), (0, 0, width)) and not are_split
     return copied and not node.op.attrs()["allowzero"]
 
 
 def is_spent(flow: Dataflow, name: str | None, absorbed: set[int]) -> bool:
-    """Whether a value only serves nodes that are ``absorbed``, or nobody."""
+    """Return whether a value only serves nodes that are ``absorbed``, or nobody."""
     waiting, met = [name], {name}
     while waiting:
         value = waiting.pop()
@@ -204,7 +204,7 @@ def is_spent(flow: Dataflow, name: str | None, absorbed: set[int]) -> bool:
 
 
 def permutation(node: Node | None) -> tuple[int, ...]:
-    """How a node transposes, () if it does not."""
+    """Return the permutation of a Transpose, () for other nodes."""
     if node is None or node.op.onnx != "Transpose" or node.op.domain:
         return ()
     return tuple(node.op.attrs()["perm"] or ())

@@ -29,7 +29,7 @@ TURN = (1, 0, 2)
 
 @dataclass
 class Plan:
-    """What the layers of a graph know of each other.
+    """Facts that the recurrent layers of a graph share.
 
     A layer may have the batch first if what it reads is turned for it, and everybody
     turns its outputs back. Between two such layers nobody turns anything.
@@ -47,25 +47,27 @@ class Plan:
     def look_ahead(self, stack: list[Single]) -> None:
         """Note how the outputs of a stack are read; those after it are known."""
         head, last = stack[0], stack[-1]
-        found: list[Node] = []
+        layout_nodes: list[Node] = []
         absorbed: set[int] = set()
         for one in joined(self.flow, last):
             readers = self.flow.users.get(one.value, [])
             turning = [n for n in readers if len(permutation(n)) == 3]
-            found += [one.node] if one.batch_first else turning
+            layout_nodes += [one.node] if one.batch_first else turning
             absorbed.update(
                 id(n)
                 for n in readers
                 if id(n) in self.heads and n.inputs[0] == one.value
             )
-        absorbed.update(id(node) for node in found)
+        absorbed.update(id(node) for node in layout_nodes)
         if is_spent(self.flow, last.node.outputs[0], absorbed):
-            self.ends[id(last.node)] = found
+            self.ends[id(last.node)] = layout_nodes
             if not head.states:
                 self.heads.add(id(head.node))
 
-    def place(self, stack: list[Single], states: list[str]) -> Mapping[int, list[Node]]:
-        """What stands in place of nodes, by their identity: one layer for a ``stack``.
+    def replacements(
+        self, stack: list[Single], states: list[str]
+    ) -> Mapping[int, list[Node]]:
+        """Return the nodes that replace others, by identity: one layer for a ``stack``.
 
         ``states`` are its first states, none if they are zeros.
         """
@@ -110,8 +112,8 @@ class _Placing:
         )
         gone: dict[int, list[Node]] = {id(node): [] for node in (*nodes, *self.gone)}
         before, after = (
-            [replace(n, scope=scope[:-1], classes=classes[:-1]) for n in made]
-            for made in (self.before, self.after)
+            [replace(n, scope=scope[:-1], classes=classes[:-1]) for n in group]
+            for group in (self.before, self.after)
         )
         return {**gone, id(nodes[0]): [*before, layer, *after]}
 
@@ -153,8 +155,8 @@ class _Placing:
             if perm not in ((), TURN):
                 self.gone.append(node)
                 other = tuple(TURN[axis] for axis in perm)
-                made = _node("Transpose", y, output=node.output, perm=other)
-                self.after.append(made)
+                transpose = _node("Transpose", y, output=node.output, perm=other)
+                self.after.append(transpose)
         return y
 
     def same(self, nodes: list[Node], last: Single) -> str:
@@ -180,7 +182,7 @@ class _Placing:
         return y
 
     def with_directions(self, y: str, name: str, last: Single) -> list[Node]:
-        """What makes ``name``, all outputs as ONNX has them, of ``y``."""
+        """Return the nodes that compute ``name``, in ONNX's layout, from ``y``."""
         if last.ways == 1:
             axes = integers(self.flow.graph, [1])
             return [_node("Unsqueeze", y, axes, output=name)]
@@ -231,17 +233,17 @@ def one_step(flow: Dataflow, parameters: Parameters, single: Single) -> list[Nod
         outputs=tuple(results),
     )
     every, *lasts = (*single.node.outputs, None, None)[: 1 + count]
-    made = [
+    nodes = [
         _node("Unsqueeze", state, axes, output=name)
         for state, name in zip(results, lasts, strict=True)
         if name is not None
     ]
     if every is not None:
         both = integers(flow.graph, [0, 1])
-        made.append(_node("Unsqueeze", results[0], both, output=every))
+        nodes.append(_node("Unsqueeze", results[0], both, output=every))
     around = single.node.scope[:-1], single.node.classes[:-1]
-    made = [replace(n, scope=around[0], classes=around[1]) for n in made]
-    return [cell, *made]
+    nodes = [replace(n, scope=around[0], classes=around[1]) for n in nodes]
+    return [cell, *nodes]
 
 
 #: What makes the operator of one step.
@@ -253,7 +255,7 @@ CELLS: Mapping[str, Callable[[str], Op]] = {
 
 
 def _without_axis(flow: Dataflow, name: str | None) -> str | None:
-    """What a value is with one axis put in front."""
+    """Return the value under an added first axis."""
     node = flow.made_by(name, "Unsqueeze")
     if node is None or known_ints(flow.graph.type(node.inputs[1])) != (0,):
         return None

@@ -42,13 +42,13 @@ class Parameters:
         #: The same of cells, whose parameters have no number.
         self.cells: dict[bytes, list[str]] = {}
         for name in graph.constants:
-            found = _PARAMETER.match(name)
-            if found and name not in graph.types:
+            match = _PARAMETER.match(name)
+            if match and name not in graph.types:
                 key = digest(graph.constants[name])
-                if found[2] is None:
-                    self.cells.setdefault(key, []).append(found[1])
+                if match[2] is None:
+                    self.cells.setdefault(key, []).append(match[1])
                 else:
-                    self.first.setdefault(key, []).append((found[1], int(found[2])))
+                    self.first.setdefault(key, []).append((match[1], int(match[2])))
 
     def cell(self, kind: str, packed: list[str]) -> tuple[str, ...]:
         """The parameters of the cell of which W, R and perhaps B were ``packed``; none
@@ -129,13 +129,13 @@ def unpacked(kind: str, packed: list[Array]) -> list[Array]:
     gates = GATES[kind]
     w, r = packed[:2]
     hidden = r.shape[2]
-    found = []
+    parameters = []
     for way in range(w.shape[0]):
         parts = [w[way], r[way]]
         if len(packed) == 3:
             parts += np.split(packed[2][way], 2)
-        found += [_ordered(part, gates, hidden) for part in parts]
-    return found
+        parameters += [_ordered(part, gates, hidden) for part in parts]
+    return parameters
 
 
 def _ordered(part: Array, gates: tuple[int, ...], hidden: int) -> Array:

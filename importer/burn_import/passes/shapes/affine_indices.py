@@ -35,13 +35,13 @@ class Ramp:
 
 @dataclass
 class Ramps:
-    """Which values of a graph are ramps."""
+    """Ramps (affine index ranges) among the values of a graph."""
 
     flow: Dataflow
     _found: dict[str, Ramp | None] = field(default_factory=dict)
 
     def of(self, name: str | None, depth: int = DEPTH) -> Ramp | None:
-        """What ``name`` is as a ramp; None if it is none, or that is not known."""
+        """Return ``name`` as a ramp; None if it is none, or that is not known."""
         if name is None or not depth:
             return None
         if name not in self._found:

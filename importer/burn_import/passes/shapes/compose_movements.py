@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
@@ -35,7 +35,7 @@ def movements(graph: Graph) -> Graph:
         if joined is not node:
             producers[joined.output] = joined
         nodes.append(joined)
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
@@ -94,7 +94,7 @@ def _transposed_back(first: Node, node: Node, graph: Graph) -> bool:
 
 
 def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
-    """Whether an axis of extent 1 is removed where it was put, or put back."""
+    """Return whether an axis of extent 1 is removed where it was put, or put back."""
     if len(first.inputs) < 2 or len(node.inputs) < 2:
         return False
     # Both count axes at the rank of the value that has those of extent 1.
@@ -112,7 +112,7 @@ def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
 
 
 def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
-    """Whether a reshape means the same of an operand that has ``shape`` instead.
+    """Return whether a reshape means the same of an operand that has ``shape`` instead.
 
     A 0 copies an extent of the operand, so an extent that may be 0 must be the one
     that the new operand has there.

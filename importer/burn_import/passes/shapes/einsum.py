@@ -7,7 +7,7 @@ from string import ascii_lowercase
 
 from burn.dtypes import is_float
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.matmul import Einsum
 
@@ -25,7 +25,7 @@ def einsum(graph: Graph) -> Graph:
     """
     flow = Dataflow(graph)
     results = [_written(flow, node) for node in graph.nodes]
-    return changed(graph, [node if new is None else new for node, new in results])
+    return with_nodes(graph, [node if new is None else new for node, new in results])
 
 
 def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
@@ -33,10 +33,10 @@ def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
     product = last
     result = None
     if last.op.onnx == "Transpose":
-        made = flow.made_by(last.inputs[0], "MatMul")
-        if made is None or not flow.are_inside([made], last):
+        matmul = flow.made_by(last.inputs[0], "MatMul")
+        if matmul is None or not flow.are_inside([matmul], last):
             return last, None
-        product, result = made, last
+        product, result = matmul, last
     elif last.op.onnx != "MatMul" or last.op.domain or _is_turned_later(flow, last):
         return last, None
     sources = [_source(flow, name, product) for name in product.inputs]
@@ -51,14 +51,14 @@ def _written(flow: Dataflow, last: Node) -> tuple[Node, Node | None]:
 
 
 def _is_turned_later(flow: Dataflow, product: Node) -> bool:
-    """Whether the only reader is a transpose, which will write the equation."""
+    """Return whether the only reader is a transpose, which will write the equation."""
     readers = flow.users.get(product.output, [])
     alone = [reader.op.onnx for reader in readers] == ["Transpose"]
     return alone and flow.are_inside([product], readers[0])
 
 
 def _rank(flow: Dataflow, product: Node) -> int:
-    """How many axes both operands have, 0 unless these are the same but for two."""
+    """Return the rank of both operands, 0 unless their leading extents agree."""
     types = [flow.graph.type(name) for name in product.inputs]
     shapes = [None if t is None else t.shape for t in types]
     dtype = flow.graph.types[product.output].dtype
@@ -73,14 +73,14 @@ def _rank(flow: Dataflow, product: Node) -> int:
 def _source(
     flow: Dataflow, name: str | None, product: Node
 ) -> tuple[str | None, Perm | None]:
-    """What an operand is a transpose of, and how; itself if it is none to take in."""
-    made = flow.made_by(name, "Transpose")
-    if made is None or not flow.are_inside([made], product):
+    """Return the source of a transposed operand and the permutation."""
+    transpose = flow.made_by(name, "Transpose")
+    if transpose is None or not flow.are_inside([transpose], product):
         return name, None
-    perm = _perm(flow, made)
+    perm = _perm(flow, transpose)
     rank = len(perm)
     turned = perm == (*range(rank - 2), rank - 1, rank - 2)
-    return (name, None) if turned else (made.inputs[0], perm)
+    return (name, None) if turned else (transpose.inputs[0], perm)
 
 
 def _perm(flow: Dataflow, node: Node) -> Perm:
@@ -96,11 +96,11 @@ def equation(rank: int, left: Perm, right: Perm, result: Perm) -> str:
     """
     batch = [f"b{axis}" for axis in range(rank - 2)]
     first, second = [""] * rank, [""] * rank
-    for place, label in enumerate([*batch, "i", "k"]):
-        first[left[place]] = label
-    for place, label in enumerate([*batch, "k", "j"]):
-        second[right[place]] = label
-    made = [[*batch, "i", "j"][axis] for axis in result]
+    for position, label in enumerate([*batch, "i", "k"]):
+        first[left[position]] = label
+    for position, label in enumerate([*batch, "k", "j"]):
+        second[right[position]] = label
+    result_labels = [[*batch, "i", "j"][axis] for axis in result]
     letters = dict(zip(dict.fromkeys([*first, *second]), ascii_lowercase, strict=False))
     terms = ["".join(letters[label] for label in term) for term in (first, second)]
-    return f"{','.join(terms)}->{''.join(letters[label] for label in made)}"
+    return f"{','.join(terms)}->{''.join(letters[label] for label in result_labels)}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn_import.rewriting.arrays import literal
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
@@ -50,7 +50,7 @@ def expansions(graph: Graph) -> Graph:
     if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
-    return changed(graph, [_rewritten(node, flow) for node in graph.nodes])
+    return with_nodes(graph, [_rewritten(node, flow) for node in graph.nodes])
 
 
 def _rewritten(node: Node, flow: Dataflow) -> Node:
@@ -84,28 +84,28 @@ def _narrowed(node: Node, flow: Dataflow) -> Node:
         wide = flow.made_by(name, "Expand", "ConstantOfShape")
         if wide is None:
             continue
-        found = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
+        other_shapes = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
         own: tuple[Dim, ...] | None = ()
         if wide.op.onnx == "Expand":
             t = flow.graph.type(wide.inputs[0])
             own = None if t is None else t.shape
-        if own is not None and _is_covered(flow.extents(name), [own, *found]):
+        if own is not None and _is_covered(flow.extents(name), [own, *other_shapes]):
             inputs[position] = _narrow(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
 
 
 def _narrow(wide: Node, flow: Dataflow) -> str | None:
-    """What is expanded, or the number that a tensor is filled with."""
+    """Return the operand of an expansion, or the number that fills a tensor."""
     if not isinstance(wide.op, ConstantOfShape):
         return wide.inputs[0]
     fill = np.asarray(wide.op.fill)
     return literal(flow.graph, f"{fill.dtype}({fill})", fill)
 
 
-def _is_covered(shape: tuple[Dim, ...], found: list[tuple[Dim, ...]]) -> bool:
-    """Whether one of ``found`` has each extent of ``shape``, which has some."""
+def _is_covered(shape: tuple[Dim, ...], others: list[tuple[Dim, ...]]) -> bool:
+    """Return whether one of ``others`` has each extent of ``shape``, which has some."""
     return bool(shape) and all(
-        any(len(s) >= behind and s[-behind] == shape[-behind] for s in found)
+        any(len(s) >= behind and s[-behind] == shape[-behind] for s in others)
         for behind in range(1, len(shape) + 1)
     )

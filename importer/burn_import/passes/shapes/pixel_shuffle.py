@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.indexing import DepthToSpace
 
@@ -29,7 +29,7 @@ def pixel_shuffle(graph: Graph) -> Graph:
         nodes.append(node if new is None else new)
         if new is not None and parts is not None:
             absorbed |= {id(part) for part in parts}
-    return changed(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
 
 
 def _parts(node: Node, flow: Dataflow) -> tuple[Node, Node] | None:
@@ -48,9 +48,9 @@ def _shuffled(split: Node, moved: Node, node: Node, flow: Dataflow) -> Node | No
     x, divided = flow.extents(split.inputs[0]), flow.extents(split.output)
     if order is None or len(x) != 4 or len(divided) != 6:
         return None
-    mode, place = order
+    mode, axis = order
     n, *blocks, height, width = divided
-    channels = blocks.pop(place - 1)
+    channels = blocks.pop(axis - 1)
     size = blocks[0]
     if size != blocks[1] or not isinstance(size, int) or size < 1:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from burn_import.passes.shapes.compose_movements import RESHAPES
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.reduction import ReduceMean
@@ -43,7 +43,7 @@ def reductions(graph: Graph) -> Graph:
     for node in graph.nodes:
         rewriter.add(node)
     kept = [n for n in rewriter.nodes if id(n) not in rewriter.absorbed]
-    return changed(graph, kept)
+    return with_nodes(graph, kept)
 
 
 @dataclass

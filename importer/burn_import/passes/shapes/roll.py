@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.fused import Roll
 from burn_ir.ops.support import known_ints
@@ -20,7 +20,7 @@ def roll(graph: Graph) -> Graph:
     if "Concat" not in graph.operators:
         return graph
     rewriter = _Rewriter(Dataflow(graph))
-    return changed(graph, [rewriter.rewritten(node) for node in graph.nodes])
+    return with_nodes(graph, [rewriter.rewritten(node) for node in graph.nodes])
 
 
 @dataclass
@@ -39,10 +39,10 @@ class _Rewriter:
         tail, head = parts
         if tail is None or head is None or tail.inputs[0] != head.inputs[0]:
             return node
-        found = self.shift(node, tail, head)
-        if found is None or not self.flow.are_inside((tail, head), node):
+        shift = self.shift(node, tail, head)
+        if shift is None or not self.flow.are_inside((tail, head), node):
             return node
-        new = self.joined(node, (tail, head), *found)
+        new = self.joined(node, (tail, head), *shift)
         self.rolls[node.output] = new
         return new
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Reshape, Transpose
@@ -22,7 +22,9 @@ def splits(graph: Graph) -> Graph:
     if not graph.operators >= {"Reshape", "Transpose"}:
         return graph
     flow = Dataflow(graph)
-    return changed(graph, [new for node in graph.nodes for new in _split(flow, node)])
+    return with_nodes(
+        graph, [new for node in graph.nodes for new in _split(flow, node)]
+    )
 
 
 def _split(flow: Dataflow, last: Node) -> list[Node]:

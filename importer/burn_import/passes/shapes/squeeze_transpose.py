@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed, common_scope
+from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Transpose
 from burn_ir.ops.support import known_ints
@@ -21,7 +21,7 @@ def turns(graph: Graph) -> Graph:
     if not graph.operators >= {"Squeeze", "Transpose", "Unsqueeze"}:
         return graph
     flow = Dataflow(graph)
-    return changed(graph, [_turned(flow, node) for node in graph.nodes])
+    return with_nodes(graph, [_turned(flow, node) for node in graph.nodes])
 
 
 def _turned(flow: Dataflow, last: Node) -> Node:
@@ -41,8 +41,8 @@ def _turned(flow: Dataflow, last: Node) -> Node:
     if not flow.are_inside([first, turn], last):
         return last
     kept = [axis for axis in range(len(perm)) if axis not in come]
-    place = {axis: number for number, axis in enumerate(kept)}
-    moved = tuple(place[axis] for axis in perm if axis in place)
+    position = {axis: number for number, axis in enumerate(kept)}
+    moved = tuple(position[axis] for axis in perm if axis in position)
     scope, classes = common_scope(first, turn, last)
     new = replace(last, op=Transpose(perm=moved), inputs=first.inputs[:1])
     return replace(new, scope=scope, classes=classes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import changed
+from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.op import operators
@@ -34,7 +34,7 @@ def stacks(graph: Graph) -> Graph:
     nodes = []
     for node in graph.nodes:
         nodes += [*rewriter.instead.get(id(node), [node])]
-    return changed(graph, nodes)
+    return with_nodes(graph, nodes)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _Rewriter:
         if out[0] * out[1] != inner[0] or out[2:] != inner[1:]:
             return
         region = _Region(self.flow, out[0], out[1])
-        if not region.found(node.inputs[0]):
+        if not region.is_profitable(node.inputs[0]):
             return
         self.apply(region, node)
 
@@ -74,7 +74,7 @@ class _Rewriter:
         self.instead[id(last)] = [replace(last, op=identity, inputs=(root,))]
 
     def is_asked_for(self, node: Node) -> bool:
-        """Whether the extents of a result are asked for."""
+        """Return whether the extents of a result are asked for."""
         readers = self.flow.users.get(node.output, ())
         return any(reader.op.onnx == "Shape" for reader in readers)
 
@@ -144,7 +144,7 @@ class _Region:
         self.nodes: list[Node] = []
         self._leads: dict[str, bool] = {}
 
-    def found(self, root: str) -> bool:
+    def is_profitable(self, root: str) -> bool:
         """Whether fewer reshapes will do; more values are reshaped for a product."""
         if self.seed(root) is not None or not self.leads(root, STEPS):
             return False
@@ -152,16 +152,16 @@ class _Region:
         if not self.entries:
             return True
         products = any(node.op.onnx == "MatMul" for node in self.nodes)
-        made = all(name in self.flow.producers for name in self.entries)
+        are_computed = all(name in self.flow.producers for name in self.entries)
         fewer = len(self.entries) <= len(self.seeds)
-        return products and made and fewer and isinstance(self.heads, int)
+        return products and are_computed and fewer and isinstance(self.heads, int)
 
     def is_stacked(self, name: str | None) -> bool:
         shape = self.flow.extents(name)
         return len(shape) == 3 and shape[0] == self.size
 
     def seed(self, name: str) -> str | None:
-        """What ``name`` is the stack of."""
+        """Return the value that ``name`` is the flattened form of."""
         node = self.flow.made_by(name, "Reshape")
         source = None if node is None else node.inputs[0]
         extents = (self.batch, self.heads, *self.flow.extents(name)[1:])
@@ -184,7 +184,7 @@ class _Region:
         return any([self.leads(name, steps - 1) for name in stacked])
 
     def is_inner(self, node: Node) -> bool:
-        """Whether a node treats matrices alike, and is read by one other."""
+        """Return whether a node treats matrices alike, and is read by one other."""
         attrs = node.op.attrs()
         if node.op.onnx == "Transpose" and attrs["perm"] != (0, 2, 1):
             return False
@@ -195,7 +195,7 @@ class _Region:
         return len(others) == 1 and node.output not in self.flow.outputs
 
     def is_flat(self, name: str) -> bool:
-        """Whether a value is the same for all matrices of a stack."""
+        """Return whether a value is the same for all matrices of a stack."""
         t: Type | None = self.flow.graph.type(name)
         if t is None or t.shape is None or len(t.shape) > 3:
             return False
