@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from burn_import.loading import load
-from burn_import.passes import folding_cost
+from burn_import.passes.cleanup import folding_cost
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.dim import LARGEST, Dim, symbol
