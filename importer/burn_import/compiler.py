@@ -15,7 +15,8 @@ from burn_import.provenance.weight_owners import is_list
 from burn_import.rewriting.graphs import apply_with_bodies
 from burn_import.structure import flatten, recover
 from burn_import.structure.constant_roles import note_fills
-from burn_import.structure.folded_expressions import with_derivations, with_handed_down
+from burn_import.structure.folded_expressions import with_derivations
+from burn_import.structure.handed_tensors import with_handed_down
 from burn_import.structure.literals import with_literals
 from burn_import.structure.requirements import extra_notes
 from burn_import.structure.unused_weights import unread, unread_notes

@@ -139,6 +139,50 @@ def _has_close_elements(node: NodeProto, operands: Operands) -> bool:
     return bool(((steps > 0) & (steps <= slack)).any())
 
 
+def _has_large_negatives(node: NodeProto, operands: Operands) -> bool:
+    """Whether onnxruntime's polynomial for ``1 / (1 + exp(-x))`` has no digits left."""
+    data = operands[0]
+    limit = -30 if data.dtype == np.float64 else -14
+    return data.dtype.kind == "f" and bool((data < limit).any())
+
+
+def _has_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
+    """Whether elements are no larger than a rounding of the largest one."""
+    data = operands[0]
+    if data.dtype.kind != "f" or not data.size:
+        return False
+    sizes = abs(data[np.isfinite(data)])
+    slack = float(np.finfo(data.dtype).eps) * sizes.max(initial=0)
+    return bool(((sizes > 0) & (sizes <= slack)).any())
+
+
+def _returns_body_inputs(node: NodeProto, operands: Operands) -> bool:
+    body = next(a.g for a in node.attribute if a.name == "body")
+    return bool({x.name for x in body.input} & {y.name for y in body.output})
+
+
+def _shares_statistics(node: NodeProto, operands: Operands) -> bool:
+    """Whether a training step updates statistics that are another operand as well."""
+    trains = any(a.i for a in node.attribute if a.name == "training_mode")
+    return trains and len(set(node.input)) < len(node.input)
+
+
+def _gathers_rows_of_text(node: NodeProto, operands: Operands) -> bool:
+    data = operands[0]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    inner = data.shape[axis % max(1, data.ndim) + 1 :]
+    return data.dtype.kind in "OUS" and int(np.prod(inner)) > 1
+
+
+def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
+    if len(operands) < 5 or operands[4] is None:
+        return False
+    ends, steps = operands[2], operands[4]
+    if ends.shape != steps.shape:
+        return True
+    return bool(((ends == np.iinfo(ends.dtype).max) & (steps < 0)).any())
+
+
 RULES = (
     *(
         Rule(operator, matches, reason)
@@ -172,6 +216,40 @@ RULES = (
         "Loop",
         _has_no_rounds,
         "rows of a loop without rounds have no extents that onnxruntime knows",
+    ),
+    Rule(
+        "Scan",
+        _returns_body_inputs,
+        "`scan_output_element` of a step is the value of that output of the body; "
+        "onnxruntime does not write it if the body does not compute it",
+    ),
+    Rule(
+        "Gather",
+        _gathers_rows_of_text,
+        "`output[i_0, ..., j_0, ...] = input[k, j_0, ...]`; of texts, onnxruntime "
+        "copies the first one of each row alone",
+    ),
+    Rule(
+        "Slice",
+        _slices_back_to_the_largest,
+        "`end` is `clamped to [-1, dims[axes[i]]-1] for negative stepping`; "
+        "onnxruntime takes the largest integer as the start of the axis",
+    ),
+    Rule(
+        "Sigmoid",
+        _has_large_negatives,
+        "`y = 1 / (1 + exp(-x))`; onnxruntime's polynomial is 0 below -18, and an "
+        "error of 1e-8 is all of the result",
+    ),
+    *(
+        Rule(operator, _has_rounded_zeros, "rounding tells whether elements are 0")
+        for operator in ("Log", "NonZero", "Reciprocal", "Sign", "Sqrt")
+    ),
+    Rule(
+        "BatchNormalization",
+        _shares_statistics,
+        "`running_mean = input_mean * momentum + current_mean * (1 - momentum)`; "
+        "onnxruntime writes it over `input_mean` before it reads `scale` and `B`",
     ),
     Rule(
         "Col2Im",

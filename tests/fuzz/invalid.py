@@ -57,6 +57,16 @@ def _has_other_batches(node: NodeProto, operands: Operands) -> bool:
     return bool(data.shape[:count] != indices.shape[:count])
 
 
+def _gathers_outside(node: NodeProto, operands: Operands) -> bool:
+    data, indices = operands[:2]
+    first = _attribute(node, "batch_dims", 0)
+    count = indices.shape[-1] if indices.ndim else 0
+    extents = np.array(data.shape[first : first + count])
+    if not indices.ndim or len(extents) != count:
+        return True
+    return bool(((indices < -extents) | (indices >= extents)).any())
+
+
 def _has_odd_weights(node: NodeProto, operands: Operands) -> bool:
     weights = _operand(operands, 2)
     return weights is not None and bool(weights.shape != operands[0].shape[1:2])
@@ -87,6 +97,14 @@ def _has_odd_coefficients(node: NodeProto, operands: Operands) -> bool:
     width = x.shape[-1] if x.ndim else 1
     count = len(_attribute(node, "coefficients", []))
     return x.ndim not in (1, 2) or count != width * _attribute(node, "targets", 1)
+
+
+def _classifies_other_features(node: NodeProto, operands: Operands) -> bool:
+    x = operands[0]
+    width = x.shape[-1] if x.ndim else 1
+    rows = len(_attribute(node, "intercepts", []))
+    count = len(_attribute(node, "coefficients", []))
+    return x.ndim not in (1, 2) or (rows > 0 and count != width * rows)
 
 
 def _has_no_matrix(node: NodeProto, operands: Operands) -> bool:
@@ -151,6 +169,12 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         "be equal`; onnxruntime reads past the end",
     ),
     (
+        ("GatherND",),
+        _gathers_outside,
+        "`indices`: `All values are expected to be within bounds [-s, s-1]`; "
+        "onnxruntime does not look at those of an axis without elements",
+    ),
+    (
         ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
         _has_odd_weights,
         "`weight`: `it has to be a 1D Tensor assigning weight to each of the classes`; "
@@ -177,6 +201,12 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         ("LinearRegressor",),
         _has_odd_coefficients,
         "a weight for each feature of each target; onnxruntime reads past the end, or "
+        "ignores what is too long",
+    ),
+    (
+        ("LinearClassifier",),
+        _classifies_other_features,
+        "a weight for each feature of each class; onnxruntime reads past the end, or "
         "ignores what is too long",
     ),
     (

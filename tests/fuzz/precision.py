@@ -30,7 +30,11 @@ from tests.laws.models import mapped
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float64": 2.0**-24}
 LARGEST = {"float16": 1e4, "bfloat16": 1e30, "float64": 1e30}
 #: Two steps of the dtypes of files: a smaller error would be rounded away at once.
-OWN = {dtypes.float16: 2.0**-9, dtypes.bfloat16: 2.0**-6}
+OWN = {
+    dtypes.float32: 2.0**-22,
+    dtypes.float16: 2.0**-9,
+    dtypes.bfloat16: 2.0**-6,
+}
 #: How often errors are drawn, and how much larger than these those of a module may be.
 DRAWS, SAFETY = 4, 6.0
 #: An output that changes by more than this part of its scale is not compared.

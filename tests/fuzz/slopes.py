@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +23,14 @@ from burn_import.passes import PASSES, simplify
 from burn_import.transform.precision import in_precision
 from burn_ir import Graph, evaluate
 from tests.conformance.run import built
+from tests.fuzz.derivative import Slope, derivative
 from tests.fuzz.generator import FuzzCase
+from tests.fuzz.weights import is_below_float64, narrowed, opened, read_constants
 from tests.laws.devices import leaves_of, tape_leaf
 from tests.laws.models import mapped
 
-#: Relative steps of the differences; kinks between them show as two derivatives.
-STEPS = (1e-5, 5e-6)
 #: The step by which the weights of the second graph are moved.
 MOVED = 1e-6
-#: The largest relative difference of the two derivatives, and the error allowed.
-KINK, ERROR = 1e-3, 1e-5
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A derivative along a direction, and the error of it; ``scale`` is its size."""
-
-    value: float
-    error: float
-    scale: float
-
-    def differs(self, other: float, scale: float = 0.0, error: float = ERROR) -> bool:
-        """Whether ``other`` is not this derivative."""
-        allowed = self.error + error * max(self.scale, scale)
-        return not abs(self.value - other) <= allowed
 
 
 def check_pass_slopes(case: FuzzCase) -> Iterator[tuple[str, str]]:
@@ -103,36 +86,18 @@ def _double(x: Any) -> Any:
 
 
 def directions(case: FuzzCase, graph: Graph) -> dict[str, Any]:
-    """A random direction for each stored floating array that no body reads."""
+    """A random direction for each stored array of float64 that nothing rounds."""
     rng = np.random.default_rng(case.seed)
-    inner = {name for g in _bodies(graph) for node in g.nodes for name in node.inputs}
     stored = {tensor.name for tensor in case.model.graph.initializer}
     return {
         name: rng.standard_normal(array.shape) * (np.abs(array).mean() + 1e-3)
         for name in sorted(read_constants(graph))
-        if name in stored - inner
+        if name in stored
         and (array := graph.constants[name]).dtype == np.float64
         and np.isfinite(array).all()
         and len(set(array.ravel().tolist())) > 1  # ones and zeros are what norms want
+        and not narrowed(graph, name, is_below_float64)
     }
-
-
-def _bodies(graph: Graph) -> Iterator[Graph]:
-    for node in graph.nodes:
-        for body in node.op.bodies().values():
-            yield body
-            yield from _bodies(body)
-
-
-def read_constants(graph: Graph) -> list[str]:
-    """The names of the constants that the nodes of ``graph`` read, or that it returns.
-
-    Graphs share their constants with those that passes derive from them, so a value
-    that one graph computes may be stored for another one.
-    """
-    names = {name for node in graph.nodes for name in node.inputs if name is not None}
-    computed = {name for node in graph.nodes for name in node.outputs}
-    return sorted((names | set(graph.outputs)) & set(graph.constants) - computed)
 
 
 def slope_of(
@@ -140,23 +105,18 @@ def slope_of(
 ) -> Slope | None:
     """The derivative of the loss along ``moves``; None where it is not smooth."""
     names = sorted(moves)
-    opened = replace(graph, inputs=(*graph.inputs, *names))
+    function = opened(graph, names)
 
     def at(step: float) -> float:
         weights = [graph.constants[n] + step * moves[n] for n in names]
-        total = loss_of(evaluate(opened, _tensors([*inputs, *weights])))
+        total = loss_of(evaluate(function, _tensors([*inputs, *weights])))
         return float(total.numpy()) if isinstance(total, Tensor) else 0.0
 
     try:
-        far, near = ((at(h) - at(-h)) / (2 * h) for h in STEPS)
-        base = at(0.0)
+        with np.errstate(all="ignore"):
+            return derivative(at)
     except (ArithmeticError, ValueError):
         return None
-    value, error = near + (near - far) / 3, abs(near - far)
-    rounding = 1e-13 * abs(base) / STEPS[1]
-    if not np.isfinite([value, error]).all() or error > KINK * abs(value) + rounding:
-        return None
-    return Slope(value, error + rounding, abs(value))
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
@@ -185,13 +145,12 @@ def _along(graph: Graph, moved: Graph, inputs: Sequence[Any]) -> tuple[float, fl
         if graph.constants[name].dtype == np.float64
         and not np.array_equal(graph.constants[name], moved.constants[name])
     ]
-    opened = replace(graph, inputs=(*graph.inputs, *names))
     tape = Autodiff(Cpu())
     weights = [
         tape_leaf(x, tape) for x in _tensors([graph.constants[n] for n in names])
     ]
     with np.errstate(all="ignore"):
-        total = loss_of(evaluate(opened, [*_tensors(inputs), *weights]))
+        total = loss_of(evaluate(opened(graph, names), [*_tensors(inputs), *weights]))
         if not isinstance(total, Tensor) or total.node is None:
             return 0.0, 0.0
         grads = total.backward()

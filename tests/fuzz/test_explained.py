@@ -14,6 +14,8 @@ from tests.fuzz.oracle import Oracle, noise_of_constants
 HALF = np.ones((1, 4, 2), np.float32)
 SOFTMAX = [np.zeros((2, 3), np.uint8), np.array(0.1, np.float32), None]
 ROW = np.ones(4, np.float32)
+TEXTS = np.array([["a", "b"], ["c", "d"]], object)
+LAST = np.iinfo(np.int64).max
 
 
 def length(count: int) -> Any:
@@ -41,6 +43,20 @@ CASES: list[tuple[str, list[Any], dict[str, Any], bool]] = [
     ("ReduceMean", [np.ones((1, 3))], {}, False),
     ("Unique", [np.array([1, 1 + 1e-6, 2], np.float32)], {}, True),
     ("Unique", [np.array([1, 1, 2], np.float32)], {}, False),
+    ("Gather", [TEXTS, length(0)], {}, True),
+    ("Gather", [TEXTS, length(0)], {"axis": 1}, False),
+    ("Gather", [HALF, length(0)], {}, False),
+    ("Gather", [TEXTS[0, 0:1].reshape(()), length(0)], {}, False),
+    ("GatherND", [HALF, np.zeros((1, 4), np.int64)], {}, True),
+    ("GatherND", [HALF, np.zeros((1, 2), np.int64)], {}, False),
+    ("Slice", [ROW, length(-9), length(LAST), None, length(-1)], {}, True),
+    ("Slice", [ROW, length(-9), length(LAST), None, length(1)], {}, False),
+    ("Slice", [ROW, length(0), length(LAST)], {}, False),
+    ("Sigmoid", [np.array([-20, 20], np.float32)], {}, True),
+    ("Sigmoid", [np.array([-10, 20], np.float32)], {}, False),
+    ("Log", [np.array([1e-8, 1], np.float32)], {}, True),
+    ("Log", [np.array([1e-8, 0], np.float32)], {}, False),
+    ("NonZero", [np.array([0, 1], np.float32)], {}, False),
 ]
 
 
@@ -50,6 +66,27 @@ def test_rules(index: int) -> None:
     names = [f"x{i}" for i in range(len(operands))]
     node = helper.make_node(operator, names, ["y"], **attrs)
     assert (explanation(node, operands) is not None) == expected
+
+
+@pytest.mark.parametrize("names, expected", [("tttt", True), ("stuv", False)])
+def test_statistics_that_are_other_operands_as_well(names: str, expected: bool) -> None:
+    inputs = ["x", *names]
+    node = helper.make_node("BatchNormalization", inputs, ["y"], training_mode=1)
+    assert (explanation(node, [HALF, ROW, ROW, ROW, ROW]) is not None) == expected
+    plain = helper.make_node("BatchNormalization", inputs, ["y"])
+    assert explanation(plain, [HALF, ROW, ROW, ROW, ROW]) is None
+
+
+@pytest.mark.parametrize("row, expected", [("s", True), ("e", True), ("t", False)])
+def test_rows_of_a_scan_that_its_body_does_not_compute(
+    row: str, expected: bool
+) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float s, float[3] a) => (float z, float[3] y)
+        {{ z, y = Scan <num_scan_inputs = 1, body = b (float s, float e)
+            => (float t, float {row}) {{ t = Add (s, e) }}> (s, a) }}""")
+    operands = [np.float32(0), ROW[:3]]
+    assert (explanation(model.graph.node[0], operands) is not None) == expected
 
 
 def test_jumping_outputs_follow_from_an_operator_that_is_not_continuous() -> None:

@@ -1,7 +1,9 @@
 """Checks of gradients by weights see a pass, a module or a plan that is wrong."""
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,18 @@ import pytest
 
 from burn_import.passes import simplify
 from burn_ir import Graph
+from tests.conformance.run import built
 from tests.fuzz import precision, slopes, training
 from tests.fuzz.generator import FuzzCase, generate
 from tests.fuzz.precision import check_dtype
 from tests.fuzz.subject import called
 from tests.fuzz.test_found import case_of, floats, header
+from tests.fuzz.weights import (
+    is_below_float32,
+    is_below_float64,
+    narrowed,
+    read_constants,
+)
 
 SEED = 0
 
@@ -67,6 +76,27 @@ def test_a_module_with_wrong_gradients(
     assert "compiled gradients" in names
 
 
+@pytest.mark.parametrize("factor", [1.01, 0.0])
+def test_gradients_along_the_weights(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients of which all are wrong in the same way are beside the differences."""
+    text = f"""g (float[2,2] x) => (float[a,b] y)
+        {WEIGHTS} {{ t = Tanh (w)  s = MatMul (x, t)  y = Sigmoid (s) }}"""
+    case = case_of(header(17) + text, {"x": floats(2, 2)})
+    assert list(training.check_training(case)) == []
+    right = training._gradients
+
+    def wrong(*args: Any) -> Any:
+        grads = right(*args)
+        assert grads is not None
+        return [grad * np.float32(factor) for grad in grads]
+
+    monkeypatch.setattr(training, "_gradients", wrong)
+    names = [name for name, _ in training.check_training(case)]
+    assert "gradients by parameters" in names
+
+
 def test_another_dtype_is_compared(
     case: FuzzCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +119,12 @@ WEIGHTED = {
         {WEIGHTS} {{ y = Atan (w)  u = Tanh (w)  z = Mul (x, u) }}""",
     "no result is floating": f"""g (float[2,2] x) => (int64[a,b] y)
         {WEIGHTS} {{ s = Mul (x, w)  y = ArgMax (s) }}""",
+    "a body returns a constant": f"""g (float[2,2] x) => (float[a,b] y, float[c,d] z)
+        {WEIGHTS} {{ t = Tanh (w)  s = ReduceSum <keepdims = 0> (x)  c = Cast <to=9> (s)
+        y = If (c) <
+            then_branch = f () => (float[2,2] u) {{ u = Identity (t) }},
+            else_branch = f () => (float[2,2] v) {{ v = Exp (t) }}>
+        z = Sin (w) }}""",
 }
 
 
@@ -98,12 +134,49 @@ def test_weighted_graphs_are_right(name: str) -> None:
     assert list(slopes.check_pass_slopes(case)) == []
 
 
+def test_a_body_that_loses_a_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that puts a copy of a weight's contents into a body is seen."""
+    text = header(17) + WEIGHTED["a body returns a constant"]
+    case = case_of(text, {"x": floats(2, 2)})
+    monkeypatch.setattr(slopes, "read_constants", _read_outside)
+    names = [name for name, _ in slopes.check_pass_slopes(case)]
+    assert "slopes after fold_constants" in names
+
+
+def _read_outside(graph: Graph) -> list[str]:
+    """The constants that ``graph`` reads itself."""
+    names = {name for node in graph.nodes for name in node.inputs}
+    return [name for name in read_constants(graph) if name in names]
+
+
+CASTS = {"float8": 17, "float16": 10, "bfloat16": 16, "int8": 3, "float64": 11}
+
+
+@pytest.mark.parametrize("dtype", CASTS)
+@pytest.mark.parametrize("place", ["graph", "body"])
+def test_rounded_weights(dtype: str, place: str) -> None:
+    """Weights that are rounded on the way are told by the dtypes of values."""
+    cast = f"c = Cast <to={CASTS[dtype]}> (t) y = Cast <to=1> (c)"
+    if place == "body":
+        branch = f"{{ {cast} }}"
+        cast = f"""y = If (b) <then_branch = f () => (float[2,2] y) {branch},
+            else_branch = f () => (float[2,2] e) {{ e = Identity (t) }}>"""
+    text = f"""g (bool b) => (float[a,b] y) {WEIGHTS} {{ t = Tanh (w)  {cast} }}"""
+    case = case_of(header(21) + text, {"b": np.array(True)})
+    with tempfile.TemporaryDirectory() as folder:
+        graph = built(case.model, Path(folder))
+    assert narrowed(graph, "w", is_below_float32) == (dtype != "float64")
+    double = slopes.double_graph(case)
+    assert narrowed(double, "w", is_below_float64) == (dtype == "float8")
+    assert list(slopes.check_pass_slopes(case)) == []
+
+
 def test_computed_values_are_no_constants() -> None:
     """Also after a pass stored them for the graph that it returned."""
     text = WEIGHTED["a pass makes an output constant"]
     graph = slopes.double_graph(case_of(header(17) + text, {"x": floats(2, 2)}))
     assert simplify(graph, ["fold_constants"]) is not graph
-    assert slopes.read_constants(graph) == ["w"]
+    assert read_constants(graph) == ["w"]
 
 
 def test_one_element_a_channel_has_no_gradients() -> None:
@@ -111,3 +184,11 @@ def test_one_element_a_channel_has_no_gradients() -> None:
     case = generate(600010, "networks")
     assert any(node.op_type == "BatchNormalization" for node in case.model.graph.node)
     assert list(training.check_training(case)) == []
+
+
+def test_errors_of_float32_beside_a_pole_are_measured() -> None:
+    """Acosh turns a rounding of 1.00002 into one of the fifth digit."""
+    text = """g (float[5] x) => (float[5] y) { z = Cosh (x)
+        y = Acosh (z) }"""
+    x = np.array([-0.00609189, 1.3, 0.7, -2.1, 0.5], np.float32)
+    assert list(check_dtype(case_of(header(18) + text, {"x": x}))) == []

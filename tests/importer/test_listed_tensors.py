@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import burn
+from burn import nn
 from burn_import import load
 from burn_ir.types import Array
 from tests.importer.exported_files import call, meta, program, ref, saved
@@ -87,6 +88,21 @@ def test_a_module_reads_a_tensor_around_it(tmp_path: Path) -> None:
     ]
     model = imported(tmp_path, nodes, weights)
     expected = np.tanh(X * drawn(3, seed=1)) * drawn(3) ** 2
+    np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+def test_the_module_around_a_parameter_list_reads_it(tmp_path: Path) -> None:
+    weights = {"scales.0": drawn(3), "scales.1": drawn(3, seed=1)}
+    plain = call("aten.mul.Tensor", "a", self=ref("x"), other=ref("p_scales_0"))
+    plain["metadata"] = {}
+    nodes = [
+        plain,
+        call("aten.tanh.default", "b", self=ref("a")),
+        times("y", "b", "p_scales_1"),
+    ]
+    model = imported(tmp_path, nodes, weights)
+    assert isinstance(model.scales, nn.ParameterList)
+    expected = np.tanh(X * drawn(3)) * drawn(3, seed=1)
     np.testing.assert_allclose(result(model), expected, rtol=1e-6)
 
 

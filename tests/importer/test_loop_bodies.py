@@ -271,3 +271,28 @@ def test_names_that_mean_something_in_python(tmp_path: Path, trips: int) -> None
         for n in (1, 4)
     ]
     check(tmp_path, NAMES, *feeds)
+
+
+COPIED = """
+agraph (float[batch, 3] x, int64 trips)
+  => (float[batch, 3] y, float[k, 3] rows, float[3] direct)
+<float[3] weight = {0.5, -1.5, 2}, bool going = {1}>
+{
+  direct = Tanh (weight)
+  y, rows = Loop (trips, going, x) <body = body
+    (int64 i, bool cond, float[batch, 3] h)
+    => (bool cond_out, float[batch, 3] h2, float[3] row) {
+      cond_out = Identity (cond)
+      h2 = Add (h, x)
+      copy = Identity (direct)
+      row = Identity (copy)
+    }>
+}
+"""
+
+
+def test_a_copy_of_a_weight_is_no_literal(tmp_path: Path) -> None:
+    """What a body returns of a parameter is that parameter, and has its gradient."""
+    text = check(tmp_path, COPIED, {"x": normal(2, 3), "trips": number(3)})
+    assert "nn.parameter(3)" in text
+    assert "rows.append(self." in text and "ops.array" not in text

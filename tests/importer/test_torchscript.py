@@ -8,6 +8,7 @@ import pytest
 
 import burn
 from burn_import import load
+from burn_import.frontends.torch_export.complex_as_real import stored_array
 from burn_import.frontends.torchscript import read
 from burn_import.options import Options
 from burn_import.pipeline import import_model
@@ -114,17 +115,71 @@ def test_modules_of_the_same_tensors_are_called_where_they_were(
     np.testing.assert_allclose(found, y, rtol=1e-4, atol=1e-5)
 
 
-def test_complex_numbers_are_refused(tmp_path: Path) -> None:
-    told = "tensors of complex64 are not supported in TorchScript"
-    constant = tensor("0", np.array([1 + 2j, 3], np.complex64))
-    for forward, given, constants in (
-        ("return torch.add(x, CONSTANTS.c0)", example("Float", 3, 2), (constant,)),
-        ("return torch.t(x)", example("ComplexFloat", 3, 2), ()),
-        ("return torch.to(x, 9)", example("Float", 3, 2), ()),
-    ):
-        path = net(forward, given, constants=constants).saved(tmp_path)
-        with pytest.raises(UnsupportedModel, match=told):
-            read(path)
+STORED = np.array([1 + 2j, 3], np.complex64)
+BRANCH = """if bool(torch.gt(torch.sum(x), 100)):
+  z = torch.complex(x, x)
+else:
+  z = torch.mul(torch.complex(x, x), -0.5-1.j)
+return torch.view_as_real(z)"""
+LOOP = """z = torch.complex(x, x)
+zs = annotate(List[Tensor], [])
+for n in range(torch.size(x, 0)):
+  z = torch.mul(z, 0.+0.5j)
+  _0 = torch.append(zs, z)
+return torch.view_as_real(torch.add(z, torch.sum(torch.stack(zs), [0])))"""
+
+
+def rounds(x: Array) -> Array:
+    """Return what ``LOOP`` computes."""
+    zs = [(x + 1j * x) * 0.5j ** (n + 1) for n in range(len(x))]
+    return zs[-1] + sum(zs)
+
+
+@pytest.mark.parametrize(
+    "forward, reference",
+    [
+        ("torch.view_as_real(torch.add(x, CONSTANTS.c0))", lambda x: x + STORED),
+        (
+            "torch.abs(torch.mul(torch.to(x, 9), 0.5+2.j))",
+            lambda x: abs(x * (0.5 + 2j)),
+        ),
+        (BRANCH, lambda x: (x + 1j * x) * (-0.5 - 1j)),
+        (LOOP, rounds),
+        (
+            "torch.fft_irfft(torch.conj(torch.fft_rfft(x, 5)), 5)",
+            lambda x: np.fft.irfft(np.fft.rfft(x, 5).conj(), 5),
+        ),
+        (
+            "z = torch.complex(x, x)\n_0 = torch.mul_(torch.select(z, 1, 0), 0.+1.j)\n"
+            "_1 = torch.add_(torch.view_as_real(z), 1.)\nreturn torch.view_as_real(z)",
+            lambda x: (x + 1j * x) * [1j, 1] + (1 + 1j),
+        ),
+    ],
+    ids=["constant", "number", "branch", "loop", "fourier", "in place"],
+)
+def test_complex_numbers(forward: str, reference: Any, tmp_path: Path) -> None:
+    text = forward if "return" in forward else f"return {forward}"
+    constants = (tensor("0", STORED),)
+    path = net(text, example("Float", 3, 2), constants=constants).saved(tmp_path)
+    x = drawn(3, 2)
+    expected = stored_array(np.asarray(reference(x)))
+    model: Any = load(path)
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_complex_inputs_are_pairs(tmp_path: Path) -> None:
+    path = net("return torch.t(x)", example("ComplexFloat", 3, 2)).saved(tmp_path)
+    model: Any = load(path)
+    x = drawn(3, 2, 2)
+    np.testing.assert_array_equal(model(burn.tensor(x)).numpy(), np.swapaxes(x, 0, 1))
+
+
+def test_complex_numbers_on_one_side_of_a_branch_are_refused(tmp_path: Path) -> None:
+    forward = BRANCH.replace("torch.complex(x, x)\nelse", "x\nelse")
+    path = net(forward, example("Float", 3, 2)).saved(tmp_path)
+    with pytest.raises(UnsupportedModel, match="complex numbers on one side"):
+        read(path)
 
 
 def test_what_is_not_supported_is_named_with_its_place(tmp_path: Path) -> None:
@@ -277,3 +332,22 @@ return (_0, rows, columns, _2)
     for result, array in zip(found, expected, strict=True):
         np.testing.assert_array_equal(result, array)
     assert found[0].dtype == np.int32
+
+
+@pytest.mark.parametrize("name", ["class", "None", "lambda"])
+def test_attributes_that_are_called_as_keywords(name: str, tmp_path: Path) -> None:
+    (array, w), (bias, b) = weight("0", 4, 4), weight("1", 4, seed=1)
+    linear = "torch.nn.modules.linear.Linear"
+    parts: dict[str, Any] = {name: module(linear, weight=w, bias=b)}
+    script = net(f"first = self.{name}\nreturn (first).forward(x, )", **parts)
+    field = f"  training : bool\n  {name} : __torch__.{linear}\n"
+    script.code["__torch__.py"] = script.code["__torch__.py"].replace(
+        "  training : bool\n", field
+    )
+    script.code["__torch__/torch/nn/modules/linear.py"] = LINEAR
+    options = Options(shapes={"x": ("batch", 4)})
+    model: Any = load(script.saved(tmp_path), options)
+    x = drawn(3, 4)
+    found = model(burn.tensor(x)).numpy()
+    np.testing.assert_allclose(found, x @ array.T + bias, rtol=1e-5, atol=1e-6)
+    assert set(model.state_dict()) == {f"{name}.weight", f"{name}.bias"}

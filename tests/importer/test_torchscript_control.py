@@ -258,3 +258,19 @@ return torch.index(rows, [torch.slice(keep, 0, 0, 2)])
     for given, expected in ((x, x[1:3]), (-x, np.zeros((0, 3), np.float32))):
         found = model(burn.tensor(given)).numpy()
         np.testing.assert_array_equal(found, expected)
+
+
+def test_the_type_of_what_is_given_is_known(tmp_path: Path) -> None:
+    forward = """
+if isinstance(x, Tensor):
+  rows = [x, x]
+else:
+  rows = annotate(List[Tensor], [])
+if isinstance(rows, List[Tensor]):
+  y = torch.pad_sequence(rows, True)
+else:
+  y = torch.zeros([2, 2, 3])
+return torch.add(y, 1)
+"""
+    path = net(forward, example("Float", 2, 3)).saved(tmp_path)
+    compare(path, lambda x: np.stack([x, x]) + 1, drawn(0, 2, 3))

@@ -44,7 +44,7 @@ def packing(changed: str = "", total: str = "-1") -> Any:
 def expected(weights: list[Array], lengths: Array) -> tuple[Array, Array]:
     """Return the states of each sequence, 0.5 behind its end, and the last ones."""
     w, u, b, c = weights
-    states, last = np.full((3, 6, 4), 0.5, np.float32), np.zeros((1, 3, 4), np.float32)
+    states, last = np.full((3, 9, 4), 0.5, np.float32), np.zeros((1, 3, 4), np.float32)
     for row, count in enumerate(lengths):
         h = np.zeros(4, np.float32)
         for step in range(count):
@@ -54,7 +54,7 @@ def expected(weights: list[Array], lengths: Array) -> tuple[Array, Array]:
     return states, last
 
 
-@pytest.mark.parametrize("total", ["-1", "6", "int(torch.size(x, 1))"])
+@pytest.mark.parametrize("total", ["-1", "6", "9", "int(torch.size(x, 1))"])
 def test_steps_behind_the_end_of_a_sequence_are_not_computed(
     total: str, tmp_path: Path
 ) -> None:
@@ -63,7 +63,7 @@ def test_steps_behind_the_end_of_a_sequence_are_not_computed(
     for lengths in (LENGTHS, np.array([2, 2, 4], np.int64)):
         y, counts, last = model(burn.tensor(X), burn.tensor(lengths))
         states, final = expected(weights, lengths)
-        end = lengths.max() if total == "-1" else 6
+        end = {"-1": lengths.max(), "9": 9}.get(total, 6)
         np.testing.assert_allclose(y.numpy(), states[:, :end], rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(last.numpy(), final, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(counts.numpy(), lengths)

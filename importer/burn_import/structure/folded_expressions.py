@@ -15,15 +15,13 @@ import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_folding import is_module
-from burn_import.provenance.path_segments import Path, clean, common
-from burn_import.provenance.weight_owners import called_again, is_authored, original
-from burn_import.rewriting.arrays import integers, memory_of, same_view
+from burn_import.provenance.weight_owners import is_authored, original
+from burn_import.rewriting.arrays import integers, same_view
 from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
-from burn_import.structure.module_paths import home_of
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
-from burn_ir.ops.shape import Identity, Reshape, Transpose
+from burn_ir.ops.shape import Reshape, Transpose
 from burn_ir.types import Array
 
 
@@ -36,10 +34,10 @@ def with_derivations(graph: Graph) -> Graph:
     result = apply_with_bodies(lambda inner: _with_derivations(inner, inserted), graph)
     if result is not graph:
         result = infer(result)
-    return apply_with_bodies(lambda inner: _with_unknown(inner, inserted), result)
+    return apply_with_bodies(lambda inner: with_unknown(inner, inserted), result)
 
 
-def _with_unknown(graph: Graph, names: set[str]) -> Graph:
+def with_unknown(graph: Graph, names: set[str]) -> Graph:
     """Return ``graph``, in which nobody knows the contents of the values ``names``.
 
     Known contents would be written down instead of computed.
@@ -77,7 +75,7 @@ class _Derivations:
             name if name is None or name in held else self.value(name, node)
             for name in node.inputs
         )
-        self.nodes.append(node if inputs == node.inputs else _reading(node, inputs))
+        self.nodes.append(node if inputs == node.inputs else reading(node, inputs))
         if self.is_computed(inputs):
             self.inserted |= {name for name in node.outputs if name}
 
@@ -167,83 +165,6 @@ def is_derived(graph: Graph, name: str) -> bool:
     return False
 
 
-def with_handed_down(graph: Graph) -> Graph:
-    """Return ``graph`` with tensors read in the module that owns them, or around it.
-
-    A module that reads a tensor of another one, such as a parametrization its
-    ``original``, is handed the value. A tensor that it has under another name is read
-    by that one.
-    """
-    if not graph.constants.trained:
-        return graph
-    run = _HandingDown(graph)
-    nodes = [inner for node in graph.nodes for inner in run.nodes(node)]
-    result = with_nodes(graph, nodes)
-    if not run.values:
-        return result
-    return _with_unknown(infer(result), set(run.values.values()))
-
-
-class _HandingDown:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.again = called_again(graph)
-        self.taken = value_names(graph)
-        #: The handed values, by the tensor and the module that hands it.
-        self.values: dict[tuple[str, Path], str] = {}
-        self.named: dict[tuple[int, ...], list[str]] = {}
-        for name in graph.constants.trained:
-            if name in graph.constants:
-                memory = memory_of(graph.constants[name])
-                self.named.setdefault(memory, []).append(name)
-
-    def nodes(self, node: Node) -> Iterator[Node]:
-        """Yield ``node``, after those that hand it what it reads."""
-        scope = clean(self.again.get(node.scope, node.scope))
-        held = set(layer_constants(self.graph, node))
-        inputs = list(node.inputs)
-        for position, name in enumerate(inputs):
-            if name is None or name in held or name not in self.graph.constants:
-                continue
-            home = home_of(self.graph, name)
-            if home is None or not scope or is_within(home, scope):
-                continue
-            inputs[position] = second = self._second_name(name, scope)
-            if second == name:
-                around = common([scope, home])
-                if (name, around) not in self.values:
-                    yield self._handing(node, name, around)
-                inputs[position] = self.values[name, around]
-        same = tuple(inputs) == node.inputs
-        yield node if same else _reading(node, tuple(inputs))
-
-    def _second_name(self, name: str, scope: Path) -> str:
-        """Return another name of a tensor that is one of the module at ``scope``."""
-        array = self.graph.constants[name]
-        for other in self.named.get(memory_of(array), ()):
-            if clean(other.split("."))[:-1] == scope:
-                return other
-        return name
-
-    def _handing(self, node: Node, name: str, around: Path) -> Node:
-        value = f"{name}.handed"
-        while value in self.taken or value in self.graph.constants:
-            value += "_"
-        self.taken.add(value)
-        self.values[name, around] = value
-        depth = len(around)
-        scope, classes = node.scope[:depth], node.classes[:depth]
-        return Node(Identity(), (name,), (value,), "", scope, classes)
-
-
-def is_within(home: Path, scope: Path) -> bool:
-    """Whether a module is at ``scope`` or inside of it, as far as names tell.
-
-    Scopes may leave out what is around the whole model.
-    """
-    return home[: len(scope)] == scope or home[-len(scope) :] == scope
-
-
 def is_persistent(graph: Graph, constant: str) -> bool:
     """Whether a stored array is in the ``state_dict``, as far as the file tells.
 
@@ -292,6 +213,6 @@ def _beside(node: Node, reader: Node) -> Node:
     return replace(node, scope=reader.scope, classes=reader.classes)
 
 
-def _reading(node: Node, inputs: tuple[str | None, ...]) -> Node:
+def reading(node: Node, inputs: tuple[str | None, ...]) -> Node:
     """``node`` with other operands; bodies read what is captured by these names."""
     return replace(node, inputs=inputs)

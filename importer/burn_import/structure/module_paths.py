@@ -21,7 +21,7 @@ from burn_import.provenance.weight_owners import (
     is_dotted,
     original,
 )
-from burn_import.rewriting.arrays import same_view
+from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import joined, without_false_lists
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.error_context import error_context
@@ -47,19 +47,6 @@ class Places:
     layers: dict[int, Path] = field(default_factory=dict)
     scopes: dict[int, Path] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
-
-
-def home_of(graph: Graph, constant: str) -> Path | None:
-    """Return the module of a tensor that the file lists, None of another array.
-
-    The array has the author's shape and layout.
-    """
-    name, constants = original(graph, constant), graph.constants
-    if name not in constants.trained or name in graph.states:
-        return None
-    if not same_view(constants[name], constants[constant]):
-        return None
-    return clean(name.split("."))[:-1]
 
 
 def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
@@ -372,7 +359,7 @@ class _Placing:
             return self._with_room(self._scope_told(node))
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
         stored = [name for name in node.inputs if name in self.graph.constants]
-        homes = [home_of(self.graph, name) for name in stored if name is not None]
+        homes = [reader_of(self.graph, name) for name in stored if name is not None]
         sources += [home for home in homes if home is not None]
         return self._with_room(common(sources) if sources else ())
 

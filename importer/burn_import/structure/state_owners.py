@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
-from burn_import.structure.module_paths import home_of
+from burn_import.structure.listed_tensors import home_of
 from burn_import.structure.module_tree import (
     IfCall,
     Instruction,

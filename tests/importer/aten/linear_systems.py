@@ -92,6 +92,18 @@ _TOLERANCES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+def reflected(matrix: Array, factors: Array) -> Array:
+    """Return the first columns of the product of reflections."""
+    height, width = matrix.shape[-2:]
+    product = np.eye(height, dtype=matrix.dtype)
+    for column in range(factors.shape[-1]):
+        vector = np.tril(matrix, -1)[..., column] + np.eye(height)[column]
+        outer = vector[..., :, None] * vector[..., None, :]
+        step = np.eye(height) - factors[..., column, None, None] * outer
+        product = product @ step
+    return np.asarray(product[..., :width]).astype(matrix.dtype)
+
+
 def loose(*args: Any, **options: Any) -> Case:
     return case(*args, tolerance=LOOSE, **options)
 
@@ -220,6 +232,20 @@ CASES: tuple[Case, ...] = (
     loose("det.default", np.linalg.det, self=square()),
     loose("logdet.default", logdet, self=f32("n", 3, 3)),
     loose("slogdet.default", lambda x: tuple(np.linalg.slogdet(x)), self=square()),
+    loose(
+        "linalg_householder_product.default",
+        reflected,
+        input=f32("n", 5, 4),
+        tau=f32("n", 3),
+    ),
+    loose(
+        "linalg_householder_product.default",
+        reflected,
+        label="double",
+        input=f64(4, 4),
+        tau=f64(4),
+    ),
+    loose("orgqr.default", reflected, self=f32("n", 5, 4), input2=f32("n", 3)),
     loose("inverse.default", np.linalg.inv, self=square()),
     case(
         "_grouped_mm.default",

@@ -17,6 +17,22 @@ def listed(parts: Any) -> list[Any]:
     return list(parts)
 
 
+def beside(axis: int, value: float, is_left: bool = False) -> Any:
+    """Return the function that pads sequences to one length and stacks them."""
+
+    def run(*sequences: Any) -> Any:
+        end = max(map(len, sequences))
+        gaps = [end - len(x) for x in sequences]
+        ends = [(gap, 0) if is_left else (0, gap) for gap in gaps]
+        wide = [
+            np.pad(x, [pair, (0, 0)], constant_values=value)
+            for x, pair in zip(sequences, ends, strict=True)
+        ]
+        return np.stack(wide, axis)
+
+    return run
+
+
 def windows(x: Any, size: int, step: int, axis: int) -> Any:
     found = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return np.take(found, range(0, found.shape[axis], step), axis)
@@ -127,6 +143,27 @@ SLICES = (
     ),
 )
 JOINS = (
+    case(
+        "pad_sequence.default",
+        beside(1, 0.0),
+        sequences=[f32(3, 4), f32(5, 4), f32(1, 4)],
+    ),
+    case(
+        "pad_sequence.default",
+        beside(0, 0.5),
+        label="varying",
+        sequences=[f32("n", 4), f32(1, 4)],
+        batch_first=True,
+        padding_value=0.5,
+    ),
+    case(
+        "pad_sequence.default",
+        beside(1, 2.0, is_left=True),
+        label="left",
+        sequences=[f32(7, 4), f32("n", 4)],
+        padding_value=2.0,
+        padding_side="left",
+    ),
     case(
         "cat.default",
         lambda x, y: np.concatenate([x, y], 1),

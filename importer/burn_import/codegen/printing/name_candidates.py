@@ -10,7 +10,7 @@ from burn_import.tracing.identifiers import singular, snake
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 
 if TYPE_CHECKING:
-    from burn_import.codegen.printing.writer import Writer
+    from burn_import.codegen.printing.line_writer import LineWriter
 
 #: What has no noun, in the order in which names are taken.
 STREAMS = ("x", "y", "z", "w", "v", "u")
@@ -119,7 +119,7 @@ KINDS = {
 }
 
 
-def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
+def noun_of(writer: LineWriter, symbol: Symbol, statement: Statement) -> str:
     """Return the noun of a result, "" if it has none."""
     if isinstance(statement, ModuleCall) and statement.visit:
         leaf = snake(statement.path[-1])
@@ -129,7 +129,7 @@ def noun_of(writer: Writer, symbol: Symbol, statement: Statement) -> str:
 
 
 def name_candidates(
-    writer: Writer, symbol: Symbol, statement: Statement, expression: Expression
+    writer: LineWriter, symbol: Symbol, statement: Statement, expression: Expression
 ) -> Iterator[str]:
     """What a result would like to be called, the best first.
 
@@ -147,7 +147,7 @@ def name_candidates(
     yield from _words(statement)
 
 
-def _qualified(writer: Writer, noun: str, statement: Statement) -> Iterator[str]:
+def _qualified(writer: LineWriter, noun: str, statement: Statement) -> Iterator[str]:
     """Yield ``noun`` qualified by its producer."""
     if isinstance(statement, ModuleCall):
         nouns = [writer.nouns.get(target.name) for target in statement.targets]

@@ -10,10 +10,10 @@ from burn_import.tracing.statements import held
 from burn_import.tracing.trace import Derivation
 
 if TYPE_CHECKING:
-    from burn_import.codegen.printing.writer import Writer
+    from burn_import.codegen.printing.line_writer import LineWriter
 
 
-def write_derivation(writer: Writer, statement: Derivation, indent: int) -> None:
+def write_derivation(writer: LineWriter, statement: Derivation, indent: int) -> None:
     """Write the function and the call, through ``writer``."""
     outside = held(statement)
     args = [writer.render.data(arg) for arg in statement.args]
@@ -38,7 +38,7 @@ def write_derivation(writer: Writer, statement: Derivation, indent: int) -> None
     _call(writer, statement, name, args, indent)
 
 
-def _body(writer: Writer, statement: Derivation, indent: int) -> None:
+def _body(writer: LineWriter, statement: Derivation, indent: int) -> None:
     for symbol in statement.state:
         writer.read_extents(symbol, indent)
     writer.block(statement.body, indent)
@@ -48,7 +48,7 @@ def _body(writer: Writer, statement: Derivation, indent: int) -> None:
 
 
 def _call(
-    writer: Writer,
+    writer: LineWriter,
     statement: Derivation,
     name: str,
     args: list[Expression],

@@ -16,7 +16,7 @@ from burn_import.tracing.trace import (
 )
 
 if TYPE_CHECKING:
-    from burn_import.codegen.printing.writer import Writer
+    from burn_import.codegen.printing.line_writer import LineWriter
 
 #: A line is no longer than this.
 WIDTH = 88
@@ -24,7 +24,7 @@ WIDTH = 88
 SHORT = 68
 
 
-def write_choice(writer: Writer, choice: Choice, indent: int) -> None:
+def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
     """An ``if`` whose branches assign the same names."""
     short = _ternary(writer, choice)
     if short is not None:
@@ -63,7 +63,7 @@ def write_choice(writer: Writer, choice: Choice, indent: int) -> None:
         writer.read_extents(target, indent)
 
 
-def _collapse(writer: Writer, begin: int, indent: int) -> None:
+def _collapse(writer: LineWriter, begin: int, indent: int) -> None:
     """Make one line of an ``if`` that assigns one short value on either side."""
     if len(writer.lines) - begin != 4:
         return
@@ -77,7 +77,7 @@ def _collapse(writer: Writer, begin: int, indent: int) -> None:
         writer.line(text, indent)
 
 
-def _made_here(writer: Writer, block: Block, names: list[str]) -> dict[Symbol, str]:
+def _made_here(writer: LineWriter, block: Block, names: list[str]) -> dict[Symbol, str]:
     """The results that a branch computes itself, with the names they go out by."""
     computed = {t for statement in block.statements for t in statement.targets}
     return {
@@ -87,7 +87,7 @@ def _made_here(writer: Writer, block: Block, names: list[str]) -> dict[Symbol, s
     }
 
 
-def _ternary(writer: Writer, choice: Choice) -> Expression | None:
+def _ternary(writer: LineWriter, choice: Choice) -> Expression | None:
     """``a if condition else b`` where both sides are one short expression."""
     if len(choice.targets) != 1:
         return None
@@ -102,7 +102,7 @@ def _ternary(writer: Writer, choice: Choice) -> Expression | None:
     return Expression(text, 1, merge([then, condition, orelse]))
 
 
-def _side(writer: Writer, block: Block) -> Expression | None:
+def _side(writer: LineWriter, block: Block) -> Expression | None:
     """The value of a branch that is at most one call."""
     (result,) = block.results
     if not block.statements:

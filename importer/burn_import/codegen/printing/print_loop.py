@@ -12,12 +12,12 @@ from burn_import.tracing.statements import block_reads, held, mentions
 from burn_import.tracing.trace import Members, Repetition, Symbol
 
 if TYPE_CHECKING:
-    from burn_import.codegen.printing.writer import Writer
+    from burn_import.codegen.printing.line_writer import LineWriter
 
 EMPTY = Expression("[]")
 
 
-def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
+def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
     """Write a loop and all that belongs to it, through ``writer``."""
     outside = held(loop)
     trips = None if loop.trips is None else writer.render.host(loop.trips)
@@ -53,7 +53,7 @@ def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
             writer.read_extents(target, indent)
 
 
-def _begin(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+def _begin(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
     """Assign what the carried values are at first; their names."""
     names = []
     starts = [writer.result(value) for value in loop.initial]
@@ -73,7 +73,7 @@ def _begin(writer: Writer, loop: Repetition, indent: int) -> list[str]:
 
 
 def _name(
-    writer: Writer,
+    writer: LineWriter,
     loop: Repetition,
     state: Symbol,
     target: Symbol,
@@ -96,11 +96,11 @@ def _name(
     return name
 
 
-def _names(writer: Writer, expression: Expression) -> list[str]:
+def _names(writer: LineWriter, expression: Expression) -> list[str]:
     return [writer.render.names[s] for s in expression.symbols]
 
 
-def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+def _lists(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
     """Begin the lists that the rounds append to; their names."""
     names = []
     for target in loop.targets[len(loop.state) :]:
@@ -112,7 +112,7 @@ def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
     return names
 
 
-def _source(writer: Writer, source: Any) -> Expression:
+def _source(writer: LineWriter, source: Any) -> Expression:
     """Return the iterable of a loop: a list, or a tuple of values."""
     if isinstance(source, Tensor):
         return writer.result(source)
@@ -131,7 +131,7 @@ def _tuple(texts: list[str]) -> str:
 
 
 def _items(
-    writer: Writer, loop: Repetition, indent: int, taken: list[Expression]
+    writer: LineWriter, loop: Repetition, indent: int, taken: list[Expression]
 ) -> None:
     """``for layer, x in zip(self.layers, xs, strict=True):``."""
     names, sources = [], []
@@ -156,7 +156,7 @@ def _items(
         writer.read_extents(item, indent + 1)
 
 
-def _member(writer: Writer, members: Members) -> tuple[str, str]:
+def _member(writer: LineWriter, members: Members) -> tuple[str, str]:
     """Return the loop variable for a list's members, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
@@ -173,7 +173,7 @@ def _member(writer: Writer, members: Members) -> tuple[str, str]:
 
 
 def _head(
-    writer: Writer,
+    writer: LineWriter,
     loop: Repetition,
     indent: int,
     trips: Expression | None,
@@ -193,7 +193,11 @@ def _head(
 
 
 def _round(
-    writer: Writer, loop: Repetition, indent: int, names: list[str], lists: list[str]
+    writer: LineWriter,
+    loop: Repetition,
+    indent: int,
+    names: list[str],
+    lists: list[str],
 ) -> None:
     """Return the lines of the loop body."""
     start = len(writer.lines)
@@ -227,7 +231,7 @@ def _round(
         writer.line("pass", indent)
 
 
-def _own_lists(writer: Writer, loop: Repetition, names: list[str]) -> set[str]:
+def _own_lists(writer: LineWriter, loop: Repetition, names: list[str]) -> set[str]:
     """The lists that begin empty and are read once a round: nobody else has them."""
     reads = list(block_reads(loop.body))
     return {
@@ -238,7 +242,7 @@ def _own_lists(writer: Writer, loop: Repetition, names: list[str]) -> set[str]:
 
 
 def _carry(
-    writer: Writer,
+    writer: LineWriter,
     names: list[str],
     following: list[Expression],
     own: set[str],

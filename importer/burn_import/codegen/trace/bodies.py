@@ -2,28 +2,64 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from burn import Tensor, ops
 from burn.dtypes import bool_
 from burn.primitive import recording
-from burn_import.tracing.trace import Block, Choice, Derivation, Repetition, Symbol
+from burn_import.tracing.trace import (
+    Block,
+    Choice,
+    Derivation,
+    Repetition,
+    Symbol,
+    Tracer,
+)
 from burn_ir.containers import sequence_of
-from burn_ir.dim import Poly, symbol
+from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.evaluate import joined_rows, piece
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Branch, Derivative, Repeat
 from burn_ir.types import Type
 
-if TYPE_CHECKING:
-    from burn_import.codegen.trace.function import Run
+
+class BodyTracer(Protocol):
+    """The tracer of a function (``function.Run``), for what its nodes have inside."""
+
+    tracer: Tracer
+    values: ChainMap[str, Any]
+    extents: dict[Dim, None]
+    loops: int
+
+    def inside(self) -> AbstractContextManager[None]:
+        """Enter a body, whose values and extents are forgotten after it."""
+
+    def targets(self, node: Node, graph: Graph) -> list[Symbol]:
+        """Return a symbol for each result of a node."""
+
+    def define(self, name: str, graph: Graph) -> Tensor:
+        """Return a symbol for a value that a statement or caller gives."""
+
+    def note(self, known: Type | None) -> None:
+        """Note the extents of a type."""
+
+    def name(self, name: str, value: Tensor, graph: Graph) -> None:
+        """Give a result the name and type of the graph's value."""
+
+    def node(self, node: Node, graph: Graph) -> None:
+        """Trace one node."""
+
+    def read(self, name: str | None, graph: Graph) -> Any:
+        """Return the tensor of a value."""
 
 
-def trace_choice(run: Run, branch: Branch, node: Node, graph: Graph) -> None:
+def trace_choice(run: BodyTracer, branch: Branch, node: Node, graph: Graph) -> None:
     blocks = []
     for body in (branch.then, branch.orelse):
         with run.inside():
@@ -33,7 +69,7 @@ def trace_choice(run: Run, branch: Branch, node: Node, graph: Graph) -> None:
     run.tracer.append(Choice(branch.condition, blocks[0], blocks[1], targets))
 
 
-def trace_repeat(run: Run, loop: Repeat, node: Node, graph: Graph) -> None:
+def trace_repeat(run: BodyTracer, loop: Repeat, node: Node, graph: Graph) -> None:
     """Trace a loop, and the concatenation of its collected results."""
     with run.inside():
         counter, state, items, block = _rounds(run, loop)
@@ -66,7 +102,7 @@ def trace_repeat(run: Run, loop: Repeat, node: Node, graph: Graph) -> None:
 
 
 def _rounds(
-    run: Run, loop: Repeat
+    run: BodyTracer, loop: Repeat
 ) -> tuple[Poly, list[Symbol], list[tuple[Symbol, Any]], Block]:
     """The round's number, the carried values, the items, and what it computes."""
     run.loops += 1
@@ -89,7 +125,7 @@ def _rounds(
 
 
 def _pieces(
-    run: Run, loop: Repeat, names: Sequence[str], counter: Poly
+    run: BodyTracer, loop: Repeat, names: Sequence[str], counter: Poly
 ) -> list[tuple[Symbol, Any]]:
     """Define what a round gets of the values that are taken apart.
 
@@ -112,7 +148,7 @@ def _pieces(
     return items
 
 
-def _head(run: Run, body: Graph, names: Sequence[str]) -> Poly:
+def _head(run: BodyTracer, body: Graph, names: Sequence[str]) -> Poly:
     """Define the round's number, and that there is one; the number's symbol."""
     number, going = (body.types[name] for name in names[:2])
     assert number.known is not None
@@ -123,7 +159,7 @@ def _head(run: Run, body: Graph, names: Sequence[str]) -> Poly:
     return counter
 
 
-def trace_derivation(run: Run, of: Derivative, node: Node, graph: Graph) -> None:
+def trace_derivation(run: BodyTracer, of: Derivative, node: Node, graph: Graph) -> None:
     """A function of its own, and its gradient."""
     block = Block()
     run.tracer.blocks.append(block)
@@ -139,7 +175,7 @@ def trace_derivation(run: Run, of: Derivative, node: Node, graph: Graph) -> None
 
 
 def _check(
-    run: Run,
+    run: BodyTracer,
     loop: Repeat,
     block: Block,
     state: list[Symbol],
@@ -164,7 +200,7 @@ def _check(
     return "before"
 
 
-def _trips(run: Run, loop: Repeat) -> Any:
+def _trips(run: BodyTracer, loop: Repeat) -> Any:
     """Return the iteration count as source can write it."""
     if loop.trips is not None or not loop.slices:
         contents = None if loop.trips is None else loop.trips.data.known
@@ -178,14 +214,14 @@ def _trips(run: Run, loop: Repeat) -> Any:
     return first.value.shape[first.axis]
 
 
-def _body(run: Run, body: Graph) -> Block:
+def _body(run: BodyTracer, body: Graph) -> Block:
     block = Block()
     run.tracer.blocks.append(block)
     _fill(run, block, body)
     return block
 
 
-def _fill(run: Run, block: Block, body: Graph) -> None:
+def _fill(run: BodyTracer, block: Block, body: Graph) -> None:
     """Trace the nodes of a body into the open ``block``, and close it."""
     for node in body.nodes:
         run.node(node, body)

@@ -6,6 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from burn import Tensor
@@ -16,7 +17,7 @@ from burn_import.codegen.trace.bodies import (
 )
 from burn_import.internal import located
 from burn_import.provenance.path_segments import Path
-from burn_import.provenance.trainable import is_kept
+from burn_import.provenance.trainable import is_kept, is_trained
 from burn_import.structure.module_tree import (
     IfCall,
     Instruction,
@@ -105,6 +106,8 @@ class Run:
         self.loops = 0
         #: The paths of the modules that are called.
         self.called: set[Path] = set()
+        #: Results that are copies of weights.
+        self.copies: set[str] = set()
 
     def parameter(self, name: str) -> Symbol:
         tensor = self.define(name, self.graph)
@@ -273,12 +276,23 @@ class Run:
         types = [graph.types[name] for name in node.outputs if name is not None]
         if any(name in graph.constants.made for name in node.outputs):
             return False
+        if any(map(partial(self.is_weight, graph), node.inputs)):
+            self.copies.update(name for name in node.outputs if name is not None)
+            return False
         return all(
             t.known is not None
             and t.known.size <= KNOWN_LIMIT
             and all(bindable(d, self.extents) for d in _dims(t))
             for t in types
         )
+
+    def is_weight(self, graph: Graph, name: str | None) -> bool:
+        """Whether a value is a weight or a copy of one: training changes it."""
+        if name is None or name in self.copies:
+            return name is not None
+        if name in graph.types or name not in graph.constants:
+            return False
+        return name not in graph.constants.inlined and is_trained(graph, name)
 
     def name(self, name: str, value: Tensor, graph: Graph) -> None:
         """Give the result of a lower the name and type of the graph's value."""

@@ -7,17 +7,15 @@ set of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from burn_ir import InvalidModel, RawNode, UnsupportedModel
 from burn_ir.graph import FUNCTION
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
-
-    from burn_import.frontends.onnx.graphs import Frame, GraphReader
 
 #: How many nodes all calls together may become: functions that call each other twice
 #: double with every level.
@@ -82,6 +80,35 @@ class Names:
         return unique
 
 
+@dataclass(frozen=True)
+class Frame:
+    """Where nodes are read: the model itself, a function's call, or a body of these.
+
+    ``names`` renames values inside calls, and is None where they stay as written.
+    """
+
+    opsets: Mapping[str, int]
+    names: Names | None = None
+    call: Call | None = None
+
+
+class NodeReader(Protocol):
+    """The reader of nodes that inlining needs."""
+
+    opsets: dict[str, int]
+
+    def nodes(self, protos: Iterable[NodeProto], frame: Frame) -> Iterator[RawNode]:
+        """Return the nodes of a function or graph."""
+
+    def scope(
+        self, proto: NodeProto, frame: Frame
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the module path of a node, and its classes."""
+
+    def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
+        """Return the attributes of a node by name."""
+
+
 class Functions:
     """The functions of one model."""
 
@@ -105,7 +132,7 @@ class Functions:
         return self.by_key.get((_domain(node.domain), node.op_type, node.overload))
 
     def inline(
-        self, reader: GraphReader, node: NodeProto, proto: FunctionProto, frame: Frame
+        self, reader: NodeReader, node: NodeProto, proto: FunctionProto, frame: Frame
     ) -> Iterator[RawNode]:
         """The nodes of a function for one call of it.
 
@@ -146,7 +173,7 @@ class Functions:
             )
 
     def _call(
-        self, reader: GraphReader, node: NodeProto, proto: FunctionProto, frame: Frame
+        self, reader: NodeReader, node: NodeProto, proto: FunctionProto, frame: Frame
     ) -> Call:
         key = (_domain(proto.domain), proto.name, proto.overload)
         outer = frame.call
@@ -175,7 +202,7 @@ class Functions:
         )
 
     def _defaults(
-        self, reader: GraphReader, proto: FunctionProto, names: set[str], frame: Frame
+        self, reader: NodeReader, proto: FunctionProto, names: set[str], frame: Frame
     ) -> dict[str, Any]:
         from onnx import NodeProto
 

@@ -12,7 +12,12 @@ import numpy as np
 from burn.dtypes import DType
 from burn_import.frontends.onnx.attributes import attribute_value
 from burn_import.frontends.onnx.dims import DimNames
-from burn_import.frontends.onnx.functions import Call, Functions, Names, TooManyNodes
+from burn_import.frontends.onnx.functions import (
+    Frame,
+    Functions,
+    Names,
+    TooManyNodes,
+)
 from burn_import.frontends.onnx.scopes import scope_of
 from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.types import declared_type
@@ -36,18 +41,6 @@ UNDECLARED: DType = np.dtype("V")
 ROOT = ("",)
 #: More stored values than this, all of them inputs, are weights listed out of habit.
 HABIT = 3
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Where nodes are read: the model itself, a function's call, or a body of these.
-
-    ``names`` renames values inside calls, and is None where they stay as written.
-    """
-
-    opsets: Mapping[str, int]
-    names: Names | None = None
-    call: Call | None = None
 
 
 @dataclass

@@ -194,6 +194,8 @@ INT64 = np.dtype("int64")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
 BOOL = np.dtype("bool")
+COMPLEX64 = np.dtype("complex64")
+COMPLEX128 = np.dtype("complex128")
 
 
 def literal_node(name: str, array: Array) -> RawNode:
@@ -221,7 +223,8 @@ def promoted(operands: Sequence[Operand]) -> DType:
             for other in dtypes[1:]:
                 best = _larger(best, other)
             if result is None or kind_of(best) > kind_of(result):
-                result = best if dtypes is not classes[2] else _number(best, result)
+                best = best if dtypes is not classes[2] else _number(best, result)
+                result = _as_wide(best, result)
     assert result is not None
     return result
 
@@ -230,7 +233,7 @@ _NUMBERS: Mapping[type, DType] = {
     bool: BOOL,
     int: INT64,
     float: FLOAT32,
-    complex: np.dtype("complex64"),
+    complex: COMPLEX64,
 }
 
 
@@ -238,7 +241,14 @@ def _number(number: DType, beside: DType | None) -> DType:
     """What a Python number is beside tensors of a lower kind: the default dtype."""
     if kind_of(number) == kind_of(FLOAT32):
         return FLOAT32
-    return number
+    return COMPLEX64 if number.kind == "c" else number
+
+
+def _as_wide(dtype: DType, beside: DType | None) -> DType:
+    """Complex numbers beside floating ones that count more have their width."""
+    if dtype.kind != "c" or beside is None or kind_of(beside) < kind_of(FLOAT32):
+        return dtype
+    return COMPLEX128 if beside == FLOAT64 else COMPLEX64
 
 
 def kind_of(dtype: DType) -> int:
@@ -249,6 +259,8 @@ def kind_of(dtype: DType) -> int:
 
 
 def _larger(a: DType, b: DType) -> DType:
+    if "c" in (a.kind, b.kind) and FLOAT64 in (a, b):
+        return COMPLEX128
     if a == b or kind_of(a) > kind_of(b):
         return a
     if kind_of(b) > kind_of(a):

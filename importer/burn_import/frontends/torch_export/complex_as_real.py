@@ -42,6 +42,13 @@ def part_dtype(dtype: DType) -> DType:
     return _PARTS.get(dtype, dtype)
 
 
+def complex_dtype(dtype: DType) -> DType:
+    """Return the dtype of complex numbers whose parts promote to ``dtype``."""
+    if dtype in _PARTS:
+        return dtype
+    return np.dtype("complex128" if dtype == FLOAT64 else "complex64")
+
+
 def stored_type(dtype: DType, dims: tuple[Dim, ...] | None) -> Type:
     """The type that the tensors of a graph have which stand for such ones."""
     if dtype not in _PARTS or dims is None:
@@ -69,6 +76,16 @@ def reals(g: Builder) -> Builder:
     """The same call for steps on the way, whose results are real."""
     results = [replace(x, dtype=part_dtype(x.dtype)) for x in g.results]
     return replace(g, results=results)
+
+
+def viewed_as(x: Value, like: Value) -> Value:
+    """Return ``x``, complex numbers or their pairs, in the form that ``like`` has."""
+    if is_complex(x) == is_complex(like):
+        return x
+    if is_complex(x):
+        return paired(x)
+    dims = None if x.dims is None else x.dims[:-1]
+    return replace(x, dtype=complex_dtype(x.dtype), dims=dims, layout=None)
 
 
 def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:

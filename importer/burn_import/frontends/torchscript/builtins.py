@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burn_import.frontends.torch_export.builder import FLOAT64, kind_of, promoted
+from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
+from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.dtypes import scalar_number, scalar_type
 from burn_import.frontends.torchscript.node_writer import Place
-from burn_import.frontends.torchscript.values import DEVICE, Held, Thing
+from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, Held, Thing
 from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
@@ -80,6 +82,35 @@ def scalar_of(x: Held) -> int:
     return scalar_number(x.value.dtype)
 
 
+def is_instance(thing: Thing, kind: ast.expr) -> bool:
+    """Return whether a thing is of a type, ``Tensor`` or ``List[Tensor]``, of the code.
+
+    Raises:
+        UnsupportedModel: nobody knows.
+    """
+    outer = kind.value if isinstance(kind, ast.Subscript) else kind
+    known = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
+    if known is None or thing is UNKNOWN:
+        raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
+    if isinstance(thing, Value):
+        return known in (int, float, bool) and known is _NUMBERS[kind_of(thing.dtype)]
+    return type(thing) is known
+
+
+_TYPES: Mapping[str, type] = {
+    "Tensor": Held,
+    "List": list,
+    "Tuple": tuple,
+    "Dict": dict,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+}
+#: What computed numbers are, by the kind of their dtype.
+_NUMBERS = (bool, int, float, complex)
+
+
 def _promoted_type(operators: Operators, place: Place, *operands: Thing) -> int:
     """The number of the dtype that tensors and numbers promote to."""
     known = [x.value if isinstance(x, Held) else x for x in operands]
@@ -97,6 +128,7 @@ SPECIAL: Mapping[str, Callable[..., Thing]] = {
     "item": _item,
     "tensor": _tensor,
     "is_floating_point": _is_floating,
+    "is_complex": lambda operators, place, x: is_complex(x.value),
     "device": lambda operators, place, name: DEVICE,
     "result_type": _promoted_type,
     "is_autocast_enabled": lambda operators, place: False,

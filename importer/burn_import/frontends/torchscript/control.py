@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
+from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.expressions import Frame, Raised, Rest
 from burn_import.frontends.torchscript.node_writer import Place, Writer
 from burn_import.frontends.torchscript.scopes import left_by
@@ -297,6 +298,10 @@ class _Join:
         """The results of the branch."""
         if not self.numbers:
             return []
+        if any(
+            is_complex(a) != is_complex(b) for a, b in zip(*self.outputs, strict=True)
+        ):
+            raise UnsupportedModel("a branch with complex numbers on one side")
         bodies = [
             side.writer.body({}, [value.name for value in outputs])
             for side, outputs in zip(self.sides, self.outputs, strict=True)
@@ -313,8 +318,10 @@ class _Join:
         )
         writer.finish(begin)
         return [
-            as_thing(writer.typed(value), is_number)
-            for value, is_number in zip(made, self.numbers, strict=True)
+            as_thing(writer.typed(replace(value, dtype=side.dtype)), is_number)
+            for value, side, is_number in zip(
+                made, self.outputs[0], self.numbers, strict=True
+            )
         ]
 
 

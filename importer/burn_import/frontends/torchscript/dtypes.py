@@ -19,6 +19,10 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
     promoted,
 )
+from burn_import.frontends.torch_export.complex_as_real import (
+    complex_dtype,
+    part_dtype,
+)
 from burn_ir import UnsupportedModel
 
 #: ``c10::ScalarType`` by number, which is how the code has a dtype.
@@ -97,6 +101,19 @@ _PROMOTING = frozenset(
 )
 #: What stands beside the operands that are promoted.
 _BESIDE = frozenset({"condition", "dim", "keepdim", "alpha", "rounding_mode", "value"})
+_OPERANDS = (Value, int, float, complex)
+_REAL_PARTS = frozenset(
+    {
+        *("view_as_real", "real", "imag", "abs", "absolute", "angle", "istft"),
+        *("norm", "linalg_norm", "linalg_vector_norm"),
+    }
+)
+_REAL_TRANSFORMS = ("fft_irfft", "fft_hfft", "_fft_c2r")
+#: What make complex numbers, beside the transforms of Fourier.
+_JOINING = frozenset({"view_as_complex", "complex", "polar"})
+_NO_TRANSFORMS = frozenset(
+    {"fft_fftshift", "fft_ifftshift", "fft_fftfreq", "fft_rfftfreq"}
+)
 _FILLED = frozenset(
     {
         *("zeros", "ones", "empty", "rand", "randn", "eye", "linspace", "logspace"),
@@ -115,7 +132,7 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in place
         return _first(args).dtype
-    told = _told(args) or _fixed(operator, args)
+    told = _told(args) or _fixed(operator, args) or _of_parts(operator, args)
     if told is not None:
         return told
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
@@ -152,6 +169,21 @@ def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
     return FLOAT32 if operator in _FILLED else None
 
 
+def _of_parts(operator: str, args: Mapping[str, Any]) -> DType | None:
+    """The dtype of what makes complex numbers of real ones, or reverse, if it does."""
+    is_transform = operator.startswith(("fft_", "_fft_r2c"))
+    is_transform = is_transform and operator not in _NO_TRANSFORMS
+    if operator == "stft":
+        is_transform = args.get("return_complex") is True
+    if operator in _REAL_PARTS or operator.startswith(_REAL_TRANSFORMS):
+        dtype = part_dtype(_first(args).dtype)
+        is_whole = operator != "abs" and kind_of(dtype) < kind_of(FLOAT32)
+        return FLOAT32 if is_whole else dtype
+    if is_transform or operator in _JOINING:
+        return complex_dtype(_first(args).dtype)
+    return part_dtype(_first(args).dtype) if operator == "stft" else None
+
+
 def _created(operator: str, args: Mapping[str, Any]) -> DType:
     """The dtype of a tensor that is made of numbers."""
     if operator == "arange":
@@ -175,7 +207,7 @@ def _operands(operator: str, args: Mapping[str, Any]) -> DType:
     for name, value in args.items():
         given = value if isinstance(value, list | tuple) else [value]
         if name not in _BESIDE:
-            operands += [x for x in given if isinstance(x, Value | int | float)]
+            operands += [x for x in given if isinstance(x, _OPERANDS)]
     if not operands:
         raise UnsupportedModel("expected operands, got none")
     return promoted(operands)

@@ -13,7 +13,7 @@ from burn.record.errors import shown
 from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.builtins import scalar_of
+from burn_import.frontends.torchscript.builtins import is_instance, scalar_of
 from burn_import.frontends.torchscript.dynamic_lists import has_rows
 from burn_import.frontends.torchscript.modules import Modules
 from burn_import.frontends.torchscript.node_writer import Place
@@ -115,7 +115,7 @@ class Expressions(Operators):
 
     def constant(self, node: ast.Constant, frame: Frame, name: str) -> Thing:
         """A number, a text, a bool or None."""
-        if isinstance(node.value, bytes | complex) or node.value is ...:
+        if isinstance(node.value, bytes) or node.value is ...:
             raise UnsupportedModel(f"the constant {shown(node.value)}")
         return node.value
 
@@ -319,24 +319,22 @@ def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> T
     return machine.member(owner, key)
 
 
-def _uninitialized(
+def _is_instance(
     machine: Expressions, node: ast.Call, frame: Frame, name: str
 ) -> Thing:
-    return UNINITIALIZED
-
-
-def _text(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
-    return ""
+    thing, kind = node.args
+    return is_instance(machine.evaluate(thing, frame), kind)
 
 
 _BUILTINS: Mapping[str, Callable[..., Thing]] = {
     "annotate": _typed,
     "unchecked_cast": _typed,
-    "uninitialized": _uninitialized,
+    "uninitialized": lambda *given: UNINITIALIZED,
     "int": _conversion(int),
     "float": _conversion(float),
     "bool": _conversion(bool),
-    "str": _text,
+    "str": lambda *given: "",
+    "isinstance": _is_instance,
     "getattr": _getattr,
 }
 _NUMBERS: Mapping[str, Thing] = {"inf": math.inf, "nan": math.nan}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Value
+from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.control import (
     Container,
     are_numbers,
@@ -101,6 +104,8 @@ class _Loop:
         self.place = frame.place("loop")
         #: Lists that get one more tensor in each round.
         self.grown: list[list[Thing]] = []
+        #: What each round gives is of these, after the condition.
+        self.dtypes: list[DType] = []
         #: What is called by the number of the round.
         self.target = ""
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
@@ -138,7 +143,10 @@ class _Loop:
             body=body.body(inputs, outputs),
         )
         writer.finish(begin)
-        results = [writer.typed(value) for value in made]
+        results = [
+            writer.typed(replace(value, dtype=dtype))
+            for value, dtype in zip(made, self.dtypes, strict=True)
+        ]
         self.fill(self.frame.names, results[: len(first)])
         for items, rows in zip(self.grown, results[len(first) :], strict=True):
             items.append(Rows(Held(rows)))
@@ -186,6 +194,7 @@ class _Loop:
                 for known, value in zip(types, results[1:], strict=False)
             ]
             if all(new is old for new, old in zip(wider, types, strict=True)):
+                self.dtypes = [value.dtype for value in results[1:]]
                 return writer, inputs, [value.name for value in results]
             types = wider
 
@@ -207,7 +216,8 @@ class _Loop:
                 for name, known in zip(self.carried, types, strict=True)
             ]
             inputs |= {
-                value.name: known for value, known in zip(values, types, strict=True)
+                value.name: stored_type(known.dtype, known.shape)
+                for value, known in zip(values, types, strict=True)
             }
             self.fill(names, values)
             frame = Frame(self.frame.function, self.frame.module, names)

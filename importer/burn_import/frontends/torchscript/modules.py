@@ -161,8 +161,8 @@ class Modules:
 
 
 def _is_storable(tensor: Tensor) -> bool:
-    """Whether a tensor is one of real numbers, as programs compute with."""
-    return tensor.quantization is None and not tensor.element.name.startswith("complex")
+    """Whether a tensor is one of numbers that programs compute with."""
+    return tensor.quantization is None and tensor.element.dtype is not None
 
 
 def _identity(tensor: Tensor) -> tuple[Any, ...]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
-from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import OPSETS, Builder, Nodes, Value
+from burn_import.frontends.torch_export.complex_as_real import (
+    stored_array,
+    stored_type,
+    viewed_as,
+)
 from burn_import.frontends.torch_export.program import called
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget, Pool
-from burn_ir import InvalidModel, RawGraph, Type, UnsupportedModel
+from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder
 from burn_ir.types import Array
 
@@ -43,17 +48,15 @@ class Writer:
 
     def input(self, name: str, known: Type) -> Value:
         """A value that no node makes."""
-        check_real(known.dtype)
         unique = self.nodes.fresh(name)
-        self.growing.declare(unique, known)
+        self.growing.declare(unique, stored_type(known.dtype, known.shape))
         return Value(unique, known.dtype, known.shape)
 
     def stored(self, name: str, array: Array) -> Value:
         """A tensor of the model's state."""
-        check_real(array.dtype)
         unique = self.nodes.fresh(name)
-        self.nodes.constants[unique] = array
-        self.growing.store(unique, array)
+        self.nodes.constants[unique] = stored_array(array)
+        self.growing.store(unique, self.nodes.constants[unique])
         return Value(unique, array.dtype, array.shape)
 
     def builder(self, place: Place, results: Sequence[Value]) -> Builder:
@@ -86,7 +89,11 @@ class Writer:
         finally:
             if not done:  # what is half written has no types
                 del self.nodes.nodes[begin:]
-        return [None if x is None else self.typed(x) for x in values]
+        last = results[-1:]
+        kinds = zip_longest(values, results[: len(values)], fillvalue=(*last, None)[0])
+        return [
+            x and self.typed(replace(x, dtype=(kind or x).dtype)) for x, kind in kinds
+        ]
 
     def finish(self, begin: int) -> None:
         """Type the nodes from place ``begin`` on."""
@@ -101,12 +108,15 @@ class Writer:
         return builder.constant(made, builder.dtype)
 
     def typed(self, value: Value) -> Value:
-        """A value with the type that follows from its node's operands."""
+        """A value with the type that follows from its node's operands.
+
+        One whose dtype is complex stays that: its node gives pairs of real numbers.
+        """
         known = self.growing.type(value.name)
         if not isinstance(known, Type):
             raise InvalidModel("expected a tensor")
-        check_real(known.dtype)
-        return Value(value.name, known.dtype, known.shape, value.is_number)
+        typed = Value(value.name, known.dtype, known.shape, value.is_number)
+        return viewed_as(typed, value)
 
     def same(self, value: Value, name: str) -> str:
         """The name of a node that gives a value again: ``name``, if it is free."""
@@ -134,19 +144,3 @@ class Writer:
         """The graph of what was written here."""
         nodes = tuple(self.nodes.nodes)
         return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})
-
-
-def check_real(dtype: DType) -> None:
-    """Return if a tensor is of real numbers, as the rules have it.
-
-    In exported programs those of complex ones are pairs of tensors, which types tell;
-    here a rule of real ones would be wrong without a word (of a conjugate).
-
-    Raises:
-        UnsupportedModel: it is not.
-    """
-    if dtype.kind == "c":
-        raise UnsupportedModel(
-            f"tensors of {dtype.name} are not supported in TorchScript; they are in a "
-            "program that torch.export.save writes"
-        )

@@ -16,6 +16,8 @@ from burn_import.frontends.torch_export.builder import (
     Value,
     kind_of,
 )
+from burn_import.frontends.torch_export.complex_as_real import stored_array, viewed_as
+from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.budget import Budget
 from burn_import.frontends.torchscript.builtins import SPECIAL
@@ -121,9 +123,11 @@ class Operators:
         found = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
         if found is None:
             raise UnsupportedModel(f"torch.{name} is not supported")
-        entry, bound = found
+        target, bound = found
         named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
-        results = self.writer.apply(entry, place, result_types(name, named), named)
+        types = result_types(name, named)
+        entry = rule_of(target, [*named.values(), types[0]])
+        results = self.writer.apply(entry, place, types, named)
         tensors = [
             x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
         ]
@@ -281,15 +285,23 @@ class Operators:
         if isinstance(x, Value):
             return Held(replace(x, is_number=False))
         array = np.asarray(x)
-        if array.dtype == FLOAT64:
-            array = array.astype(np.float32)
+        if array.dtype in _WIDE:
+            array = array.astype(_WIDE[array.dtype])
         if dtype is not None:
             array = array.astype(dtype)
         builder = self.writer.builder(place, [])
         begin = len(self.writer.nodes.nodes)
-        made = builder.constant(array, array.dtype)
+        pairs = stored_array(array)
+        made = builder.constant(pairs, pairs.dtype)
         self.writer.finish(begin)
-        return Held(self.writer.typed(made))
+        return Held(self.writer.typed(replace(made, dtype=array.dtype)))
+
+
+#: NumPy's dtypes of Python's numbers, and PyTorch's default ones.
+_WIDE: Mapping[Any, Any] = {
+    FLOAT64: np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
 
 
 _TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"})
@@ -304,7 +316,7 @@ _LISTS = frozenset(
 
 def _unchanged(before: Value, changed: Value) -> Value:
     """What a tensor is whose other name was changed."""
-    return changed
+    return viewed_as(changed, before)
 
 
 def _computed(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value, literal_node
+from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_import.frontends.torchscript.expressions import Raised
@@ -121,7 +122,7 @@ def _declared(
     """An argument as a thing: tensors become inputs of the graph."""
     if isinstance(of, Type):
         value = machine.writer.input(name, of)
-        inputs[value.name] = of
+        inputs[value.name] = stored_type(of.dtype, of.shape)
         return Held(value)
     if isinstance(of, tuple | list):
         parts = [

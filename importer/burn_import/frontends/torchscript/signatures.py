@@ -13,8 +13,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from burn_import.frontends.torch_export.aten import RULES
-from burn_import.frontends.torch_export.builder import Value
+from burn_import.frontends.torch_export.aten import COMPLEX, RULES
+from burn_import.frontends.torch_export.builder import Operand, Value
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torchscript.values import DEVICE, Without
 from burn_ir import UnsupportedModel
@@ -51,8 +51,11 @@ _SCHEMAS: Mapping[str, str] = {
     "repeat_interleave.self_int": "self repeats:number dim",
     "repeat_interleave.self_Tensor": "self repeats:tensor dim",
     "repeat_interleave.Tensor": "repeats:tensor",
-    "fft_irfft2.default": "self s dim norm",
-    "fft_irfftn.default": "self s dim norm",
+    **{
+        f"fft_{kind}{axes}.default": "self s dim norm"
+        for kind in ("fft", "ifft", "rfft", "irfft")
+        for axes in ("2", "n")
+    },
     "upsample_bilinear2d.default": "self output_size align_corners scales_h scales_w",
     "upsample_bicubic2d.default": "self output_size align_corners scales_h scales_w",
     "upsample_trilinear3d.default": "self output_size align_corners"
@@ -105,8 +108,8 @@ _IN_ALL = frozenset(
 
 def overload(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Entry, dict[str, Any]] | None:
-    """The rule that a call means, and its arguments by name; None if there is no rule.
+) -> tuple[str, dict[str, Any]] | None:
+    """The target of a call, and its arguments by name; None if there is no rule.
 
     Raises:
         UnsupportedModel: there are rules, but not for these arguments.
@@ -118,7 +121,7 @@ def overload(
         if bound is not None and (best is None or bound[0] < best[0]):
             best = (bound[0], target, bound[1])
     if best is not None:
-        return RULES[_rule_name(best[1])], best[2]
+        return _rule_name(best[1]), best[2]
     if found:
         kinds = _kinds(args)
         raise UnsupportedModel(f"overloads of torch.{name} with {kinds}")
@@ -132,7 +135,8 @@ def _targets(name: str) -> tuple[str, ...]:
     Operators of other libraries are called with the name of these: ``torchvision.nms``.
     """
     start = f"{name}." if "." in name else f"aten.{name}."
-    own = [key.removeprefix("aten.") for key in RULES if key.startswith(start)]
+    keys = dict.fromkeys([*RULES, *COMPLEX])
+    own = [key.removeprefix("aten.") for key in keys if key.startswith(start)]
     same = [
         key
         for key, value in _SAME.items()
@@ -148,13 +152,19 @@ def is_known(name: str) -> bool:
 
 def _rule_name(target: str) -> str:
     keys = (f"aten.{target}", target, f"aten.{_SAME.get(target)}")
-    return next(key for key in keys if key in RULES)
+    return next(key for key in keys if key in RULES or key in COMPLEX)
+
+
+def _entry(target: str) -> Entry:
+    """The rule of an overload for real numbers, or that for complex ones."""
+    name = _rule_name(target)
+    return RULES[name] if name in RULES else COMPLEX[name]
 
 
 @cache
 def _parameters(target: str) -> tuple[tuple[str, Any, bool], ...]:
     """Positional parameters: name, type, and whether it may be left out."""
-    entry = RULES[_rule_name(target)]
+    entry = _entry(target)
     rule = entry.rule
     hints = get_type_hints(rule)
     own = list(inspect.signature(rule).parameters.values())[1:]
@@ -214,7 +224,7 @@ def _bound(
 @cache
 def _known(target: str) -> frozenset[str]:
     """Names of all arguments of an overload."""
-    rule = RULES[_rule_name(target)].rule
+    rule = _entry(target).rule
     own = list(inspect.signature(rule).parameters)[1:]
     return frozenset((*own, *(p[0] for p in _parameters(target)), "out"))
 
@@ -224,6 +234,8 @@ def _fit(hint: Any, value: Any) -> int | None:
     if hint is Any:
         return 1
     origin = get_origin(hint)
+    if isinstance(value, complex):
+        return 0 if hint == Operand else None
     if origin in (Union, UnionType):
         fits = [_fit(part, value) for part in get_args(hint)]
         return min((fit for fit in fits if fit is not None), default=None)

@@ -8,9 +8,11 @@ before the last part.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from keyword import iskeyword
 
 from burn.record.errors import shown
 from burn_ir import InvalidModel, UnreadableFile
@@ -85,12 +87,72 @@ def parsed(file: str, text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the compiler, about the file's style
-            return ast.parse(text)
+            tree = _tree(text)
+            _Literals().visit(tree)
+            return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None)
         where = f"code/{shown(file)[1:-1]}" + (f", line {line}" if line else "")
         kind = type(error).__name__
         raise UnreadableFile(f"{where}: expected TorchScript, got {kind}") from error
+
+
+#: An attribute, or a field of a class, as TorchScript writes both.
+_NAMES = re.compile(r"(?<=[A-Za-z0-9_\])]\.)[A-Za-z]+\b|(?m:^ +)[A-Za-z]+(?= : )")
+#: What stands before a name that Python reserves.
+_RESERVED = "burn_import_reserved_"
+
+
+def _tree(text: str) -> ast.Module:
+    """The statements of a file, in which attributes may be called as keywords are."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        changed = _NAMES.sub(_reserved, text)
+        if changed == text:
+            raise
+    tree = ast.parse(changed)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            node.attr = node.attr.removeprefix(_RESERVED)
+        elif isinstance(node, ast.Name):
+            node.id = node.id.removeprefix(_RESERVED)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = node.value.replace(_RESERVED, "")
+    return tree
+
+
+def _reserved(match: re.Match[str]) -> str:
+    """The name with a prefix if it is a keyword."""
+    name = match[0].lstrip()
+    space = match[0][: -len(name)]
+    return f"{space}{_RESERVED}{name}" if iskeyword(name) else match[0]
+
+
+class _Literals(ast.NodeTransformer):
+    """Replaces sums such as ``0.+1.j``, which complex numbers are written as."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802  of ast
+        """Return the number, or the node if it is something else."""
+        real, imag = _number(node.left), _number(node.right)
+        if real is None or not isinstance(imag, complex):
+            return node
+        if not isinstance(node.op, ast.Add | ast.Sub):
+            return node
+        number = real + imag if isinstance(node.op, ast.Add) else real - imag
+        return ast.copy_location(ast.Constant(number), node)
+
+
+def _number(node: ast.expr) -> int | float | complex | None:
+    """Return the number that stands in the code, None if there is none."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand)
+        return None if number is None else -number
+    is_number = isinstance(node, ast.Constant) and type(node.value) in _NUMBERS
+    return node.value if is_number else None  # type: ignore[attr-defined]
+
+
+_NUMBERS = (int, float, complex)
 
 
 def _defined(file: str, text: str) -> Iterator[tuple[str, Function | Class]]:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from burn_import.frontends.checkpoints.pickle_values import Instance
 from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
+from burn_import.frontends.torch_export.complex_as_real import is_complex, viewed_as
 from burn_ir import UnsupportedModel
 
 Thing: TypeAlias = Any
@@ -72,7 +73,8 @@ class Held:
         for holder in self.memory.holders:
             if holder.current.name in after:
                 changed.append((holder, holder.current))
-                holder.current = after[holder.current.name]
+                value = after[holder.current.name]
+                holder.current = viewed_as(value, holder.current)
             else:
                 holder.stale = holder.stale or by
         return changed
@@ -134,7 +136,8 @@ def wrapped_number(constant: Thing) -> Thing:
     if not isinstance(constant, Held) or constant.value.dims != ():
         return constant
     value = constant.value
-    return Held(replace(value, is_number=value.dtype in (INT64, FLOAT64)))
+    is_number = value.dtype in (INT64, FLOAT64) or is_complex(value)
+    return Held(replace(value, is_number=is_number))
 
 
 def described(thing: Thing) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from burn_import.frontends.torch_export.aten import RULES
 from burn_import.frontends.torch_export.builder import Value
+from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torchscript.node_writer import Place
 from burn_import.frontends.torchscript.values import Held
 
@@ -49,7 +49,8 @@ def undoing(
         is_part = "scatter" in target
         parts = {"self": before, "src": changed} if is_part else {"self": changed}
         results = [Value("", before.dtype, before.dims)]
-        made = machine.writer.apply(RULES[target], place, results, {**parts, **rest})
+        entry = rule_of(target, [*parts.values(), *results])
+        made = machine.writer.apply(entry, place, results, {**parts, **rest})
         assert made[0] is not None
         return made[0]
 

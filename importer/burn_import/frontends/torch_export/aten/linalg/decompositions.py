@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from burn_import.frontends.torch_export.aten.linalg.linear_systems import (
     matrix_op,
     pinv,
@@ -209,3 +211,33 @@ def matrix_rank_by_tolerance(
     g: Builder, self: Value, tol: float, hermitian: bool = False
 ) -> Value:
     return matrix_rank(g, self, atol=tol, rtol=0.0)
+
+
+@rule("aten.orgqr.default")
+def orgqr(g: Builder, self: Value, input2: Value) -> Value:
+    return householder_product(g, self, input2)
+
+
+@rule("aten.linalg_householder_product.default")
+def householder_product(g: Builder, input: Value, tau: Value) -> Value:
+    """The first columns of a product of reflections, one for each number in ``tau``.
+
+    What is below the diagonal of a column of the matrix are the elements of a vector
+    after a 1; before that are zeros.
+    """
+    height, width = (g.extent(input, axis) for axis in (-2, -1))
+    count = g.extent(tau, -1)
+    if not (isinstance(height, int) and isinstance(width, int)):
+        raise UnsupportedModel("expected a matrix of fixed extents")
+    if not isinstance(count, int):
+        raise UnsupportedModel("expected as many factors at each call")
+    product = g.constant(np.eye(height, width), g.dtype)
+    below = g.op("Trilu", g.cast(input), g.constant(-1), upper=0)
+    vectors = g.op("Add", below, product)
+    for column in reversed(range(count)):
+        vector = g.op("Gather", vectors, [column], axis=-1)
+        factor = g.op("Unsqueeze", g.op("Gather", tau, [column], axis=-1), [-1])
+        row = g.op("MatMul", transposed(g, vector, input.rank), product)
+        step = g.op("Mul", factor, g.op("MatMul", vector, row))
+        product = g.op("Sub", product, step)
+    return product

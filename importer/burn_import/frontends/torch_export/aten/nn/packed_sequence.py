@@ -101,15 +101,17 @@ def pad_packed_sequence(
         end = g.ints(total_length)
     elif total_length <= 0:
         end = longest(g, of)
-    elif g.extent(of.padded, 0) == total_length:
-        end = g.ints(total_length)
     else:
-        raise UnsupportedModel(
-            f"expected total_length of the tensor that was packed, got {total_length}"
-        )
+        end = g.ints(total_length)
     mask = g.at(BOOL).op("Unsqueeze", inside(g, of), [2])
     made = g.op("Where", mask, of.padded, g.cast(padding_value))
-    made = g.op("Slice", made, [0], end, [0])
+    extent = g.extent(of.padded, 0)
+    if isinstance(total_length, int) and total_length > 0 and extent != total_length:
+        whole = g.at(INT64)  # fewer than no steps are taken away
+        gap = whole.op("Sub", total_length, extent)
+        made = g.op("Pad", made, g.ints([0, gap]), g.cast(padding_value), [0])
+    else:
+        made = g.op("Slice", made, [0], end, [0])
     return turned(g, made) if batch_first else made, of.lengths
 
 

@@ -39,6 +39,35 @@ def stack(g: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
 
 
+@rule("aten.pad_sequence.default")
+def pad_sequence(
+    g: Builder,
+    sequences: Sequence[Value],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Value:
+    """The sequences, each as long as the longest, side by side in an axis."""
+    if padding_side not in ("left", "right"):
+        raise UnsupportedModel(f"expected side left or right, got {padding_side!r}")
+    whole, axis = g.at(INT64), 0 if batch_first else 1
+    extents = [g.extent(x, 0) for x in sequences]
+    fixed = [extent for extent in extents if isinstance(extent, int)]
+    end: int | Value = max(fixed, default=0)
+    if len(fixed) < len(extents):
+        end = whole.op("Max", *[whole.value(extent) for extent in extents])
+    parts = []
+    for x, extent in zip(sequences, extents, strict=True):
+        if isinstance(end, int) and isinstance(extent, int):
+            gap: int | Value = end - extent
+        else:
+            gap = whole.op("Sub", end, extent)
+        ends = [0, gap] if padding_side == "right" else [gap, 0]
+        wide = g.op("Pad", g.cast(x), g.ints(ends), g.cast(padding_value), [0])
+        parts.append(g.op("Unsqueeze", wide, [axis]))
+    return g.op("Concat", *parts, axis=axis)
+
+
 def widened(least: Rule, axis: int) -> Rule:
     """The rule of a concatenation of tensors of some rank at least."""
 

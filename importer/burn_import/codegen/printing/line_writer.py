@@ -1,0 +1,65 @@
+"""The interface of a function's writer, for the modules that print one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from burn import Tensor
+from burn_import.codegen.printing.expressions import Renderer
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.extents import Extents
+from burn_import.tracing.trace import Block, Statement, Symbol
+
+
+class LineWriter(Protocol):
+    """What ``writer.Writer`` offers to the modules that it calls."""
+
+    nouns: Mapping[str, str]
+    outputs: dict[Symbol, str]
+    remaining: dict[Symbol, int]
+    extents: Extents
+    render: Renderer
+    lines: list[str]
+    live: dict[str, Symbol | None]
+    kinds: dict[str, str]
+    forced: dict[Symbol, str]
+    preferred: dict[Symbol, str]
+
+    def line(self, text: str, indent: int, comment: str = "") -> None:
+        """Write one line."""
+
+    def block(self, block: Block, indent: int) -> None:
+        """Write all statements of a block."""
+
+    def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
+        """Inline an expression into its reader, or assign it to a name."""
+
+    def result(self, value: Tensor) -> Expression:
+        """Return the expression of a value that leaves a block."""
+
+    def spend(self, expression: Expression) -> None:
+        """Count the names in an expression as read once more."""
+
+    def target(
+        self, symbol: Symbol, statement: Statement, expression: Expression
+    ) -> str:
+        """Return the name that a result is assigned to."""
+
+    def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
+        """Return a name, annotated where a type checker needs it."""
+
+    def claim(self, symbol: Symbol, name: str) -> None:
+        """Give a symbol its name."""
+
+    def stream(self) -> str:
+        """Return a free name for a value without a noun."""
+
+    def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
+        """Return a free name, with a number if need be."""
+
+    def release(self, symbol: Symbol) -> None:
+        """Count one reader less of a symbol."""
+
+    def read_extents(self, symbol: Symbol, indent: int) -> None:
+        """Write the assignments of extents that are read from a symbol."""

@@ -1,0 +1,96 @@
+"""Hand tensors to the modules that read them from the modules that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from burn_import.provenance.path_segments import Path, clean, common
+from burn_import.provenance.weight_owners import called_again
+from burn_import.rewriting.arrays import memory_of
+from burn_import.rewriting.graphs import value_names, with_nodes
+from burn_import.structure.folded_expressions import (
+    layer_constants,
+    reading,
+    with_unknown,
+)
+from burn_import.structure.listed_tensors import home_of
+from burn_ir.graph import Graph, Node
+from burn_ir.infer import infer
+from burn_ir.ops.shape import Identity
+
+
+def with_handed_down(graph: Graph) -> Graph:
+    """Return ``graph`` with tensors read in the module that owns them, or around it.
+
+    A module that reads a tensor of another one, such as a parametrization its
+    ``original``, is handed the value. A tensor that it has under another name is read
+    by that one.
+    """
+    if not graph.constants.trained:
+        return graph
+    run = _HandingDown(graph)
+    nodes = [inner for node in graph.nodes for inner in run.nodes(node)]
+    result = with_nodes(graph, nodes)
+    if not run.values:
+        return result
+    return with_unknown(infer(result), set(run.values.values()))
+
+
+class _HandingDown:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.again = called_again(graph)
+        self.taken = value_names(graph)
+        #: The handed values, by the tensor and the module that hands it.
+        self.values: dict[tuple[str, Path], str] = {}
+        self.named: dict[tuple[int, ...], list[str]] = {}
+        for name in graph.constants.trained:
+            if name in graph.constants:
+                place = memory_of(graph.constants[name])
+                self.named.setdefault(place, []).append(name)
+
+    def nodes(self, node: Node) -> Iterator[Node]:
+        """Yield ``node``, after those that hand it what it reads."""
+        scope = clean(self.again.get(node.scope, node.scope))
+        held = set(layer_constants(self.graph, node))
+        inputs = list(node.inputs)
+        for position, name in enumerate(inputs):
+            if name is None or name in held or name not in self.graph.constants:
+                continue
+            home = home_of(self.graph, name)
+            if home is None or not scope or is_within(home, scope):
+                continue
+            inputs[position] = second = self._second_name(name, scope)
+            if second == name:
+                around = common([scope, home])
+                if (name, around) not in self.values:
+                    yield self._handing(node, name, around)
+                inputs[position] = self.values[name, around]
+        same = tuple(inputs) == node.inputs
+        yield node if same else reading(node, tuple(inputs))
+
+    def _second_name(self, name: str, scope: Path) -> str:
+        """Return another name of a tensor that is one of the module at ``scope``."""
+        array = self.graph.constants[name]
+        for other in self.named.get(memory_of(array), ()):
+            if clean(other.split("."))[:-1] == scope:
+                return other
+        return name
+
+    def _handing(self, node: Node, name: str, around: Path) -> Node:
+        value = f"{name}.handed"
+        while value in self.taken or value in self.graph.constants:
+            value += "_"
+        self.taken.add(value)
+        self.values[name, around] = value
+        depth = len(around)
+        scope, classes = node.scope[:depth], node.classes[:depth]
+        return Node(Identity(), (name,), (value,), "", scope, classes)
+
+
+def is_within(home: Path, scope: Path) -> bool:
+    """Whether a module is at ``scope`` or inside of it, as far as names tell.
+
+    Scopes may leave out what is around the whole model.
+    """
+    return home[: len(scope)] == scope or home[-len(scope) :] == scope

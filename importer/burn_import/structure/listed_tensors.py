@@ -1,0 +1,32 @@
+"""Modules of tensors that the file lists with the author's keys."""
+
+from __future__ import annotations
+
+from burn_import.provenance.path_segments import Path, clean
+from burn_import.provenance.weight_owners import original
+from burn_import.rewriting.arrays import same_view
+from burn_ir.graph import Graph
+
+
+def home_of(graph: Graph, constant: str) -> Path | None:
+    """Return the module of a tensor that the file lists, None of another array.
+
+    The array has the author's shape and layout.
+    """
+    name, constants = original(graph, constant), graph.constants
+    if name not in constants.trained or name in graph.states:
+        return None
+    if not same_view(constants[name], constants[constant]):
+        return None
+    return clean(name.split("."))[:-1]
+
+
+def reader_of(graph: Graph, constant: str) -> Path | None:
+    """Return the module whose code reads a listed tensor, None of another array.
+
+    An ``nn.ParameterList`` has no code: the module around it reads its tensors.
+    """
+    home = home_of(graph, constant)
+    if home and original(graph, constant).rpartition(".")[2].isdigit():
+        return home[:-1]
+    return home
