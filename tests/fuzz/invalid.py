@@ -72,6 +72,11 @@ def _has_odd_weights(node: NodeProto, operands: Operands) -> bool:
     return weights is not None and bool(weights.shape != operands[0].shape[1:2])
 
 
+def _has_other_targets(node: NodeProto, operands: Operands) -> bool:
+    x, target = operands[:2]
+    return bool(target.shape != x.shape[:1] + x.shape[2:])
+
+
 def _imputes_odd_count(node: NodeProto, operands: Operands) -> bool:
     floats = _attribute(node, "imputed_value_floats", [])
     count = len(floats or _attribute(node, "imputed_value_int64s", []))
@@ -179,6 +184,12 @@ INVALID: tuple[tuple[tuple[str, ...], Condition, str], ...] = (
         _has_odd_weights,
         "`weight`: `it has to be a 1D Tensor assigning weight to each of the classes`; "
         "onnxruntime reads past the end, or ignores what is too long",
+    ),
+    (
+        ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+        _has_other_targets,
+        "`target`, `labels`: `shape of (N), where N is batch size, or (N, d1, d2, ..., "
+        "dk)`; onnxruntime reads past the end, or ignores what is too long",
     ),
     (
         ("Imputer",),

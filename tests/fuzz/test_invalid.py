@@ -35,6 +35,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any], str]] = {
         {"x": floats(2, 3, 4), "y": floats(1)},
         "expected a .* of 3|each of 3",
     ),
+    "a loss of targets for another batch": (
+        13,
+        "NegativeLogLikelihoodLoss (x, y)",
+        {"x": floats(2, 3), "y": np.array([0, 1, 2])},
+        "index 2 is out of bounds for axis 0 with size 2",
+    ),
     "PRelu of a larger slope": (
         16,
         "PRelu (x, y)",
