@@ -10,7 +10,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Dim, Poly, same, unnamed
+from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
 
 Array = np.ndarray[Any, Any]
@@ -102,12 +102,10 @@ def is_unnamed(dim: Dim) -> bool:
 def broadcast(*types: Type) -> tuple[Dim, ...] | None:
     """The shape of the operands in one elementwise expression.
 
-    Of two formulas one is taken: where they are not 1 they must be equal. Two names of
-    inputs give an extent without a name.
+    Of two different symbols one is taken: where they are not 1 they must be equal.
 
     Raises:
         InvalidOperand: the shapes do not fit each other.
-        Undecided: names of inputs differ, and no types are inferred.
     """
     shapes = [t.shape for t in types]
     if any(shape is None for shape in shapes):
@@ -128,9 +126,6 @@ def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
     if numbers:
         return numbers.pop()
     named = [d for d in dims if not isinstance(d, int)]
-    names = {str(d) for d in named}
-    if len(names) > 1 and all(name.isidentifier() for name in names):
-        return unnamed()  # names of inputs: each of them may be 1
     # A name from an input says more than one that was made up.
     return min(named, key=is_unnamed) if named else 1
 

@@ -36,13 +36,6 @@ def header(opset: int) -> str:
 
 
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
-    "the extent of operands with different names": (
-        18,
-        """g (float[n] x, float[m] y) => (float[k] z) <int64[1] s = {-1}>
-        { t = Mean (x, y, x)
-          z = Reshape (t, s) }""",
-        {"x": floats(1), "y": floats(3)},
-    ),
     "stored boxes do not take the name of a method of modules": (
         18,
         """g (float[1,1,3] x) => (int64[n,m] y)
