@@ -276,15 +276,17 @@ class Run:
         types = [graph.types[name] for name in node.outputs if name is not None]
         if any(name in graph.constants.made for name in node.outputs):
             return False
-        if any(map(partial(self.is_weight, graph), node.inputs)):
-            self.copies.update(name for name in node.outputs if name is not None)
-            return False
-        return all(
+        if not all(
             t.known is not None
             and t.known.size <= KNOWN_LIMIT
             and all(bindable(d, self.extents) for d in _dims(t))
             for t in types
-        )
+        ):
+            return False
+        if any(map(partial(self.is_weight, graph), node.inputs)):
+            self.copies.update(name for name in node.outputs if name is not None)
+            return False
+        return True
 
     def is_weight(self, graph: Graph, name: str | None) -> bool:
         """Whether a value is a weight or a copy of one: training changes it."""
