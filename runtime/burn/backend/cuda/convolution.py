@@ -51,17 +51,17 @@ class Layout:
         return tuple(strides)
 
     def of(self, array: Array) -> Array:
-        """``array``, or a copy in this layout."""
+        """``array``, or a copy in this layout at an aligned address."""
         size = array.itemsize
-        wanted = self.strides(array.shape)
-        for extent, stride, step in zip(
-            array.shape, array.strides, wanted, strict=True
-        ):
-            if extent > 1 and stride != step * size:
-                out = self.empty(array.shape, array.dtype)
-                out[...] = array
-                return out
-        return array
+        wanted = zip(
+            *(array.shape, array.strides, self.strides(array.shape)), strict=True
+        )
+        is_laid_out = all(e == 1 or have == step * size for e, have, step in wanted)
+        if is_laid_out and array.data.ptr % 16 == 0:
+            return array
+        out = self.empty(array.shape, array.dtype)
+        out[...] = array
+        return out
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         """A new array of ``shape`` in this layout."""
