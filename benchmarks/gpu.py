@@ -125,10 +125,7 @@ def engines(
             for note in getattr(call, "notes", ()):
                 print(f"{name}: {note}")
             engine = Engine(name, partial(call, given), result.numpy())
-            for executable in getattr(call, "executables", ()):
-                engine.kernels = str(getattr(executable, "kernels", ""))
-                if check:
-                    _check(executable, given)
+            _inspect(engine, call, given, check)
             yield engine
     if not set(wanted) - set(ours):
         return
@@ -142,6 +139,14 @@ def engines(
         for mode in ("reduce-overhead", "max-autotune"):
             call = torch.compile(theirs, mode=mode)
             yield Engine(mode, partial(call, there), call(there).cpu().numpy())
+
+
+def _inspect(engine: Engine, call: Any, given: Any, check: bool) -> None:
+    """Count the kernels of a compiled function's graph; compare fused ones."""
+    for executable in getattr(call, "executables", ()):
+        engine.kernels = str(getattr(executable, "kernels", ""))
+        if check:
+            _check(executable, given)
 
 
 def _check(executable: Any, given: Any) -> None:

@@ -69,11 +69,11 @@ class Encoder(nn.Module):
         self.wide = nn.Linear(8, 16)
         self.narrow = nn.Linear(16, 8)
         self.norm = nn.LayerNorm(8)
-        self.causal, self.mask = False, None
+        self.causal = False
 
     def __call__(self, x: Any) -> Any:
         parts = (ops.split_heads(f(x), 2) for f in (self.query, self.key, self.value))
-        seen = ops.attention(*parts, self.mask, causal=self.causal)
+        seen = ops.attention(*parts, causal=self.causal)
         x = self.norm(self.out(ops.merge_heads(seen)) + x)
         return self.narrow(ops.gelu(self.wide(x))) + x
 

@@ -20,12 +20,13 @@ from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
+from burn.primitive import Primitive
 
 #: The largest difference of a fused kernel from its parts, relative to the largest
 #: element, by how many bits of mantissa products read.
 _MOST = {23: 1e-3, 10: 3e-2}
 #: What a fused primitive is without its epilogue.
-_LAYERS = {
+_LAYERS: dict[Any, Primitive[..., Any]] = {
     fused.conv_then: conv,
     fused.linear_then: linear,
     fused.matmul_then: matmul,

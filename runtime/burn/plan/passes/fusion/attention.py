@@ -110,7 +110,8 @@ def _scores(step: Step | None, graph: Graph) -> _Scores | None:
     if step is None or step.dtypes != (FLOAT32,):
         return None
     if step.primitive is matmul:
-        return _Scores(*step.args, None, 1.0, (step,))
+        query, transposed = step.args
+        return _Scores(query, transposed, None, 1.0, (step,))
     if step.primitive is where and len(step.args) == 3:
         mask, value, hidden = step.args
         inner = _scores(graph.only_use(value), graph)
