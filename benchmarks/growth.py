@@ -25,7 +25,7 @@ HEAD = ("graph", "nodes", "seconds", "nodes", "seconds", "ratio")
 #: What a process does, which prints its own seconds: the start of Python is not meant.
 IMPORT = """
 import sys, time
-import burn_import.compiler, burn_import.onnx, black
+import burn_import.compiler, burn_import.frontends.onnx, black
 from burn_import.pipeline import import_model
 start = time.process_time()
 text = import_model(sys.argv[1]).text

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from burn_import.emit.module import Source, emit
+from burn_import.codegen.module.module import Source, emit
 from burn_import.passes import simplify
-from burn_import.passes.dead_code import dead_code
-from burn_import.passes.repeated import repeated
-from burn_import.passes.rewrite import in_bodies
+from burn_import.passes.cleanup.dead_code import dead_code
+from burn_import.passes.cleanup.repeated_constants import repeated
+from burn_import.provenance.exporter_folding import folding_notes
+from burn_import.provenance.path_segments import ROOT
+from burn_import.provenance.weight_owners import is_list
+from burn_import.rewriting.graphs import in_bodies
 from burn_import.structure import flattened, recover
-from burn_import.structure.derived import with_derivations
-from burn_import.structure.extras import extra_notes
-from burn_import.structure.fills import note_fills
-from burn_import.structure.folded import folding_notes
-from burn_import.structure.homes import is_list
+from burn_import.structure.constant_roles import note_fills
+from burn_import.structure.folded_expressions import with_derivations, with_handed_down
 from burn_import.structure.literals import with_literals
-from burn_import.structure.segments import ROOT
-from burn_import.structure.unread import unread, unread_notes
+from burn_import.structure.requirements import extra_notes
+from burn_import.structure.unused_weights import unread, unread_notes
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def compile_graph(
     graph = in_bodies(dead_code, simplify(graph, options.passes))
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
+    graph = graph if options.flat else with_handed_down(graph)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     shaped = flattened if options.flat else recover
     tree = shaped(graph, options.class_name or graph.name)

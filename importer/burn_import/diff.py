@@ -47,7 +47,7 @@ def changes(
 
 def _changed(record: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]:
     from burn.record import RecordError, open_record
-    from burn_import.output import same_array
+    from burn_import.fingerprint import same_array
 
     try:
         old = dict(open_record(record)) if record.is_file() else {}

@@ -26,7 +26,7 @@ def execute(text: str, module: ModuleType) -> None:
             it was executed.
         UnsupportedModel: Python does not compile it, as it nests too many loops.
     """
-    from burn_import.emit.gate import check_body
+    from burn_import.codegen.gate.gate import check_body
 
     check_body(text.encode("ascii"))
     try:

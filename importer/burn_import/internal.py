@@ -7,7 +7,7 @@ from traceback import extract_tb
 from types import TracebackType
 
 from burn.record import RecordError
-from burn_ir.blame import FAULTS, kind
+from burn_ir.error_context import FAULTS, describe_fault
 from burn_ir.errors import ModelError
 
 
@@ -26,7 +26,7 @@ class InternalError(RuntimeError):
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
 
-class located:  # noqa: N801  a context manager, as ``blamed``
+class located:  # noqa: N801  a context manager, as ``error_context``
     """Within, errors get a note of what was worked on: ``module 'blocks.0'``."""
 
     def __init__(self, what: str, name: str) -> None:
@@ -67,12 +67,14 @@ class defects:  # noqa: N801
 def internal(error: BaseException, remedy: str = "") -> InternalError:
     """``error`` with the innermost of its notes and the line that raised it."""
     notes = getattr(error, "__notes__", [])
-    what = kind(error) if isinstance(error, Exception) else type(error).__name__
+    what = (
+        describe_fault(error) if isinstance(error, Exception) else type(error).__name__
+    )
     return InternalError(what + raised_at(error), "".join(notes[:1]), remedy)
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an error was raised: `` (emit/containers.py:132)``, "" if nowhere."""
+    """Where an error was raised: `` (loops/reroll.py:132)``, "" if nowhere."""
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""

@@ -41,7 +41,7 @@ def load_operators_for(model: RawModel) -> bool:
     Raises:
         OperatorsNotLoaded: the module of an entry point is not there, or fails.
     """
-    from burn_ir.survey import walk
+    from burn_ir.support_check import walk
 
     used = {node.domain for node in walk(model.graph)} - {""}
     if not used:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
-from burn_import.fingerprint import KEY, fingerprint, is_unchanged
+from burn_import.fingerprint import KEY, fingerprint, is_unchanged, same_array
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file.
     """
     from burn.record import atomic_write, write_record
-    from burn_import.emit.gate import check
+    from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
     record = module.with_suffix(".safetensors")
@@ -232,18 +232,3 @@ def same_record(path: Path, weights: Sequence[tuple[str, Array]]) -> bool:
         return all(same_array(record[key], array) for key, array in weights)
     except RecordError:
         return False
-
-
-def same_array(a: Array, b: Array) -> bool:
-    """Whether dtypes, shapes and all bits agree; they are read a piece at a time."""
-    import numpy as np
-
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    a, b = a.reshape(-1), b.reshape(-1)
-    step = 2**20
-    return all(
-        np.ascontiguousarray(a[at : at + step]).tobytes()
-        == np.ascontiguousarray(b[at : at + step]).tobytes()
-        for at in range(0, a.size, step)
-    )

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_import.collector import uncollected
-from burn_import.onnx.dims import identifier
+from burn_import.frontends.onnx.dims import identifier
 from burn_import.options import Options
 from burn_import.output import Written, hides_module, write_module
 
 if TYPE_CHECKING:
     from burn_import.compiler import Source
-    from burn_import.pytorch import Checkpoint
+    from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir import RawModel
     from burn_ir.types import Array
 

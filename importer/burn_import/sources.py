@@ -11,7 +11,7 @@ from burn_import.options import Extents, Hints
 from burn_ir import RawModel
 
 if TYPE_CHECKING:
-    from burn_import.pytorch import Checkpoint
+    from burn_import.frontends.checkpoints import Checkpoint
 
 EXPORTED = "PyTorch exported program (.pt2, zip)"
 SCRIPT = "TorchScript archive (zip)"
@@ -45,18 +45,18 @@ def read(
     path = Path(path)
     kind = kind_of(path)
     if kind == EXPORTED:
-        from burn_import.exported import read as read_exported
+        from burn_import.frontends.torch_export import read as read_exported
 
         return read_exported(path)
     if kind == SCRIPT:
-        from burn_import.torchscript import read as read_script
+        from burn_import.frontends.torchscript import read as read_script
 
         return read_script(path, shapes)
     if kind in WEIGHTS or path.name.endswith(".index.json"):
-        from burn_import.recipes import model_of
+        from burn_import.frontends.recipes import model_of
 
         return model_of(path, hints or Hints())
-    from burn_import.onnx import read as read_onnx
+    from burn_import.frontends.onnx import read as read_onnx
 
     return read_onnx(path)
 

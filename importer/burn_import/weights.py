@@ -8,13 +8,14 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from burn_import.output import OutputRefused, same_array
+from burn_import.fingerprint import same_array
+from burn_import.output import OutputRefused
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:
     from burn.dtypes import DType
     from burn.record import Precision
-    from burn_import.pytorch import Checkpoint
+    from burn_import.frontends.checkpoints import Checkpoint
     from burn_ir.types import Array
 
     Weights = Sequence[tuple[str, Array]]
@@ -82,7 +83,7 @@ def convert(
 
     Raises:
         UnreadableFile, UnsupportedModel, InvalidModel: as
-            :func:`burn_import.pytorch.read` does.
+            :func:`burn_import.frontends.checkpoints.read` does.
         UnreadableFile: the source is a record that is damaged.
         RecordError: a record cannot hold a tensor's name or dtype (complex128).
         OutputRefused: there is a file that is not from burn-import (unless ``force``).
@@ -115,7 +116,7 @@ def _row(name: str, shape: tuple[int, ...], dtype: DType) -> Row:
 
 def arrays_of(checkpoint: Checkpoint) -> Iterator[tuple[str, Array]]:
     """The arrays by name, mapped and not read."""
-    from burn_import.pytorch.store import parts
+    from burn_import.frontends.checkpoints.store import parts
 
     for name, part in parts(checkpoint).items():
         yield name, part.array()
@@ -129,8 +130,8 @@ def opened(source: Path, top_level_key: str | None = None) -> Source:
     """
     from burn.record import RecordError, read_record
     from burn.record.formats import recognised
-    from burn_import.pytorch import read
-    from burn_import.pytorch.store import parts
+    from burn_import.frontends.checkpoints import read
+    from burn_import.frontends.checkpoints.store import parts
     from burn_ir import InvalidModel, UnreadableFile
 
     kind = recognised(source) if source.is_file() else None

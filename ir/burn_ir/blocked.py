@@ -60,12 +60,12 @@ class _Unblocking:
                     continue
             elif not blocked or node.op_type == "Shape":
                 continue
-            found = self.channels[blocked[0]] if blocked else None
+            channels = self.channels[blocked[0]] if blocked else None
             if node.domain == DOMAIN and node.op_type == "Conv":
-                found = int(self.weight(node).shape[0])
+                channels = int(self.weight(node).shape[0])
             elif node.op_type == "Concat":
-                found = None
-            self.channels.update({n: found for n in node.outputs if n is not None})
+                channels = None
+            self.channels.update({n: channels for n in node.outputs if n is not None})
 
     def weight(self, node: RawNode) -> Array:
         name = node.inputs[1]
@@ -75,15 +75,15 @@ class _Unblocking:
 
     def length(self, graph: RawGraph) -> int:
         """The channels in a block."""
-        found = {n for node in graph.nodes for n in self.evidence(node)}
-        if len(found) != 1:
-            what = "8 and 16" if found else "8 or 16, which the extents leave open"
+        lengths = {n for node in graph.nodes for n in self.evidence(node)}
+        if len(lengths) != 1:
+            got = "8 and 16" if lengths else "8 or 16, which the extents leave open"
             raise _refused(
                 next(n for n in graph.nodes if n.domain == DOMAIN),
-                f"expected channels in blocks of one length, got {what}; have "
+                f"expected channels in blocks of one length, got {got}; have "
                 "onnxruntime optimise the model at the level 'extended' instead",
             )
-        return found.pop()
+        return lengths.pop()
 
     def evidence(self, node: RawNode) -> Iterator[int]:
         """What one node says of the length of a block."""
@@ -152,17 +152,17 @@ class _Unblocking:
         if activation:
             steps.append((activation, ("",), {}))
         last = data[0]
-        for place, (op_type, inputs, given) in enumerate(steps):
-            final = place == len(steps) - 1
+        for index, (op_type, inputs, given) in enumerate(steps):
+            final = index == len(steps) - 1
             out = node.outputs[0] if final else f"{node.outputs[0]}.{op_type}"
             names = tuple(last if n == "" else n for n in inputs)
-            made = replace(
+            step = replace(
                 node, domain="", op_type=op_type, inputs=names, outputs=(out,)
             )
             if op_type == activation:
                 given, more = self.parameters(activation, params)
-                made = replace(made, inputs=names + more)
-            yield replace(made, attrs=given)
+                step = replace(step, inputs=names + more)
+            yield replace(step, attrs=given)
             last = out
 
     def in_blocks(self, node: RawNode, block: int) -> bool:

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from burn_ir.blame import FAULTS, told
 from burn_ir.blocked import unblocked
 from burn_ir.derivatives import with_functions
 from burn_ir.dim import counting_unnamed
+from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
-from burn_ir.exporters import as_meant
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import infer_op, settled
 from burn_ir.nodes import make_op, upgraded
 from burn_ir.op import operators
 from burn_ir.order import sort_nodes
+from burn_ir.quirks import as_meant
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
 from burn_ir.states import changed_states
-from burn_ir.survey import check_operators, newest_version, operator_version
+from burn_ir.support_check import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 
 
@@ -116,8 +116,8 @@ class _Builder:
         if len(raw.outputs) == len(raw.states):
             self.problems.append(Problem("expected a graph with outputs, got none"))
         graph = self.fill(raw, scope, inputs)
-        told = ((scope.names.get(name), flag) for name, flag in raw.trained.items())
-        self.constants.trained.update((name, flag) for name, flag in told if name)
+        flags = ((scope.names.get(name), flag) for name, flag in raw.trained.items())
+        self.constants.trained.update((name, flag) for name, flag in flags if name)
         self.constants.tells_transient = raw.transient is not None
         hidden = (scope.names.get(name) for name in raw.transient or ())
         self.constants.transient.update(name for name in hidden if name)
@@ -199,7 +199,7 @@ class _Builder:
                 self.typed(scope, node, version)
         except FAULTS as error:
             self.cause = self.cause or error
-            self.report(raw, told(error))
+            self.report(raw, error_text(error))
             self.give_up(scope, raw)
 
     def constant(self, scope: _Scope, raw: RawNode) -> None:
@@ -312,8 +312,8 @@ class _Builder:
         def run(types: Sequence[Type]) -> Graph:
             self.taken.forget(taken)  # so that names do not depend on the rounds
             inner = _Scope(scope)
-            for parameter, known in zip(body.inputs, types, strict=True):
-                inner.types[self.define(inner, parameter)] = known
+            for parameter, type_ in zip(body.inputs, types, strict=True):
+                inner.types[self.define(inner, parameter)] = type_
             inputs = tuple(inner.names[parameter] for parameter in body.inputs)
             graph = self.fill(body, inner, inputs)
             if inner.broken or len(self.problems) > problems:
@@ -324,24 +324,25 @@ class _Builder:
         return settled(flow, run)
 
 
-class Growing:
-    """The types of a graph's values while somebody still writes its nodes.
+class IncrementalBuilder:
+    """Builder of a graph that infers the types of each node as it is appended.
 
-    Nodes are typed one by one, in an order in which they can run. The symbols of
-    extents are numbered by who calls (``burn_ir.dim.counting_unnamed``).
+    Nodes arrive in topological order; the caller enters ``counting_unnamed``.
     """
 
-    def __init__(self, opsets: Mapping[str, int], outer: Growing | None = None) -> None:
+    def __init__(
+        self, opsets: Mapping[str, int], outer: IncrementalBuilder | None = None
+    ) -> None:
         self._builder: _Builder = outer._builder if outer else _Builder(opsets)
         self._scope: _Scope = _Scope(outer._scope if outer else None)
 
-    def inner(self) -> Growing:
+    def inner(self) -> IncrementalBuilder:
         """A body, whose nodes see the values of the graph around it."""
-        return Growing(self._builder.opsets, self)
+        return IncrementalBuilder(self._builder.opsets, self)
 
-    def declare(self, name: str, known: Type) -> None:
+    def declare(self, name: str, type_: Type) -> None:
         """Take a value that no node makes: an input, or what a loop carries."""
-        self._scope.types[self._builder.define(self._scope, name)] = known
+        self._scope.types[self._builder.define(self._scope, name)] = type_
 
     def store(self, name: str, array: Array) -> None:
         """Take a stored array, which all graphs see."""

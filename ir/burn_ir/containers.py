@@ -84,9 +84,9 @@ def map_of(key: DType, value: Type) -> MapType:
     return MapType(value.dtype, None, None, key, value.forget())
 
 
-def kind_of(known: Type) -> str:
+def kind_of(type_: Type) -> str:
     """``tensor``, ``sequence``, ``optional`` or ``map``."""
-    return _kind(type(known).__name__)
+    return _kind(type(type_).__name__)
 
 
 @cache
@@ -94,15 +94,15 @@ def _kind(name: str) -> str:
     return name.removesuffix("Type").lower() or "tensor"
 
 
-def python_type(known: Type | None) -> str:
+def python_type(type_: Type | None) -> str:
     """The annotation of a value in source: ``Tensor``, ``list[Tensor]``."""
-    if isinstance(known, SequenceType):
-        return f"list[{python_type(known.element)}]"
-    if isinstance(known, OptionalType):
-        return f"{python_type(known.element)} | None"
-    if isinstance(known, MapType):
-        key = "str" if known.key == dtypes.string else "int"
-        return f"dict[{key}, {python_type(known.value)}]"
+    if isinstance(type_, SequenceType):
+        return f"list[{python_type(type_.element)}]"
+    if isinstance(type_, OptionalType):
+        return f"{python_type(type_.element)} | None"
+    if isinstance(type_, MapType):
+        key = "str" if type_.key == dtypes.string else "int"
+        return f"dict[{key}, {python_type(type_.value)}]"
     return "Tensor"
 
 
@@ -157,14 +157,14 @@ def either(a: Type, b: Type) -> Type:
 
 def _either_tensor(a: Type, b: Type) -> Type:
     """``join`` with a fresh symbol for each extent that may differ."""
-    known = join(a, b)
+    joined = join(a, b)
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return known
+        return joined
     try:
         pairs = zip(a.shape, b.shape, strict=True)
         shape = tuple(x if _is_same(x, y) else unnamed() for x, y in pairs)
     except Undecided:  # nobody infers types here
-        return known
+        return joined
     return Type(a.dtype, shape)
 
 

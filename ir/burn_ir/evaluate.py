@@ -100,9 +100,9 @@ def _limit(loop: Repeat) -> int | None:
 def _head(body: Graph, number: int) -> list[Value]:
     """The round's number, and whether to go on, as the body declares them."""
     count, going = (body.types[name] for name in body.inputs[:2])
-    place = (1,) * len(count.dims)
+    shape = (1,) * len(count.dims)
     return [
-        ops.full(place, number, dtype=count.dtype),
+        ops.full(shape, number, dtype=count.dtype),
         ops.full((1,) * len(going.dims), True, dtype=going.dtype),
     ]
 
@@ -111,10 +111,10 @@ def piece(one: Slices, number: Value) -> Value:
     """What a round gets of a value that is taken apart."""
     if one.whole:
         return one.value
-    place = -1 - number if one.reverse else number
+    index = -1 - number if one.reverse else number
     if one.axis is None:
-        return ops.sequence_at(one.value, place)
-    return one.value[(*(slice(None),) * one.axis, place)]
+        return ops.sequence_at(one.value, index)
+    return one.value[(*(slice(None),) * one.axis, index)]
 
 
 def joined_rows(rows: Value, of: Rows, some: bool = False) -> Value:

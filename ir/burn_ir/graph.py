@@ -193,21 +193,29 @@ class Graph:
     @cached_property
     def users(self) -> Mapping[str, Sequence[Node]]:
         """The nodes that read each value, once for every time they do."""
-        found: dict[str, list[Node]] = {}
+        users: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
                 if name is not None:
-                    found.setdefault(name, []).append(node)
-        return found
+                    users.setdefault(name, []).append(node)
+        return users
 
     @cached_property
     def uses(self) -> Mapping[str, int]:
         """How often each value is read; an output is read from outside, too."""
-        found = {name: len(nodes) for name, nodes in self.users.items()}
+        counts = {name: len(nodes) for name, nodes in self.users.items()}
         for name in set(self.outputs):
-            found[name] = found.get(name, 0) + 1
-        return found
+            counts[name] = counts.get(name, 0) + 1
+        return counts
 
     def with_nodes(self, nodes: tuple[Node, ...] | list[Node]) -> Graph:
         """This graph with other nodes."""
         return replace(self, nodes=tuple(nodes))
+
+
+def nested_nodes(node: Node) -> Iterator[Node]:
+    """Yield a node and then all nodes of its bodies, in depth-first order."""
+    yield node
+    for body in node.op.bodies().values():
+        for inner in body.nodes:
+            yield from nested_nodes(inner)

@@ -12,9 +12,9 @@ import numpy as np
 
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
-from burn_ir.blame import OR_MISSING, blamed
 from burn_ir.containers import widen
 from burn_ir.dim import counting_unnamed
+from burn_ir.error_context import OR_MISSING, error_context
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph
 from burn_ir.op import Flow, Op
@@ -42,7 +42,7 @@ def _infer(graph: Graph, inputs: dict[str, Type]) -> Graph:
             None if name is None else types.get(name) or Type.of(graph.constants[name])
             for name in node.inputs
         ]
-        with blamed(node, graph.opsets):
+        with error_context(node, graph.opsets):
             op = bind_bodies(node.op, operands)
             results = infer_op(op, operands)
         nodes.append(node if op is node.op else replace(node, op=op))
@@ -89,13 +89,13 @@ def settled(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
     for attempt in count():
         graph = run(types)
         before = list(types)
-        for result, place in flow.back.items():
-            found = graph.type(graph.outputs[result])
-            assert found is not None
-            wider = widen(types[place], found)
-            if wider is not types[place] and attempt >= ROUNDS:
-                wider = types[place].with_shape(None)
-            types[place] = wider
+        for result, position in flow.back.items():
+            result_type = graph.type(graph.outputs[result])
+            assert result_type is not None
+            wider = widen(types[position], result_type)
+            if wider is not types[position] and attempt >= ROUNDS:
+                wider = types[position].with_shape(None)
+            types[position] = wider
         if all(new is old for new, old in zip(types, before, strict=True)):
             return graph
     raise AssertionError("types only grow wider")

@@ -62,10 +62,10 @@ def make_op(raw: RawNode, bodies: Mapping[str, Graph]) -> Op:
     if not names and not raw.attrs:
         return _without_attributes(cls)
     if not raw.attrs.keys() <= names.keys() - COUNTS:
-        known = names.keys() - COUNTS
-        unknown = sorted(raw.attrs.keys() - known)
+        expected = names.keys() - COUNTS
+        unknown = sorted(raw.attrs.keys() - expected)
         raise InvalidOperand(
-            f"expected attributes among {sorted(known)}, got {', '.join(unknown)}"
+            f"expected attributes among {sorted(expected)}, got {', '.join(unknown)}"
         )
     values: dict[str, Any] = {**raw.attrs, **bodies}
     if "operands" in names:

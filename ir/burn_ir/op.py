@@ -286,8 +286,8 @@ class Op(ABC):
         names = _body_names(type(self))
         if not names:
             return {}
-        found = {name: getattr(self, name) for name in names}
-        return {name: g for name, g in found.items() if isinstance(g, Graph)}
+        values = {name: getattr(self, name) for name in names}
+        return {name: g for name, g in values.items() if isinstance(g, Graph)}
 
     @classmethod
     def may_have_bodies(cls) -> bool:
@@ -331,8 +331,8 @@ def _compared(kind: type[Op]) -> tuple[str, ...]:
 @cache
 def _defaults(kind: type[Op]) -> dict[str, Any]:
     """The values of the fields that need not be given, in the order of all."""
-    found = {f.name: f.default for f in fields(kind)}  # type: ignore[arg-type]
-    return {name: value for name, value in found.items() if value is not MISSING}
+    defaults = {f.name: f.default for f in fields(kind)}  # type: ignore[arg-type]
+    return {name: value for name, value in defaults.items() if value is not MISSING}
 
 
 def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> str:
@@ -340,25 +340,25 @@ def _unfit(kind: type[Op], values: tuple[Any, ...], named: dict[str, Any]) -> st
     names = _names(kind)
     taken = names[: len(values)]
     settled = {*taken, *named, *_defaults(kind)}
-    for told, wrong in (
+    for problem, wrong in (
         ("more arguments than fields", values[len(names) :]),
         ("two values of", [name for name in taken if name in named]),
         ("no field", [name for name in named if name not in names]),
         ("no value of", [name for name in names if name not in settled]),
     ):
         if wrong:
-            return f"{kind.__qualname__}: {told} {', '.join(map(str, wrong))}"
+            return f"{kind.__qualname__}: {problem} {', '.join(map(str, wrong))}"
     raise AssertionError("the arguments fit")
 
 
 @cache
 def hints(cls: type[Op]) -> dict[str, Any]:
     """The kind of each attribute of an operator."""
-    known: dict[str, Any] = {}
+    annotations: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base is not Op:
-            known |= inspect.get_annotations(base, eval_str=True)
-    return {name: known[name] for name in _names(cls)}
+            annotations |= inspect.get_annotations(base, eval_str=True)
+    return {name: annotations[name] for name in _names(cls)}
 
 
 @cache

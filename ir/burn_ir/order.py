@@ -64,11 +64,11 @@ def node_reads(node: RawNode) -> Iterable[str]:
     names = filter(None, node.inputs)
     if not node.attrs:
         return tuple(names)
-    found = set(names)
+    reads = set(names)
     for value in node.attrs.values():
         if isinstance(value, RawGraph):
-            found |= free_names(value)
-    return found
+            reads |= free_names(value)
+    return reads
 
 
 def free_names(graph: RawGraph) -> set[str]:

@@ -97,9 +97,9 @@ def _parameters(
     function: Any,
 ) -> tuple[list[inspect.Parameter], inspect.Parameter | None]:
     """The parameters after ``self``, and the one that takes all the others."""
-    found = list(inspect.signature(function).parameters.values())[1:]
-    rest = [p for p in found if p.kind is inspect.Parameter.VAR_POSITIONAL]
-    plain = [p for p in found if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    rest = [p for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+    plain = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     return plain, rest[0] if rest else None
 
 

@@ -31,9 +31,9 @@ def static(operand: Value) -> Array:
     """
     if isinstance(operand, np.ndarray):
         return operand
-    known = getattr(operand.data, "known", None)
-    if known is not None:
-        return np.asarray(known)
+    contents = getattr(operand.data, "known", None)
+    if contents is not None:
+        return np.asarray(contents)
     if hasattr(operand.data, "known"):
         raise Undecided("the operand is computed when the model runs")
     return np.asarray(operand.numpy())
@@ -62,14 +62,14 @@ def is_sequence(operand: Value) -> bool:
     """Whether ``operand`` is a list, or will be when the model runs."""
     if isinstance(operand, list):
         return True
-    known = getattr(getattr(operand, "data", None), "type", None)
-    return isinstance(known, SequenceType)
+    type_ = getattr(getattr(operand, "data", None), "type", None)
+    return isinstance(type_, SequenceType)
 
 
 def is_optional(operand: Value) -> bool:
     """Whether ``operand`` is None, or may be when the model runs."""
-    known = getattr(getattr(operand, "data", None), "type", None)
-    return operand is None or isinstance(known, OptionalType)
+    type_ = getattr(getattr(operand, "data", None), "type", None)
+    return operand is None or isinstance(type_, OptionalType)
 
 
 class _Shapes(Cpu):
@@ -126,10 +126,10 @@ _DECISIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def normalise(known: Array, dtype: DType) -> Array:
-    """``known`` in ``dtype`` unless a dimension is inside."""
-    if known.dtype != object:
-        return known if known.dtype == dtype else known.astype(dtype)
-    if any(isinstance(item, Poly) for item in known.ravel().tolist()):
-        return known
-    return known.astype(dtype)
+def normalise(contents: Array, dtype: DType) -> Array:
+    """``contents`` in ``dtype`` unless a dimension is inside."""
+    if contents.dtype != object:
+        return contents if contents.dtype == dtype else contents.astype(dtype)
+    if any(isinstance(item, Poly) for item in contents.ravel().tolist()):
+        return contents
+    return contents.astype(dtype)

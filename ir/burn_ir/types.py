@@ -85,9 +85,9 @@ class Type:
         """This shape with another dtype, contents unknown."""
         return Type(dtype, self.shape)
 
-    def with_known(self, known: Array | None) -> Type:
+    def with_known(self, contents: Array | None) -> Type:
         """This type with contents."""
-        return replace(self, known=known)
+        return replace(self, known=contents)
 
     def forget(self) -> Type:
         """This type, contents unknown."""

@@ -38,10 +38,10 @@ class Draft:
         Raises:
             InvalidOperand: it is omitted.
         """
-        found = self.types[position] if position < len(self.types) else None
-        if found is None:
+        type_ = self.types[position] if position < len(self.types) else None
+        if type_ is None:
             raise InvalidOperand(f"expected input {position}, got none")
-        return found
+        return type_
 
     def rank(self, position: int) -> int:
         """The rank of an operand, which this old version cannot do without.

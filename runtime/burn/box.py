@@ -99,11 +99,11 @@ class Box(Methods):
         held = self._value
         if not isinstance(held, Deferred):
             return held
-        made = self._hold(held.make())
+        value = self._hold(held.make())
         with _CHANGING:
             if self._value is held:
-                self._value = made
-                return made
+                self._value = value
+                return value
         return self.held()  # somebody has set it meanwhile
 
     def detach(self) -> "Tensor":

@@ -160,9 +160,9 @@ def _highest(value: Any) -> Backend | None:
     top: Backend | None = None
     for item in value:
         if type(item) is not int:  # nearly always: a shape, axes
-            found = _highest(item)
-            if found is not None and (top is None or found.level > top.level):
-                top = found
+            backend = _highest(item)
+            if backend is not None and (top is None or backend.level > top.level):
+                top = backend
     return top
 
 
@@ -216,19 +216,19 @@ def composite(body: Callable[..., Any] | None = None, /, *, outputs: int = 1) ->
     """
 
     def declare(function: Callable[..., Any]) -> Composite[..., Any]:
-        made = Composite[..., Any](function, outputs, False)
-        made.gradient_reason = "differentiated through its body"
-        _register(made)
-        return made
+        composite = Composite[..., Any](function, outputs, False)
+        composite.gradient_reason = "differentiated through its body"
+        _register(composite)
+        return composite
 
     return declare if body is None else declare(body)
 
 
-def _register(made: Primitive[..., Any]) -> Primitive[..., Any]:
-    if made.name in _PRIMITIVES:
-        raise ValueError(f"primitive {made.name!r} is declared twice")
-    _PRIMITIVES[made.name] = made
-    return made
+def _register(primitive: Primitive[..., Any]) -> Primitive[..., Any]:
+    if primitive.name in _PRIMITIVES:
+        raise ValueError(f"primitive {primitive.name!r} is declared twice")
+    _PRIMITIVES[primitive.name] = primitive
+    return primitive
 
 
 def primitives() -> dict[str, Primitive[..., Any]]:
@@ -237,8 +237,8 @@ def primitives() -> dict[str, Primitive[..., Any]]:
     Raises:
         TypeError: a primitive has stated neither a gradient nor that it has none.
     """
-    for name, made in _PRIMITIVES.items():
-        if made.rule is None and made.gradient_reason is None:
+    for name, primitive in _PRIMITIVES.items():
+        if primitive.rule is None and primitive.gradient_reason is None:
             raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")
     return dict(_PRIMITIVES)
 

@@ -17,9 +17,9 @@ from hypothesis import Phase, given, settings
 from burn import Tensor
 from burn.dtypes import is_float
 from burn.primitive import Composite
-from burn_import.source.trace import Apply, Block, Symbol, Tracer
+from burn_import.tracing.trace import Apply, Block, Symbol, Tracer
 from burn_ir import Graph, operators
-from burn_ir.blame import FAULTS
+from burn_ir.error_context import FAULTS
 from burn_ir.graph import Node
 from tests.conformance import cuda
 from tests.conformance.score import SCORE

@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 
 from burn import Tensor, tensor
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import Source, compile_graph
-from burn_import.emit.gate import check_body
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.options import Options
 from burn_import.passes import PASSES, simplify
 from burn_ir import Graph, build

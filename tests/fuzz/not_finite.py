@@ -7,7 +7,7 @@ instead; where neither says anything, it tells both sides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,13 @@ def either(*places: int) -> Matches:
     return lambda node, operands: _some(lambda x: ~np.isfinite(x), operands, places)
 
 
+def large(*places: int) -> Matches:
+    """A number whose square overflows in one of the operands at ``places``."""
+    return lambda node, operands: _some(
+        lambda x: np.abs(x) > np.sqrt(np.finfo(x.dtype).max), operands, places
+    )
+
+
 def both(*conditions: Matches) -> Matches:
     """Whether all of ``conditions`` hold."""
     return lambda node, operands: all(test(node, operands) for test in conditions)
@@ -64,7 +71,7 @@ def has(name: str, *values: Any) -> Matches:
 
 
 def _is_double(node: NodeProto, operands: Operands) -> bool:
-    return bool(operands[0].dtype == np.float64)
+    return bool(getattr(operands[0], "dtype", None) == np.float64)
 
 
 def _pads(node: NodeProto, operands: Operands) -> bool:
@@ -170,6 +177,18 @@ NOT_FINITE: tuple[Rule, ...] = (
         "`mean * scale` from `x * scale`, both infinite",
     ),
     *_rules(
+        "InstanceNormalization",
+        large(0),
+        "`(x - mean) / sqrt(variance + epsilon)` is 0 if the variance overflows; it is "
+        "NaN in onnxruntime",
+    ),
+    *_rules(
+        "ReduceLogSumExp",
+        both(infinite(0), nan(0)),
+        "`Log(ReduceSum(Exp(data)))` of NaN is NaN; onnxruntime skips NaN for the "
+        "largest element, and gives an infinite one as it is",
+    ),
+    *_rules(
         "BatchNormalization",
         both(infinite(1), _has_own_sums),
         "`(X - mean) / sqrt(var + epsilon) * scale + B`; onnxruntime subtracts "
@@ -238,5 +257,13 @@ def not_finite_explanation(node: NodeProto, operands: Operands) -> str | None:
     for rule in NOT_FINITE:
         if rule.operator == node.op_type and rule.matches(node, operands):
             return rule.reason
-    inner = {n.op_type for a in node.attribute for n in a.g.node}
+    inner = {name for a in node.attribute for name in _inner_operators(a.g)}
     return next((rule.reason for rule in NOT_FINITE if rule.operator in inner), None)
+
+
+def _inner_operators(body: onnx.GraphProto) -> Iterator[str]:
+    """The operators in a body and in the bodies of its nodes."""
+    for node in body.node:
+        yield node.op_type
+        for attribute in node.attribute:
+            yield from _inner_operators(attribute.g)

@@ -10,8 +10,6 @@ EXTRA = 100_000
 GRAPHS_A_SECOND = 0.5
 
 OPEN: dict[tuple[str, int], str] = {
-    ("operators", 100_002): "NaN for infinity, with NaN among the inputs",
-    ("types", 100_000): "0 for NaN, with NaN among the inputs",
     ("types", 11): "a quantized weight: differences over many elements are not 0",
 }
 

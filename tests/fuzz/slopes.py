@@ -125,9 +125,14 @@ def _bodies(graph: Graph) -> Iterator[Graph]:
 
 
 def read_constants(graph: Graph) -> list[str]:
-    """The names of the constants that the nodes of ``graph`` read."""
+    """The names of the constants that the nodes of ``graph`` read, or that it returns.
+
+    Graphs share their constants with those that passes derive from them, so a value
+    that one graph computes may be stored for another one.
+    """
     names = {name for node in graph.nodes for name in node.inputs if name is not None}
-    return sorted(names & set(graph.constants))
+    computed = {name for node in graph.nodes for name in node.outputs}
+    return sorted((names | set(graph.outputs)) & set(graph.constants) - computed)
 
 
 def slope_of(
@@ -139,7 +144,8 @@ def slope_of(
 
     def at(step: float) -> float:
         weights = [graph.constants[n] + step * moves[n] for n in names]
-        return float(loss_of(evaluate(opened, _tensors([*inputs, *weights]))).numpy())
+        total = loss_of(evaluate(opened, _tensors([*inputs, *weights])))
+        return float(total.numpy()) if isinstance(total, Tensor) else 0.0
 
     try:
         far, near = ((at(h) - at(-h)) / (2 * h) for h in STEPS)

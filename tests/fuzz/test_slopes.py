@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from burn_import.passes import simplify
 from burn_ir import Graph
 from tests.fuzz import precision, slopes, training
 from tests.fuzz.generator import FuzzCase, generate
 from tests.fuzz.precision import check_dtype
 from tests.fuzz.subject import called
+from tests.fuzz.test_found import case_of, floats, header
 
 SEED = 0
 
@@ -77,3 +79,35 @@ def test_another_dtype_is_compared(
 
     monkeypatch.setattr(precision, "called", of_others)
     assert [name for name, _ in check_dtype(case)]
+
+
+WEIGHTS = "<float[2,2] w = {0.1, -0.4, 0.7, 0.2}>"
+#: Graphs that depend on a weight in ways that passes or the loss can hide.
+WEIGHTED = {
+    "a pass makes an output constant": f"""
+        g (float[2,2] x) => (float[a,b] y, float[c,d] z)
+        {WEIGHTS} {{ y = Atan (w)  u = Tanh (w)  z = Mul (x, u) }}""",
+    "no result is floating": f"""g (float[2,2] x) => (int64[a,b] y)
+        {WEIGHTS} {{ s = Mul (x, w)  y = ArgMax (s) }}""",
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_graphs_are_right(name: str) -> None:
+    case = case_of(header(17) + WEIGHTED[name], {"x": floats(2, 2)})
+    assert list(slopes.check_pass_slopes(case)) == []
+
+
+def test_computed_values_are_no_constants() -> None:
+    """Also after a pass stored them for the graph that it returned."""
+    text = WEIGHTED["a pass makes an output constant"]
+    graph = slopes.double_graph(case_of(header(17) + text, {"x": floats(2, 2)}))
+    assert simplify(graph, ["fold_constants"]) is not graph
+    assert slopes.read_constants(graph) == ["w"]
+
+
+def test_one_element_a_channel_has_no_gradients() -> None:
+    """A network whose batch normalization is refused in training has no finding."""
+    case = generate(600010, "networks")
+    assert any(node.op_type == "BatchNormalization" for node in case.model.graph.node)
+    assert list(training.check_training(case)) == []

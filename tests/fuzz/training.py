@@ -37,6 +37,8 @@ MOVED, ERROR = 1e-3, 1e-4
 #: Relative noise on inputs and parameters that says how exact gradients can be.
 NOISE = 1e-5
 DEFAULT = Options(class_name="Net")
+#: What ``nn.BatchNorm2d`` says of inputs without a variance.
+ONE_ELEMENT = "expected more than one element a channel in training"
 
 
 def check_training(case: FuzzCase) -> Iterator[tuple[str, str]]:
@@ -83,9 +85,17 @@ def _step(module: Any, boxes: Mapping[str, Any], inputs: Sequence[Any]) -> list[
 
 
 def _gradients(module: Any, boxes: Any, feeds: Sequence[Any]) -> list[Any] | None:
-    """The gradients as arrays; None if the results depend on no parameter."""
+    """The gradients as arrays; None if the results depend on no parameter.
+
+    There are none by a batch of one element a channel either, as in PyTorch.
+    """
     with np.errstate(all="ignore"):
-        total = loss_of(module(*map(given, feeds)))
+        try:
+            total = loss_of(module(*map(given, feeds)))
+        except ValueError as error:
+            if ONE_ELEMENT not in str(error):
+                raise
+            return None
         if not isinstance(total, Tensor) or total.node is None:
             return None
         return [g.numpy() for g in _step(module, boxes, list(map(given, feeds)))]

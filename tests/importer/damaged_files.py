@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-import burn_import.pytorch.torch_calls  # noqa: F401  which has most functions
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  which has most functions
 from burn.record import FORMATS, record_bytes
-from burn_import.pytorch.calls import FUNCTIONS
+from burn_import.frontends.checkpoints.pickle_globals import FUNCTIONS
 from tests.importer.branched_files import rich_program
 from tests.importer.exported_files import TABLE, archive, table
 from tests.importer.pytorch_files import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.exported.schema import SCALARS
+from burn_import.frontends.torch_export.schema import SCALARS
 from burn_ir.types import Array
 
 CODES = {name: code for code, name in SCALARS.items()}

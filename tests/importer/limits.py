@@ -17,7 +17,7 @@ SOURCES = ("importer", "ir", "templates", "runtime")
 CODE = """
 import json, os, sys
 from pathlib import Path
-import burn_import.weights, burn_import.pytorch.store, burn.record
+import burn_import.weights, burn_import.frontends.checkpoints.store, burn.record
 from burn.record import RecordError
 from burn_ir import ModelError
 
@@ -40,8 +40,9 @@ for path in json.load(sys.stdin):
 
 #: The same for models: each is imported as a module, and nothing is written.
 IMPORT = CODE.replace(
-    "import burn_import.weights, burn_import.pytorch.store, burn.record",
-    "import black, burn_import.pipeline, burn_import.onnx, burn_import.emit.gate\n"
+    "import burn_import.weights, burn_import.frontends.checkpoints.store, burn.record",
+    "import black, burn_import.pipeline, burn_import.frontends.onnx\n"
+    "import burn_import.codegen.gate.gate\n"
     "import burn_import.compiler, burn.record, resource\n"
     f"LIMITS = {(('RLIMIT_AS', 8 * 2**30), ('RLIMIT_CPU', 30))}",
 ).replace(

@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn_import import load
-from burn_import.exported import read
+from burn_import.frontends.torch_export import read
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.exported_files import (
     archive,

@@ -9,8 +9,8 @@ import pytest
 
 import burn
 from burn_import import load
-from burn_import.exported import read
-from burn_import.exported.trees import leaf_names
+from burn_import.frontends.torch_export import read
+from burn_import.frontends.torch_export.pytrees import leaf_names
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from tests.importer.exported_files import (
     LEAF,

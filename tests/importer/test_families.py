@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burn_import.emit.constructors import constructor
-from burn_import.emit.fields import MISSING, Column, Field
-from burn_import.emit.places import DifferError
+from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.expression_slots import DifferError
+from burn_import.codegen.merge.init_fields import MISSING, Column, Field
 from tests.importer.looped import check, normal
 from tests.modules import Array
 

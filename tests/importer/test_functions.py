@@ -64,3 +64,19 @@ def test_a_call_from_outside_of_its_scope(tmp_path: Path) -> None:
     """
     source = imported(tmp_path, lines)
     assert "def sharpen" not in source or "self.block" not in source
+
+
+@pytest.mark.parametrize("scope", ["self", "part/self", "ops"])
+def test_calls_in_a_scope_that_is_called_self(tmp_path: Path, scope: str) -> None:
+    """A module without code of its own has the function, and the model calls it."""
+    weights = ", ".join(str(i / 16) for i in range(16))
+    lines = f"""
+        w = Constant <value = float[4, 4] {{{weights}}}> ()
+        ["/{scope}/Sharpen_1"] u = local.Sharpen (x)
+        ["/Tanh"] v = Tanh (u)
+        ["/other/MatMul"] b = MatMul (v, w)
+        ["/{scope}/Sharpen_2"] y = local.Sharpen (b)
+    """
+    source = imported(tmp_path, lines)
+    assert f"self.{scope.replace('/', '.')}.Sharpen_1(x)" in source
+    assert "class Sharpen(nn.Module):" in source

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, note, seed, settings, strategies as s
 
 from burn.record import RecordError, read_record
 from burn_import import load
-from burn_import.exported import read as read_exported
+from burn_import.frontends.torch_export import read as read_exported
+from burn_import.frontends.torchscript import read as read_script
 from burn_import.options import Options
 from burn_import.pytorch import read
-from burn_import.torchscript import read as read_script
 from burn_ir import ModelError, build
 from tests.importer.damaged_files import (
     RECORDS,

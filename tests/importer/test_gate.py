@@ -2,7 +2,7 @@
 
 import pytest
 
-from burn_import.emit.gate import UnsafeSource, check, check_body
+from burn_import.codegen.gate.gate import UnsafeSource, check, check_body
 from burn_import.output import header
 
 SOURCE = '''"""Net: x -> y."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import burn
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import compile_graph
-from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import InvalidOperand, ModelError, build, operators
 from burn_ir.op import hints

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 import burn
 from burn_import import Options, load
-from burn_import.emit.gate import check
+from burn_import.codegen.gate.gate import check
 from burn_import.output import header
 from burn_import.pipeline import import_model
 from tests.importer.onnx_files import stored

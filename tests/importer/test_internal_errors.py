@@ -14,9 +14,9 @@ import burn_import.compiler
 from burn import nn
 from burn_import import load
 from burn_import.cli.command import burn_import as command
-from burn_import.emit.classes import ClassWriter
-from burn_import.emit.function import Run
-from burn_import.emit.gate import UnsafeSource
+from burn_import.codegen.gate.gate import UnsafeSource
+from burn_import.codegen.module.classes import ClassWriter
+from burn_import.codegen.trace.function import Run
 from burn_import.instantiate import check_record
 from burn_import.internal import InternalError, defects, located
 from burn_ir import InvalidModel

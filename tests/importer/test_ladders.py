@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from burn_import.structure.trained import contents
+from burn_import.provenance.trainable import contents
 
 
 @pytest.mark.parametrize("base", [10000.0, 500.0])

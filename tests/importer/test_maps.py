@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from burn import Tensor, tensor
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import compile_graph
-from burn_import.emit.gate import check_body
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.options import Options
 from burn_ir import build
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from burn_import.emit.methods import LONG, NARROW
+from burn_import.codegen.module.methods import LONG, NARROW
 from tests.importer.looped import check, normal
 
 SIZES = (1, 3)

@@ -16,13 +16,13 @@ from onnx import helper
 
 import burn
 from burn_import import load
+from burn_import.codegen.gate.gate import check, check_body
 from burn_import.compiler import compile_graph
-from burn_import.emit.gate import check, check_body
-from burn_import.onnx.dims import DimNames
-from burn_import.onnx.scopes import scope_of
+from burn_import.frontends.onnx.dims import DimNames
+from burn_import.frontends.onnx.scopes import scope_of
 from burn_import.options import Options
 from burn_import.output import header
-from burn_import.source.names import camel, comment, identifier, literal, snake
+from burn_import.tracing.identifiers import camel, comment, identifier, literal, snake
 from burn_ir import Graph, build
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type

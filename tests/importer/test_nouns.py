@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from burn_import.emit.leftovers import authored
+from burn_import.provenance.exporter_names import authored
 from tests.importer.onnx_files import model, saved, stored
 from tests.modules import generate, import_file
 

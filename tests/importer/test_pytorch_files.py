@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.pytorch import Checkpoint, read
-from burn_import.pytorch.tensors import Tensor
 from burn_ir import InvalidModel, UnreadableFile
 from tests.importer.pytorch_files import (
     CONTAINERS,

@@ -124,7 +124,10 @@ def test_a_refused_name_is_shown(place: Path) -> None:
 def test_objects_do_not_reach_other_files(place: Path) -> None:
     """State may say anything of an object; no class of ours takes it on."""
     slots = (None, {"__class__": SYSTEM, "build": SYSTEM, "__reduce__": SYSTEM})
-    kinds = ("burn_import.pytorch.values.Instance", "torch._utils._rebuild_tensor_v2")
+    kinds = (
+        "burn_import.frontends.checkpoints.pickle_values.Instance",
+        "torch._utils._rebuild_tensor_v2",
+    )
     for kind in kinds:
         module, _, name = kind.rpartition(".")
         root = {"o": New(Name(module, name), (), slots), "w": tensor("0", W)}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from burn.record import write_record
+from burn_import.frontends.checkpoints.limits import LIMITS
 from burn_import.pytorch import Limits, read
-from burn_import.pytorch.limits import LIMITS
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.pytorch_files import (
     ORDERED,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 from onnx import AttributeProto, TensorProto, helper
 
-from burn_import.onnx import read
-from burn_import.onnx.dims import DimNames
-from burn_import.onnx.functions import NODES, NODES_PER_NODE
-from burn_import.onnx.scopes import scope_of
+from burn_import.frontends.onnx import read
+from burn_import.frontends.onnx.dims import DimNames
+from burn_import.frontends.onnx.functions import NODES, NODES_PER_NODE
+from burn_import.frontends.onnx.scopes import scope_of
 from burn_ir import (
     InvalidModel,
     ModelError,

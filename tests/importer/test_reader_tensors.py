@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.onnx_files import constant_model, graph, model, saved, stored
 

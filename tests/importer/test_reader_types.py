@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_ir import Type, UnsupportedModel
 from burn_ir.containers import map_of, optional_of, sequence_of
 from tests.importer.onnx_files import graph, model, saved

@@ -12,7 +12,7 @@ import burn
 from burn.record import write_record
 from burn_import import load
 from burn_import.cli.command import burn_import
-from burn_import.recipes import read, table
+from burn_import.frontends.recipes import read, registry as table
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.modules import Array
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from burn_import.cli.command import burn_import
+from burn_import.frontends.recipes import model_of, read
 from burn_import.options import Hints
 from burn_import.pipeline import import_model
-from burn_import.recipes import model_of, read
 from burn_ir import RawModel, UnsupportedModel
 from tests.importer import test_recipes_rotary as rotary, test_recipes_t5 as t5
 from tests.importer.recipe_twins import Twin, close, drawn, loaded, results, tokens

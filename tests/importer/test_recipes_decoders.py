@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn_import.recipes import read
+from burn_import.frontends.recipes import read
 from burn_ir import UnsupportedModel
 from tests.importer.recipe_twins import (
     Shapes,

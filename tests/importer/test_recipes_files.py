@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from burn_import.frontends.recipes import read
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.text.rope import frequencies
 from burn_import.pipeline import import_model
-from burn_import.recipes import read
-from burn_import.recipes.config import Config
-from burn_import.recipes.rope import frequencies
 from tests.importer import (
     test_recipes_encoders as encoders,
     test_recipes_rotary as rotary,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn_import.recipes import read
+from burn_import.frontends.recipes import read
 from burn_ir import InvalidModel
 from tests.importer.recipe_twins import (
     Shapes,

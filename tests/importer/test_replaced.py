@@ -11,8 +11,8 @@ import pytest
 import burn
 from burn import Tensor
 from burn.dtypes import float32
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import compile_graph
-from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_import.transform import WrongOptions
 from burn_import.transform.prepared import prepared

@@ -16,8 +16,8 @@ from burn import nn
 from burn.record import write_record
 from burn_import import load
 from burn_import.cli.command import burn_import
-from burn_import.emit.gate import check_body
-from burn_import.emit.module import Source
+from burn_import.codegen.gate.gate import check_body
+from burn_import.codegen.module.module import Source
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.skeleton import skeleton

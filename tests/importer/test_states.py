@@ -8,8 +8,8 @@ import numpy as np
 
 import burn
 from burn.dtypes import bool_, float32
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import compile_graph
-from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
 from burn_ir.dim import symbol

@@ -8,9 +8,9 @@ import pytest
 
 import burn
 from burn_import import load
+from burn_import.frontends.torchscript import read
 from burn_import.options import Options
 from burn_import.pipeline import import_model
-from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor
 from tests.importer.script_files import LINEAR, example, mlp, module, net, weight

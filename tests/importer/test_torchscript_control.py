@@ -8,9 +8,9 @@ import pytest
 
 import burn
 from burn_import import load
+from burn_import.frontends.torchscript import read
 from burn_import.options import Options
 from burn_import.pipeline import import_model
-from burn_import.torchscript import read
 from burn_ir import UnsupportedModel
 from tests.importer.script_files import example, net
 from tests.modules import Array

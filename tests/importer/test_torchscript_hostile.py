@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from burn_import import load
-from burn_import.emit.gate import check_body
+from burn_import.codegen.gate.gate import check_body
+from burn_import.frontends.torchscript import read
 from burn_import.pipeline import import_model
-from burn_import.torchscript import read
 from burn_ir import ModelError
 from tests.importer.pytorch_files import Entry, Name, New, Raw
 from tests.importer.script_files import Script, example, module, net, weight

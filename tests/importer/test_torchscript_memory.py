@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn_import import load
-from burn_import.torchscript import read
+from burn_import.frontends.torchscript import read
 from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor
 from tests.importer.script_files import example, net

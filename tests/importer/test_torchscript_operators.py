@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn_import.torchscript import read
-from burn_import.torchscript.dtypes import scalar_number
-from burn_import.torchscript.signatures import parameter_names
+from burn_import.frontends.torchscript import read
+from burn_import.frontends.torchscript.dtypes import scalar_number
+from burn_import.frontends.torchscript.signatures import parameter_names
 from burn_ir import build
 from tests.importer.aten import families
 from tests.importer.aten.case import SIZES, Case, Extent, Given

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from burn_import.exported.rules import RULES
-from burn_import.torchscript.signatures import parameter_names
+from burn_import.frontends.torch_export.aten import RULES
+from burn_import.frontends.torchscript.signatures import parameter_names
 
 pytestmark = pytest.mark.torch
 

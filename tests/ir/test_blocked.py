@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from burn import Tensor
 from burn.backend.cpu import Cpu
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_ir import RawGraph, RawModel, RawNode, Type, UnsupportedModel, build, evaluate
 from burn_ir.blocked import DOMAIN
 

@@ -10,7 +10,7 @@ from onnx import helper
 
 from burn_ir import operators
 from burn_ir.op import COUNTS
-from burn_ir.survey import OPSETS, UNSUPPORTED
+from burn_ir.support_check import OPSETS, UNSUPPORTED
 
 Key = tuple[str, str]
 

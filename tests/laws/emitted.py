@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import note
 
 from burn.nn import Module
+from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import Source, compile_graph
-from burn_import.emit.gate import check_body
 from burn_import.options import Options
 from burn_ir import Graph
 

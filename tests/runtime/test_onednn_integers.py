@@ -11,7 +11,7 @@ from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels import quantized_layers
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.dtypes import float32, int8, uint8
-from burn.ops.integers import (
+from burn.ops.qdq_layers import (
     conv_of_integers,
     from_integers,
     linear_of_integers,

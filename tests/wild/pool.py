@@ -29,8 +29,12 @@ WARM_MODULES = (
     *("torch.onnx._internal.exporter._core", "torch.onnx._internal.exporter._compat"),
     *("onnxscript", "onnxscript.optimizer", "onnxscript.version_converter"),
     *("torch.onnx._internal.torchscript_exporter.utils", "transformers"),
-    *("burn_import.pipeline", "burn_import.compiler", "burn_import.exported.reader"),
-    *("burn_import.torchscript.reader", "burn_import.onnx.reader"),
+    *(
+        "burn_import.pipeline",
+        "burn_import.compiler",
+        "burn_import.frontends.torch_export.reader",
+    ),
+    *("burn_import.frontends.torchscript.reader", "burn_import.frontends.onnx.reader"),
     *("tests.wild.examine", "transformers.modeling_utils"),
 )
 #: The stages that belong to PyTorch, an exporter or another runtime.

@@ -9,8 +9,8 @@ import numpy as np
 
 from burn import nn
 from burn.nn import Module
-from burn_import.onnx import read
-from burn_import.structure.homes import is_dotted, is_key
+from burn_import.frontends.onnx import read
+from burn_import.provenance.weight_owners import is_dotted, is_key
 from burn_ir.raw import RawGraph, RawNode
 from tests.modules import Array
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.passes import simplify
 from burn_ir import Graph, build
 from tests.zoo.known import REFUSED

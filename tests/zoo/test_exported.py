@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn_import.exported import read
+from burn_import.frontends.torch_export import read
 from burn_ir import UnreadableFile
 from tests.modules import generate, import_file
 

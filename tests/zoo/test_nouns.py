@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from burn_import.compiler import compile_graph
-from burn_import.emit.leftovers import is_leftover
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.options import Options
+from burn_import.provenance.exporter_names import is_leftover
 from burn_ir import build
 from tests.zoo.recorded import zoo_cases
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.passes import PASSES, simplify
 from burn_ir import Graph, build
 from burn_ir.evaluate import evaluate

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.pytorch import Checkpoint, read
-from burn_import.pytorch.tensors import Tensor
 from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
 from tests.importer.limits import check
 

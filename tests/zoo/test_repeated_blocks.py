@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from burn_import.compiler import compile_graph
-from burn_import.onnx import read
+from burn_import.frontends.onnx import read
 from burn_import.options import Options
 from burn_ir import build
 from tests.zoo.recorded import zoo_cases

@@ -12,9 +12,9 @@ from pathlib import Path
 import black
 import pytest
 
-from burn_import.emit.numbers import INLINE_LIMIT
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
 
 ROOT = Path(__file__).parent.parent.parent
 #: The beginnings of the names of files, by both exporters.

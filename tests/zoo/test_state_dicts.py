@@ -14,11 +14,11 @@ import pytest
 import burn
 from burn.record import RecordError
 from burn_import import load
-from burn_import.emit.gate import check_body
+from burn_import.codegen.gate.gate import check_body
+from burn_import.frontends.recipes.reader import weights_in
 from burn_import.options import Hints, Options
 from burn_import.pipeline import Compiled, import_model, write_model
 from burn_import.pytorch import read
-from burn_import.recipes.reader import weights_in
 from burn_import.weights import arrays_of
 from burn_ir import ModelError
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from burn.dtypes import is_float
 from burn.record.errors import shown
-from burn_import.emit.module import Source
+from burn_import.codegen.module.module import Source
 from burn_import.foreign import EXPORT
 from burn_import.options import Options
 from burn_import.skeleton.source import skeleton
-from burn_import.source.names import camel
 from burn_import.sources import kind_of
+from burn_import.tracing.identifiers import camel
 from burn_import.transform import WrongOptions
 from burn_import.weights import arrays_of
 from burn_ir import UnsupportedModel
 from burn_ir.errors import Problem
 
 if TYPE_CHECKING:
-    from burn_import.pytorch import Checkpoint
+    from burn_import.frontends.checkpoints import Checkpoint
 
 #: What a training loop keeps beside the weights.
 _TRAINING = re.compile(r"(optim|(lr_)?sched|scaler|ema_|amp|rng|callback)\w*")
@@ -53,7 +53,7 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
 
 def _notes(checkpoint: Checkpoint) -> list[str]:
     """What could be done to have the program too, or why there is none."""
-    from burn_import.recipes.steps import steps_of
+    from burn_import.frontends.recipes.numbered_layers import steps_of
 
     notes = list(checkpoint.notes)
     if steps_of(checkpoint):

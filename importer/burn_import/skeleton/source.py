@@ -7,29 +7,35 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from burn.dtypes import float32, is_float
-from burn_import.emit.classes import layer_text
-from burn_import.emit.containers import Containers, Holders
-from burn_import.emit.module import Source, counted, formatted, imports, wrapped
-from burn_import.emit.shared import share
-from burn_import.emit.text import ClassText
-from burn_import.skeleton.layers import (
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.containers.containers import Containers, Holders
+from burn_import.codegen.merge.merge_fields import share
+from burn_import.codegen.module.classes import layer_text
+from burn_import.codegen.module.module import (
+    Source,
+    counted,
+    formatted,
+    imports,
+    wrapped,
+)
+from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
+from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
     Flow,
     find_layer,
     read_tables,
     turned_names,
 )
-from burn_import.skeleton.tree import Node, Stored, tree_of
-from burn_import.source.names import (
+from burn_import.provenance.path_segments import Path
+from burn_import.provenance.trainable import is_buffer_name
+from burn_import.structure.recover import class_name
+from burn_import.tracing.identifiers import (
     FORBIDDEN,
     Namespace,
     comment,
     dtype_source,
     literal,
 )
-from burn_import.structure import Path
-from burn_import.structure.recover import class_name
-from burn_import.structure.trained import is_buffer_name
 from burn_ir import UnsupportedModel
 from burn_ir.types import Array
 from burn_templates import render

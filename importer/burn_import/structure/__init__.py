@@ -1,7 +1,7 @@
 """Recovering the module tree that a flat graph was exported from."""
 
 from burn_import.structure.flat import flattened
-from burn_import.structure.parts import Call, Item, Part, Path, Tree
+from burn_import.structure.module_tree import Call, Item, Part, Tree
 from burn_import.structure.recover import recover
 
-__all__ = ["Call", "Item", "Part", "Path", "Tree", "flattened", "recover"]
+__all__ = ["Call", "Item", "Part", "Tree", "flattened", "recover"]

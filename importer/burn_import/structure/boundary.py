@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from burn_import.source.extents import bindable
+from burn_import.tracing.extents import bindable
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.types import Type

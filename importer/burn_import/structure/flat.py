@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from burn_import.source.names import Namespace, camel, identifier
-from burn_import.structure.parts import Part, Path, Tree
-from burn_import.structure.paths import places
-from burn_import.structure.sharing import share_classes
-from burn_import.structure.states import states_of
-from burn_import.structure.unread import hold_unread
+from burn_import.provenance.path_segments import Path
+from burn_import.structure.module_paths import places
+from burn_import.structure.module_tree import Part, Tree
+from burn_import.structure.shared_classes import share_classes
+from burn_import.structure.state_owners import states_of
+from burn_import.structure.unused_weights import hold_unread
+from burn_import.tracing.identifiers import Namespace, camel, identifier
 from burn_ir.graph import Graph
 
 

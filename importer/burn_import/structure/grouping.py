@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from burn_import.structure.parts import Path
+from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Node
 
 

@@ -8,9 +8,8 @@ and no two layers would be alike.
 from __future__ import annotations
 
 from burn.dtypes import is_float
-from burn_import.structure.parts import Path
-from burn_import.structure.paths import Places
-from burn_import.structure.segments import common
+from burn_import.provenance.path_segments import Path, common
+from burn_import.structure.module_paths import Places
 from burn_ir.graph import Graph, Node
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from burn.dtypes import bool_, is_float, is_integer
-from burn_import.emit.numbers import INLINE_LIMIT
-from burn_import.passes.arrays import integers, literal
-from burn_import.passes.rewrite import changed, in_bodies, made
-from burn_import.structure.derived import layer_constants
-from burn_import.structure.homes import is_authored, is_key, original
-from burn_import.structure.trained import contents, is_sinusoid, is_trained
+from burn_import.provenance.trainable import contents, is_sinusoid, is_trained
+from burn_import.provenance.weight_owners import is_authored, is_key, original
+from burn_import.rewriting.arrays import integers, literal
+from burn_import.rewriting.graphs import changed, in_bodies, made
+from burn_import.structure.folded_expressions import layer_constants
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
 from burn_ir.op import Op

@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from burn.dtypes import is_float
-from burn_import.passes.arrays import same_view
-from burn_import.source.names import Namespace, camel, singular
+from burn_import.provenance.path_segments import Path, clean
+from burn_import.provenance.weight_owners import is_dotted, original
+from burn_import.rewriting.arrays import same_view
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
 from burn_import.structure.hoisting import hoisted
-from burn_import.structure.homes import is_dotted, original
-from burn_import.structure.parts import (
-    Call,
-    Fork,
-    Item,
-    Part,
-    Path,
-    Tree,
-    with_bodies,
-)
-from burn_import.structure.paths import Places, places
-from burn_import.structure.repeats import with_blocks
-from burn_import.structure.segments import clean
-from burn_import.structure.sequences import find_sequences
-from burn_import.structure.sharing import share_classes
-from burn_import.structure.states import hold_states
-from burn_import.structure.unread import hold_unread
-from burn_ir.graph import FUNCTION, Graph, Node
+from burn_import.structure.module_paths import Places, places
+from burn_import.structure.module_tree import Call, Fork, Item, Part, Tree
+from burn_import.structure.repeated_blocks import with_blocks
+from burn_import.structure.sequential import find_sequences
+from burn_import.structure.shared_classes import share_classes
+from burn_import.structure.state_owners import hold_states, reach_inside
+from burn_import.structure.unused_weights import hold_unread
+from burn_import.tracing.identifiers import Namespace, camel, singular
+from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.ops.control import If
 
@@ -39,6 +31,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
     """The module tree of ``graph``, whose root is called ``class_name``."""
     root = whole_part(graph, (), class_name)
     hold_states(root)
+    reach_inside(root)
     hold_unread(root)
     return share_classes(root)
 
@@ -64,7 +57,7 @@ def _has_long_branches(node: Node) -> bool:
     """Whether a node is an ``If`` whose branches are long, and own weights."""
     if not isinstance(node.op, If):
         return False
-    if sum(1 for _ in with_bodies(node)) <= LONG_BODIES + 1:
+    if sum(1 for _ in nested_nodes(node)) <= LONG_BODIES + 1:
         return False
     return any(
         inner.op.layer(*(body.type(name) for name in inner.inputs)) is not None
@@ -83,7 +76,9 @@ class _Recovery:
         self.scopes = dict(found.scopes)
         self.forks = forks
         self.around = around
-        self.fork_names = Namespace(path[0] for path in found.layers.values())
+        # No branch is called like a module or a layer beside it, wherever it stands.
+        paths = (*found.layers.values(), *found.scopes.values())
+        self.fork_names = Namespace(name for path in paths for name in path)
         self.order = {id(node): i for i, node in enumerate(graph.nodes)}
         self.users = graph.users
         self.sequences = find_sequences(graph, self.layers, self.users)
@@ -284,7 +279,7 @@ class _Recovery:
         """The paths of layers among ``nodes``, from ``scope`` on."""
         found: dict[int, Path] = {}
         for node in nodes:
-            for inner in [node] if id(node) in self.forks else with_bodies(node):
+            for inner in [node] if id(node) in self.forks else nested_nodes(node):
                 path = self.layers.get(id(inner))
                 if path is not None:
                     found[id(inner)] = path[len(scope) :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from burn_import.onnx.dims import identifier
+from burn_import.frontends.onnx.dims import identifier
 from burn_import.transform.errors import WrongOptions, unknown
 from burn_import.transform.sizes import Sizes
 from burn_ir.dim import Dim, Poly, symbol, symbols

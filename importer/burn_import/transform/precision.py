@@ -12,9 +12,9 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn_import.transform.angles import angles
 from burn_import.transform.rounding import rounded
-from burn_ir.blame import blamed
 from burn_ir.containers import MapType, OptionalType, SequenceType, kind_of
 from burn_ir.dim import counting_unnamed
+from burn_ir.error_context import error_context
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.infer import bind_bodies, infer, infer_op
 from burn_ir.op import Op
@@ -79,7 +79,7 @@ class _Conversion:
         kept = angles(graph)
         nodes: list[Node] = []
         for node in graph.nodes:
-            with blamed(node, self.opsets):
+            with error_context(node, self.opsets):
                 nodes += self.converted(node, types, id(node) in kept)
         used = {**types, **{n: self.type(t) for n, t in graph.types.items()}, **types}
         return replace(graph, nodes=tuple(nodes), types=used, constants=self.constants)

@@ -9,7 +9,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, Unary, expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
@@ -25,7 +25,7 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
     alpha: float = 0.01
 
     def lower(self, x: Value) -> Value:
-        return ops.leaky_relu(x, **changed(alpha=(self.alpha, 0.01)))
+        return ops.leaky_relu(x, **non_default(alpha=(self.alpha, 0.01)))
 
 
 @operator
@@ -64,7 +64,7 @@ class ThresholdedRelu(Floating, Op, onnx="ThresholdedRelu", versions=(10, 22)):
     alpha: float = 1.0
 
     def lower(self, x: Value) -> Value:
-        return ops.thresholded_relu(x, **changed(alpha=(self.alpha, 1.0)))
+        return ops.thresholded_relu(x, **non_default(alpha=(self.alpha, 1.0)))
 
 
 @operator
@@ -72,7 +72,7 @@ class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
     alpha: float = 1.0
 
     def lower(self, x: Value) -> Value:
-        return ops.elu(x, **changed(alpha=(self.alpha, 1.0)))
+        return ops.elu(x, **non_default(alpha=(self.alpha, 1.0)))
 
 
 @operator
@@ -81,7 +81,9 @@ class Selu(Floating, Op, onnx="Selu", versions=(1, 6, 22)):
     gamma: float = 1.0507010
 
     def lower(self, x: Value) -> Value:
-        options = changed(alpha=(self.alpha, 1.6732632), gamma=(self.gamma, 1.0507010))
+        options = non_default(
+            alpha=(self.alpha, 1.6732632), gamma=(self.gamma, 1.0507010)
+        )
         return ops.selu(x, **options)
 
 
@@ -96,7 +98,7 @@ class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
     alpha: float = 1.0
 
     def lower(self, x: Value) -> Value:
-        return ops.celu(x, **changed(alpha=(self.alpha, 1.0)))
+        return ops.celu(x, **non_default(alpha=(self.alpha, 1.0)))
 
 
 @operator
@@ -129,7 +131,7 @@ class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
     beta: float = 0.5
 
     def lower(self, x: Value) -> Value:
-        options = changed(alpha=(self.alpha, 0.2), beta=(self.beta, 0.5))
+        options = non_default(alpha=(self.alpha, 0.2), beta=(self.beta, 0.5))
         return ops.hard_sigmoid(x, **options)
 
 
@@ -156,7 +158,7 @@ class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
             )
 
     def lower(self, x: Value) -> Value:
-        return ops.gelu(x, **changed(approximate=(self.approximate, "none")))
+        return ops.gelu(x, **non_default(approximate=(self.approximate, "none")))
 
 
 @operator
@@ -175,7 +177,7 @@ class Shrink(Unary, Op, onnx="Shrink", versions=(9,)):
     lambd: float = 0.5
 
     def lower(self, x: Value) -> Value:
-        options = changed(bias=(self.bias, 0.0), lambd=(self.lambd, 0.5))
+        options = non_default(bias=(self.bias, 0.0), lambd=(self.lambd, 0.5))
         if dtypes.is_float(x.dtype):
             return ops.shrink(x, **options)
         return ops.shrink(x.cast(dtypes.float64), **options).cast(x.dtype)
@@ -200,7 +202,7 @@ class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
     axis: int | tuple[int, ...] = -1
 
     def lower(self, x: Value) -> Value:
-        return ops.softmax(x, **changed(axis=(self.axis, -1)))
+        return ops.softmax(x, **non_default(axis=(self.axis, -1)))
 
 
 @operator
@@ -208,7 +210,7 @@ class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
     axis: int | tuple[int, ...] = -1
 
     def lower(self, x: Value) -> Value:
-        return ops.log_softmax(x, **changed(axis=(self.axis, -1)))
+        return ops.log_softmax(x, **non_default(axis=(self.axis, -1)))
 
 
 @operator
@@ -217,7 +219,7 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 
     def lower(self, x: Value) -> Value:
         if isinstance(self.axis, int):
-            return ops.hardmax(x, **changed(axis=(self.axis, -1)))
+            return ops.hardmax(x, **non_default(axis=(self.axis, -1)))
         return ops.hardmax(x.flatten(self.axis[0])).reshape(*x.shape)
 
 

@@ -15,7 +15,7 @@ from burn_ir.op import Branch, Flow, Op, Repeat, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import STASH
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import shape_of
 
 #: ``[batch, heads, sequence, size]``.
@@ -55,14 +55,14 @@ def check_groups(heads: Dim, groups: Dim) -> None:
         raise InvalidOperand(f"expected heads in {groups} groups, got {heads} heads")
 
 
-def check_extent(what: str, one: Dim, other: Dim) -> None:
+def check_extent(label: str, one: Dim, other: Dim) -> None:
     """Return unless two extents are different numbers.
 
     Raises:
         InvalidOperand: they are.
     """
     if isinstance(one, int) and isinstance(other, int) and one != other:
-        raise InvalidOperand(f"expected {what} {one}, got {other}")
+        raise InvalidOperand(f"expected {label} {one}, got {other}")
 
 
 def given(*operands: Any) -> tuple[Any, ...]:
@@ -226,7 +226,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
     def _options(self, query: Value) -> dict[str, Any]:
         window = (self.left_window_size, self.right_window_size)
         precision = STASH.get(self.softmax_precision or 0)
-        return changed(
+        return non_default(
             scale=(self.scale, None),
             softcap=(self.softcap, 0.0),
             causal=(bool(self.is_causal), False),
@@ -255,7 +255,7 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
         packed = bool(self.num_heads) if shape is None else len(shape) == 3
         if packed:
             x = ops.split_heads(x, self.num_heads or 1)
-        options = changed(interleaved=(bool(self.interleaved), False))
+        options = non_default(interleaved=(bool(self.interleaved), False))
         out = ops.rotary_embedding(x, cos, sin, *given(positions), **options)
         return ops.merge_heads(out) if packed else out
 
@@ -294,7 +294,7 @@ class TensorScatter(Op, onnx="TensorScatter", versions=(24,)):
         return cache.forget()
 
     def lower(self, cache: Value, update: Value, starts: Value = None) -> Value:
-        options = changed(
+        options = non_default(
             axis=(self.axis, -2), circular=(self.mode == "circular", False)
         )
         return ops.tensor_scatter(cache, update, *given(starts), **options)
@@ -338,7 +338,9 @@ class FlexAttention(Op, onnx="FlexAttention", domain="ai.onnx.preview", versions
 
     def lower(self, query: Value, key: Value, value: Value, *captured: Value) -> Value:
         work = _precision(self.softmax_precision, query)
-        scores = ops.attention_scores(query, key, **changed(scale=(self.scale, None)))
+        scores = ops.attention_scores(
+            query, key, **non_default(scale=(self.scale, None))
+        )
         if work != query.dtype:
             scores = scores.cast(work)
         if self.score_mod is not None:
@@ -365,14 +367,14 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
         InvalidOperand: there is control flow in the body.
     """
     values = dict(zip(graph.inputs, inputs, strict=False))
-    _tell_type(inputs[0], graph.types[graph.inputs[0]])
+    _record_type(inputs[0], graph.types[graph.inputs[0]])
 
     def read(name: str | None) -> Value:
         if name is None or name in values:
             return None if name is None else values[name]
         array = graph.constants[name]
         values[name] = ops.array(array.tolist(), dtype=array.dtype)
-        _tell_type(values[name], Type.of(array))
+        _record_type(values[name], Type.of(array))
         return values[name]
 
     for node in graph.nodes:
@@ -383,12 +385,12 @@ def inlined(graph: Graph, *inputs: Value) -> Value:
         for name, result in zip(node.outputs, results, strict=False):
             if name is not None:
                 values[name] = result
-                _tell_type(result, graph.types[name])
+                _record_type(result, graph.types[name])
     return read(graph.outputs[0])
 
 
-def _tell_type(value: Value, known: Type) -> None:
+def _record_type(value: Value, type_: Type) -> None:
     """Note the type on a symbol: for the nodes of a body its results are operands."""
     symbol: Any = getattr(value, "data", None)
-    if getattr(symbol, "type", known) is None:
-        symbol.type = known
+    if getattr(symbol, "type", type_) is None:
+        symbol.type = type_

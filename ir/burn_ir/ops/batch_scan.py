@@ -39,8 +39,8 @@ class FillRows(Op, onnx="FillRows", versions=(1,), domain="burn"):
         return rows.with_shape((whole.dims[0], *rows.dims[1:]))
 
     def lower(self, rows: Value, whole: Value) -> Value:
-        known = shape_of(whole)
-        length = ops.shape(whole)[0] if known is None else known[0]
+        shape = shape_of(whole)
+        length = ops.shape(whole)[0] if shape is None else shape[0]
         return ops.fill_rows(rows, length)
 
 
@@ -65,8 +65,8 @@ def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph
     """The body that scans one element."""
     body: RawGraph = draft.attrs["body"]
     own = f"{draft.node.name or draft.node.op_type}.element"
-    inputs = [f"{own}.{place}" for place in range(operands)]
-    outputs = [f"{own}.result.{place}" for place in range(len(body.outputs))]
+    inputs = [f"{own}.{index}" for index in range(operands)]
+    outputs = [f"{own}.result.{index}" for index in range(len(body.outputs))]
     attrs = {
         "body": body,
         "num_scan_inputs": count,
@@ -74,16 +74,16 @@ def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph
     }
     states = operands - count
     nodes: list[RawNode] = []
-    taken, made = list(inputs), list(outputs)
+    taken, results = list(inputs), list(outputs)
     if limited:
         taken[states:] = [f"{name}.first" for name in inputs[states:]]
-        made[states:] = [f"{name}.rows" for name in outputs[states:]]
+        results[states:] = [f"{name}.rows" for name in outputs[states:]]
         for whole, first in zip(inputs[states:], taken[states:], strict=True):
             nodes.append(_node("FirstRows", (whole, f"{own}.length"), first))
-    scan = RawNode("Scan", "burn", attrs, tuple(taken), tuple(made), draft.node.name)
+    scan = RawNode("Scan", "burn", attrs, tuple(taken), tuple(results), draft.node.name)
     nodes.append(scan)
     if limited:
-        for rows, filled in zip(made[states:], outputs[states:], strict=True):
+        for rows, filled in zip(results[states:], outputs[states:], strict=True):
             nodes.append(_node("FillRows", (rows, inputs[-1]), filled))
         inputs.insert(0, f"{own}.length")
     types = {name: Type(int64, None) for name in inputs}  # what is passed in decides

@@ -9,7 +9,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import ELEMENT_TYPES, element_type
 from burn_ir.upgrade import Draft
 
@@ -44,7 +44,7 @@ def converted(x: Value, target: DType, saturate: int, round_mode: str = "up") ->
     if target == dtypes.float8_e8m0fnu:
         if x.dtype == dtypes.string:
             x = x.cast(dtypes.float32)
-        options = changed(
+        options = non_default(
             round_mode=(round_mode, "up"), saturate=(bool(saturate), True)
         )
         return ops.cast_e8m0(x, **options)

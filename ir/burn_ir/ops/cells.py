@@ -114,8 +114,8 @@ def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:
     return ops.zeros((x.shape[0], weights[1].shape[1]), dtype=x.dtype)
 
 
-def _product(x: Value, weights: tuple[Value, ...], place: int) -> Value:
-    """``x`` through the weight at ``place`` and the bias that goes with it."""
+def _product(x: Value, weights: tuple[Value, ...], index: int) -> Value:
+    """``x`` through the weight at ``index`` and the bias that goes with it."""
     if len(weights) == 2:
-        return ops.linear(x, weights[place])
-    return ops.linear(x, weights[place], weights[2 + place])
+        return ops.linear(x, weights[index])
+    return ops.linear(x, weights[index], weights[2 + index])

@@ -73,7 +73,7 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
         carried = [_given(t).forget() for t in operands[2:]]
         counter = _counter(declared[0].shape if declared else ())
         going = Type(bool_, _one(declared[1].shape if len(declared) > 1 else ()))
-        back = {place: place + 1 for place in range(1, 1 + len(carried))}
+        back = {index: index + 1 for index in range(1, 1 + len(carried))}
         return Flow((counter, going, *carried), back)
 
     def infer(
@@ -104,8 +104,8 @@ class Loop(Op, onnx="Loop", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
         sure = going == self.body.inputs[1] or _is_true(follows)
         first = condition is None or _is_true(condition)
         count: Dim = trips.known.reshape(-1).tolist()[0]
-        known = not isinstance(count, int) or 0 <= count < ENDLESS
-        return count if sure and first and known else None
+        bounded = not isinstance(count, int) or 0 <= count < ENDLESS
+        return count if sure and first and bounded else None
 
     def lower(
         self, trips: Value | None, condition: Value | None, *rest: Value
@@ -153,7 +153,7 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
         axes = _per_input(attrs, "scan_input_axes", len(operands) - count)
         slices = [_slice(t, axis) for t, axis in zip(given[count:], axes, strict=True)]
         types = (*(t.forget() for t in given[:count]), *slices)
-        return Flow(types, {place: place for place in range(count)})
+        return Flow(types, {index: index for index in range(count)})
 
     def infer(self, *operands: AnyType) -> tuple[Type, ...]:
         count = self.operands - self.num_scan_inputs
@@ -240,10 +240,10 @@ class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
         )
 
 
-def _given(known: Type | None) -> Type:
-    if known is None:
+def _given(type_: Type | None) -> Type:
+    if type_ is None:
         raise InvalidOperand("expected a value to carry, got none")
-    return known
+    return type_
 
 
 def _one(shape: Sequence[Dim] | None) -> tuple[Dim, ...]:
@@ -260,8 +260,8 @@ def _counter(declared: Sequence[Dim] | None) -> Type:
 
 
 def _is_true(condition: Type | None) -> bool:
-    known = None if condition is None else condition.known
-    return known is not None and bool(np.asarray(known).all())
+    contents = None if condition is None else condition.known
+    return contents is not None and bool(np.asarray(contents).all())
 
 
 def _endless(trips: Value | None) -> bool:
@@ -292,17 +292,17 @@ def _stacked(row: Rows, length: Dim | None) -> Type:
     rank = len(piece.shape) + 1
     if not -rank <= row.axis < rank:
         raise InvalidOperand(f"expected an output axis below {rank}, got {row.axis}")
-    place = row.axis % rank
+    axis = row.axis % rank
     extent = unnamed() if length is None else length
-    return piece.with_shape((*piece.shape[:place], extent, *piece.shape[place:]))
+    return piece.with_shape((*piece.shape[:axis], extent, *piece.shape[axis:]))
 
 
-def _slice(known: Type, axis: int) -> Type:
+def _slice(type_: Type, axis: int) -> Type:
     """The type of a slice, which has one axis less."""
-    if known.shape is None:
-        return known.forget()
-    (place,) = known.axes(axis)
-    return known.with_shape((*known.shape[:place], *known.shape[place + 1 :]))
+    if type_.shape is None:
+        return type_.forget()
+    (position,) = type_.axes(axis)
+    return type_.with_shape((*type_.shape[:position], *type_.shape[position + 1 :]))
 
 
 def _axis(x: Value, axis: int) -> int:

@@ -9,7 +9,7 @@ from burn_ir.dim import Dim, symbol, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
-from burn_ir.ops.options import changed, one
+from burn_ir.ops.options import non_default, one
 from burn_ir.ops.support import shape_of
 from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
 
@@ -106,7 +106,7 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
     def options(self, x: tuple[Dim, ...], weight: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of the operation beside its operands."""
         options = self.geometry(tuple(weight)).options(tuple(x[2:]))
-        return {**options, **changed(groups=(self.group, 1))}
+        return {**options, **non_default(groups=(self.group, 1))}
 
     def layer(self, x: Type, weight: Type, bias: Type | None = None) -> Layer | None:
         shape = self.stored(x, weight, bias)
@@ -128,10 +128,10 @@ def extents_like(x: Any, weight: tuple[Dim, ...]) -> tuple[Dim, ...]:
     The weight tells how many there are.
     """
     try:
-        found: tuple[Dim, ...] | None = x.shape
+        shape: tuple[Dim, ...] | None = x.shape
     except Undecided:
-        found = None
-    return (symbol("?"),) * len(weight) if found is None else found
+        shape = None
+    return (symbol("?"),) * len(weight) if shape is None else shape
 
 
 def _is_fixed(padding: Any) -> bool:
@@ -260,7 +260,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         wins = self.geometry(tuple(weight.shape))
         rank = len(wins.strides)
         size = None if self.output_shape is None else one(self.output_shape[-rank:])
-        options = changed(
+        options = non_default(
             size=(size, None),
             upper=(self.auto_pad == "SAME_UPPER", False),
             stride=(one(wins.strides), 1),
@@ -274,7 +274,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         """The arguments of the operation beside its operands."""
         wins = self.geometry(tuple(weight))
         pads, extra = self._padding(tuple(x[2:]), wins)
-        return changed(
+        return non_default(
             stride=(one(wins.strides), 1),
             padding=(written(pads), 0),
             output_padding=(one(extra), 0),

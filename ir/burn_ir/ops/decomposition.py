@@ -8,7 +8,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import broadcast
 
 
@@ -51,7 +51,7 @@ class Cholesky(OfSquares, Op, onnx="Cholesky", versions=(1,), domain="burn"):
     upper: bool = False
 
     def lower(self, x: Value) -> Value:
-        return ops.cholesky(x, **changed(upper=(self.upper, False)))
+        return ops.cholesky(x, **non_default(upper=(self.upper, False)))
 
 
 @operator
@@ -75,7 +75,7 @@ class Pinv(Op, onnx="Pinv", versions=(1,), domain="burn"):
         return x.with_shape((*x.dims[:-2], x.dims[-1], x.dims[-2]))
 
     def lower(self, x: Value) -> Value:
-        options = changed(atol=(self.atol, 0.0), rtol=(self.rtol, None))
+        options = non_default(atol=(self.atol, 0.0), rtol=(self.rtol, None))
         return ops.pinv(x, **options)
 
 
@@ -88,8 +88,8 @@ class SlogDet(Op, onnx="SlogDet", versions=(1,), domain="burn"):
     def infer(self, x: Type) -> tuple[Type, Type]:
         if expect_square(x).shape is None:
             return x.forget(), x.forget()
-        found = x.with_shape(x.dims[:-2])
-        return found, found
+        result = x.with_shape(x.dims[:-2])
+        return result, result
 
     def lower(self, x: Value) -> tuple[Value, ...]:
         return ops.slogdet(x)[: self.results]
@@ -108,7 +108,7 @@ class Eigh(Op, onnx="Eigh", versions=(1,), domain="burn"):
         return x.with_shape(x.dims[:-1]), x.forget()
 
     def lower(self, x: Value) -> tuple[Value, ...]:
-        return ops.eigh(x, **changed(upper=(self.upper, False)))[: self.results]
+        return ops.eigh(x, **non_default(upper=(self.upper, False)))[: self.results]
 
 
 def shorter_side(x: Type) -> Dim:
@@ -139,7 +139,7 @@ class Svd(Op, onnx="Svd", versions=(1,), domain="burn"):
         )
 
     def lower(self, x: Value) -> tuple[Value, ...]:
-        options = changed(full_matrices=(self.full_matrices, True))
+        options = non_default(full_matrices=(self.full_matrices, True))
         return ops.svd(x, **options)[: self.results]
 
 
@@ -159,7 +159,7 @@ class Qr(Op, onnx="Qr", versions=(1,), domain="burn"):
         return left, x.with_shape((*batch, inner, columns))
 
     def lower(self, x: Value) -> tuple[Value, ...]:
-        options = changed(complete=(self.complete, False))
+        options = non_default(complete=(self.complete, False))
         return ops.qr(x, **options)[: self.results]
 
 
@@ -202,7 +202,7 @@ class SolveTriangular(Op, onnx="SolveTriangular", versions=(1,), domain="burn"):
         return solution(a, b)
 
     def lower(self, a: Value, b: Value) -> Value:
-        options = changed(upper=(self.upper, False), unit=(self.unit, False))
+        options = non_default(upper=(self.upper, False), unit=(self.unit, False))
         return ops.solve_triangular(a, b, **options)
 
 

@@ -33,11 +33,11 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
     def infer(
         self, x: Type, ratio: Type | None = None, training_mode: Type | None = None
     ) -> tuple[Type, ...]:
-        known = None if ratio is None or ratio.known is None else ratio.known
-        if known is not None and known.size != 1:
-            raise InvalidOperand(f"expected a scalar ratio, got {known.size} numbers")
-        if known is not None and not 0.0 <= float(known.item()) <= 1.0:
-            raise InvalidOperand(f"expected a ratio in [0, 1], got {known.item()}")
+        rate = None if ratio is None or ratio.known is None else ratio.known
+        if rate is not None and rate.size != 1:
+            raise InvalidOperand(f"expected a scalar ratio, got {rate.size} numbers")
+        if rate is not None and not 0.0 <= float(rate.item()) <= 1.0:
+            raise InvalidOperand(f"expected a ratio in [0, 1], got {rate.item()}")
         return x.forget(), x.with_dtype(dtypes.bool_)
 
     def lower(
@@ -49,10 +49,10 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
         p = _number(ratio, 0.5)
         rest: tuple[Any, ...] = () if mode is True else (mode,)
         if self.seed is not None:
-            made = ops.dropout_by_seed(x, p, *rest, seed=self.seed)
+            results = ops.dropout_by_seed(x, p, *rest, seed=self.seed)
         else:
-            made = ops.dropout_with_mask(x, first_state(None), p, *rest)
-        return made[0] if self.results == 1 else (made[0], made[1])
+            results = ops.dropout_with_mask(x, first_state(None), p, *rest)
+        return results[0] if self.results == 1 else (results[0], results[1])
 
     def _all_kept(self, x: Value) -> Value:
         if self.results == 1:

@@ -11,7 +11,7 @@ from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.norm import by_kept_statistics, check_vectors
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 
 
 @operator
@@ -78,7 +78,7 @@ class LayerNorm(Floating, Op, onnx="LayerNorm", versions=(1,), domain="burn"):
     epsilon: float = 1e-5
 
     def lower(self, x: Value) -> Value:
-        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        options = non_default(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
         return ops.layer_norm(x, **options)
 
 
@@ -90,7 +90,7 @@ class RMSNorm(Floating, Op, onnx="RMSNorm", versions=(1,), domain="burn"):
     epsilon: float = 1e-5
 
     def lower(self, x: Value) -> Value:
-        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        options = non_default(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
         return ops.rms_norm(x, **options)
 
 
@@ -102,7 +102,7 @@ class GroupNorm(Floating, Op, onnx="GroupNorm", versions=(1,), domain="burn"):
     epsilon: float = 1e-5
 
     def lower(self, x: Value) -> Value:
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         return ops.group_norm(x, groups=self.num_groups, **options)
 
 
@@ -118,7 +118,7 @@ class InstanceNorm(Op, onnx="InstanceNorm", versions=(1,), domain="burn"):
         return expect_float(x).forget()
 
     def lower(self, x: Value) -> Value:
-        return ops.instance_norm(x, **changed(epsilon=(self.epsilon, 1e-5)))
+        return ops.instance_norm(x, **non_default(epsilon=(self.epsilon, 1e-5)))
 
 
 @operator
@@ -134,16 +134,14 @@ class BatchNorm(Op, onnx="BatchNorm", versions=(1,), domain="burn"):
         return expect_float(x).forget()
 
     def lower(self, x: Value, mean: Value, var: Value) -> Value:
-        return ops.batch_norm(x, mean, var, **changed(epsilon=(self.epsilon, 1e-5)))
+        return ops.batch_norm(x, mean, var, **non_default(epsilon=(self.epsilon, 1e-5)))
 
     def layer(self, x: Type, mean: Type, var: Type) -> Layer | None:
-        found = by_kept_statistics(self.epsilon, self.momentum, x, (mean, var))
+        base = by_kept_statistics(self.epsilon, self.momentum, x, (mean, var))
         weights = {"running_mean": 1, "running_var": 2}
-        if found is None:
+        if base is None:
             return None
-        return replace(
-            found, options={**found.options, "affine": False}, weights=weights
-        )
+        return replace(base, options={**base.options, "affine": False}, weights=weights)
 
 
 @operator

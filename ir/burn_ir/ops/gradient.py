@@ -38,9 +38,9 @@ class Gradient(Op, onnx="Gradient", versions=(1,), domain="ai.onnx.preview.train
 
     def infer(self, *operands: Type) -> tuple[Type, ...]:
         result = self.function.type(self.function.outputs[0])
-        for known in (*operands[: len(self.xs)], result):
-            if known is not None and not is_float(known.dtype):
-                raise InvalidOperand(f"expected floating values, got {known.name}")
+        for operand in (*operands[: len(self.xs)], result):
+            if operand is not None and not is_float(operand.dtype):
+                raise InvalidOperand(f"expected floating values, got {operand.name}")
         return tuple(t.forget() for t in operands[: len(self.xs)])
 
     def lower(self, *operands: Value) -> Derivative:

@@ -8,7 +8,7 @@ from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
 from burn_ir.upgrade import Draft
 
@@ -44,7 +44,7 @@ class GridSample(Op, onnx="GridSample", versions=(16, 20, 22)):
         return x.with_shape((*x.dims[:2], *grid.dims[1:-1]))
 
     def lower(self, x: Value, grid: Value) -> Value:
-        options = changed(
+        options = non_default(
             mode=(self.mode, "linear"),
             padding_mode=(self.padding_mode, "zeros"),
             align_corners=(bool(self.align_corners), False),
@@ -66,24 +66,24 @@ class AffineGrid(Op, onnx="AffineGrid", versions=(20,)):
 
     def infer(self, theta: Type, size: Type) -> Type:
         expect_float(theta)
-        known = known_dims(size)
-        if known is None:
+        dims = known_dims(size)
+        if dims is None:
             try:
-                known = unnamed_dims(length(size))
+                dims = unnamed_dims(length(size))
             except Undecided:
                 return theta.with_shape(None)
-        if len(known) not in (4, 5):
-            raise InvalidOperand(f"expected a size of 4 or 5, got {len(known)}")
-        rank = len(known) - 2
+        if len(dims) not in (4, 5):
+            raise InvalidOperand(f"expected a size of 4 or 5, got {len(dims)}")
+        rank = len(dims) - 2
         matrix = (rank, rank + 1) if theta.shape is None else theta.shape[1:]
         if len(matrix) != 2 or any(map(differ, matrix, (rank, rank + 1))):
             raise InvalidOperand(
-                f"expected theta of {rank} x {rank + 1} for a size of {len(known)}, "
+                f"expected theta of {rank} x {rank + 1} for a size of {len(dims)}, "
                 f"got {theta.name}"
             )
-        return theta.with_shape((known[0], *known[2:], rank))
+        return theta.with_shape((dims[0], *dims[2:], rank))
 
     def lower(self, theta: Value, size: Value) -> Value:
-        known = ints_of(size)
-        options = changed(align_corners=(bool(self.align_corners), False))
-        return ops.affine_grid(theta, size if known is None else known, **options)
+        extents = ints_of(size)
+        options = non_default(align_corners=(bool(self.align_corners), False))
+        return ops.affine_grid(theta, size if extents is None else extents, **options)

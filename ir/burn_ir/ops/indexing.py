@@ -38,10 +38,10 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
         return data.with_shape(dims)
 
     def lower(self, data: Value, indices: Value) -> Value:
-        known = dims_of(indices)
+        numbers = dims_of(indices)
         key = self._key(data)
-        if known is not None and shape_of(indices) == () and key is not None:
-            return data[(*key, known[0])] if key else data[known[0]]
+        if numbers is not None and shape_of(indices) == () and key is not None:
+            return data[(*key, numbers[0])] if key else data[numbers[0]]
         if self.axis == 0:
             return ops.take(data, indices)
         return ops.take(data, indices, axis=self.axis)
@@ -169,8 +169,8 @@ def _axes(data: Type, starts: Type, axes: Type | None) -> tuple[int, ...] | None
             return tuple(range(length(starts)))
         except Undecided:
             return None
-    known = known_ints(axes)
-    return None if known is None else data.axes(known)
+    numbers = known_ints(axes)
+    return None if numbers is None else data.axes(numbers)
 
 
 def span(extent: Dim, start: Dim | None, end: Dim | None, step: int | None) -> Dim:
@@ -215,8 +215,8 @@ def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:
     axes, steps = (ints_of(bound) for bound in bounds[2:])
     if starts is None or ends is None or any(map(is_unnamed, starts + ends)):
         return None
-    for known, bound in ((axes, bounds[2]), (steps, bounds[3])):
-        if known is None and bound is not None:
+    for numbers, bound in ((axes, bounds[2]), (steps, bounds[3])):
+        if numbers is None and bound is not None:
             return None
     where = tuple(range(len(starts))) if axes is None else axes
     if any(axis < 0 for axis in where):
@@ -305,15 +305,15 @@ class OneHot(Op, onnx="OneHot", versions=(9, 11, 28)):
             return Type(values.dtype, None)
         rank = indices.rank + 1
         (axis,) = Type(values.dtype, (1,) * rank).axes(self.axis)
-        known = known_dims(depth)
-        extent = unnamed() if known is None else known[0]
+        numbers = known_dims(depth)
+        extent = unnamed() if numbers is None else numbers[0]
         dims = list(indices.dims)
         dims.insert(axis, extent)
         return Type(values.dtype, tuple(dims))
 
     def lower(self, indices: Value, depth: Value, values: Value) -> Value:
-        known = ints_of(depth)
-        extent = depth if known is None else known[0]
+        numbers = ints_of(depth)
+        extent = depth if numbers is None else numbers[0]
         if self.axis == -1:
             return ops.one_hot(indices, extent, values)
         return ops.one_hot(indices, extent, values, axis=self.axis)

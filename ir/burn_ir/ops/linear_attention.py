@@ -11,7 +11,7 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.attention import check_groups, extent_of, given, heads_apart
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import broadcast
 
 
@@ -110,7 +110,9 @@ class CausalConvWithState(Op, onnx="CausalConvWithState", versions=(27,)):
             padded = ops.pad(x, (width - 1, 0), axes=(2,))
         else:
             padded = ops.concat([state, x], 2)
-        out = ops.conv(padded, weight, *given(bias), **changed(groups=(channels, 1)))
+        out = ops.conv(
+            padded, weight, *given(bias), **non_default(groups=(channels, 1))
+        )
         if self.activation != "none":
             out = ops.silu(out)
         if self.results == 1:

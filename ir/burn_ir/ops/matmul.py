@@ -126,8 +126,8 @@ class Einsum(Op, onnx="Einsum", versions=(12, 28)):
             if len(labels) != x.rank:
                 raise InvalidOperand(f"expected {labels!r} to name axes, got {x.name}")
             for label, extent in zip(labels, x.dims, strict=True):
-                known = Type(dtype, (extents.get(label, 1),))
-                joined = broadcast(known, Type(dtype, (extent,)))
+                previous = Type(dtype, (extents.get(label, 1),))
+                joined = broadcast(previous, Type(dtype, (extent,)))
                 assert joined is not None
                 extents[label] = joined[0]
         return Type(dtype, tuple(extents[label] for label in result))

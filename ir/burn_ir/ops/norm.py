@@ -12,7 +12,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.functions import Floating, expect_float
-from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.options import non_default, shortest
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -53,9 +53,9 @@ def by_kept_statistics(
         return None
     # nn.BatchNorm1d takes [N, C] as well as [N, C, L].
     name = f"BatchNorm{max(x.rank - 2, 1)}d"
-    options = changed(eps=(epsilon, 1e-5), momentum=(shortest(1.0 - momentum), 0.1))
-    found = {array.dtype for array in arrays}
-    if len(found) == 1 and arrays[0].dtype != dtypes.float32:
+    options = non_default(eps=(epsilon, 1e-5), momentum=(shortest(1.0 - momentum), 0.1))
+    dtypes_ = {array.dtype for array in arrays}
+    if len(dtypes_) == 1 and arrays[0].dtype != dtypes.float32:
         options["dtype"] = arrays[0].dtype
     return Layer(name, (len(arrays[0]),), options, {})
 
@@ -87,7 +87,7 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
     def lower(
         self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
     ) -> Value:
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         if self.training_mode:
             return self._train(x, scale, bias, mean, var)
         if len(scale.shape) > 1:
@@ -97,7 +97,7 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
     def _train(
         self, x: Value, scale: Value, bias: Value, mean: Value, var: Value
     ) -> tuple[Value, ...]:
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         if len(scale.shape) > 1:
             now = x.mean(0)
             centred = x - now
@@ -117,11 +117,11 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
         self, x: Type, scale: Type, bias: Type, mean: Type, var: Type
     ) -> Layer | None:
         operands = (mean, var, scale, bias)
-        found = by_kept_statistics(self.epsilon, self.momentum, x, operands)
+        base = by_kept_statistics(self.epsilon, self.momentum, x, operands)
         weights = {"weight": 1, "bias": 2, "running_mean": 3, "running_var": 4}
-        if found is None or self.training_mode:
+        if base is None or self.training_mode:
             return None
-        return replace(found, weights=weights)
+        return replace(base, weights=weights)
 
 
 @BatchNormalization.upgrade(1, 6, 7, 9)
@@ -147,14 +147,14 @@ class InstanceNormalization(Op, onnx="InstanceNormalization", versions=(1, 6, 22
         return expect_float(x).forget()
 
     def lower(self, x: Value, scale: Value, bias: Value) -> Value:
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         return ops.instance_norm(x, scale, bias, **options)
 
     def layer(self, x: Type, scale: Type, bias: Type) -> Layer | None:
         arrays = stored(scale, bias)
         if arrays is None or x.shape is None or not 3 <= x.rank <= 5:
             return None
-        options = {**changed(eps=(self.epsilon, 1e-5)), "affine": True}
+        options = {**non_default(eps=(self.epsilon, 1e-5)), "affine": True}
         name, weights = f"InstanceNorm{x.rank - 2}d", {"weight": 1, "bias": 2}
         return Layer(name, (len(arrays[0]),), options, weights)
 
@@ -181,7 +181,7 @@ class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
 
     def lower(self, x: Value, scale: Value, bias: Value = None) -> Value:
         terms = (scale,) if bias is None else (scale, bias)
-        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        options = non_default(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
         out = ops.layer_norm(x, *terms, **options)
         if self.results == 1:
             return out
@@ -209,7 +209,7 @@ class LayerNormalization(Op, onnx="LayerNormalization", versions=(1, 17)):
 
 def _layer(name: str, features: tuple[Dim, ...], epsilon: float, biased: bool) -> Layer:
     first = features[0] if len(features) == 1 else features
-    options = changed(eps=(epsilon, 1e-5), bias=(biased, True))
+    options = non_default(eps=(epsilon, 1e-5), bias=(biased, True))
     weights = {"weight": 1, "bias": 2} if biased else {"weight": 1}
     return Layer(name, (first,), options, weights)
 
@@ -248,7 +248,7 @@ class RMSNormalization(Op, onnx="RMSNormalization", versions=(23,)):
         return expect_float(x).forget()
 
     def lower(self, x: Value, scale: Value) -> Value:
-        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        options = non_default(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
         return ops.rms_norm(x, scale, **options)
 
     def layer(self, x: Type, scale: Type) -> Layer | None:
@@ -286,7 +286,7 @@ class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
         return expect_float(x).forget()
 
     def lower(self, x: Value, scale: Value, bias: Value) -> Value:
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         return ops.group_norm(x, scale, bias, groups=self.num_groups, **options)
 
     def layer(self, x: Type, scale: Type, bias: Type) -> Layer | None:
@@ -294,7 +294,7 @@ class GroupNormalization(Op, onnx="GroupNormalization", versions=(18, 21)):
         if arrays is None or x.shape is None:
             return None
         args = (self.num_groups, len(arrays[0]))
-        options = changed(eps=(self.epsilon, 1e-5))
+        options = non_default(eps=(self.epsilon, 1e-5))
         return Layer("GroupNorm", args, options, {"weight": 1, "bias": 2})
 
 
@@ -318,9 +318,9 @@ def weights_of_groups(draft: Draft) -> Draft:
     if groups < 1:
         raise InvalidOperand(f"expected num_groups of at least 1, got {groups}")
     for position, name in ((1, "scale"), (2, "bias")):
-        known = draft.type(position).known
-        if known is not None and isinstance(channels, int):
-            array = draft.constant(name, np.repeat(known, channels // groups))
+        contents = draft.type(position).known
+        if contents is not None and isinstance(channels, int):
+            array = draft.constant(name, np.repeat(contents, channels // groups))
             draft = draft.with_input(position, array)
             continue
         after = draft.constant("axis", np.array([1]))
@@ -339,7 +339,7 @@ class LRN(Floating, Op, onnx="LRN", versions=(1, 13)):
     bias: float = 1.0
 
     def lower(self, x: Value) -> Value:
-        options = changed(
+        options = non_default(
             alpha=(self.alpha, 1e-4), beta=(self.beta, 0.75), bias=(self.bias, 1.0)
         )
         return ops.lrn(x, size=self.size, **options)

@@ -1,4 +1,4 @@
-"""Arguments as a person would write them: none that is the default, no equal tuples."""
+"""Short forms of call arguments: defaults left out, equal tuples as one number."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 
-def changed(**arguments: tuple[Any, Any]) -> dict[str, Any]:
-    """The arguments ``name=(value, default)`` whose value is not the default.
+def non_default(**arguments: tuple[Any, Any]) -> dict[str, Any]:
+    """Return the arguments ``name=(value, default)`` whose value is not the default.
 
     Floats are compared in float32, as files hold them.
     """
@@ -27,10 +27,10 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def one(values: Sequence[Any]) -> Any:
-    """The value that all of ``values`` are, else a tuple of them."""
+    """Return the common value of all ``values``, else a tuple of them."""
     return values[0] if values and len(set(values)) == 1 else tuple(values)
 
 
 def shortest(number: float) -> float:
-    """``number`` with no more digits than float32 has."""
+    """Return ``number`` rounded to the digits of a float32."""
     return float(str(np.float32(number)))

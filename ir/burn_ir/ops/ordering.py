@@ -27,8 +27,8 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
         if x.shape is None:
             return x.with_shape(None), Type(int64, None)
         (axis,) = x.axes(self.axis)
-        known = known_dims(k)
-        count = unnamed() if known is None else known[0]
+        numbers = known_dims(k)
+        count = unnamed() if numbers is None else numbers[0]
         extent = x.dims[axis]
         if isinstance(count, int) and isinstance(extent, int) and count > extent:
             raise InvalidOperand(f"expected k of at most {extent}, got {count}")
@@ -36,11 +36,11 @@ class TopK(Op, onnx="TopK", versions=(1, 10, 11, 24)):
         return x.with_shape(dims), Type(int64, dims)
 
     def lower(self, x: Value, k: Value) -> tuple[Value, ...]:
-        known = ints_of(k)
+        numbers = ints_of(k)
         options: dict[str, Any] = {} if self.axis == -1 else {"axis": self.axis}
         if not self.largest:
             options["largest"] = False
-        return ops.topk(x, k if known is None else known[0], **options)
+        return ops.topk(x, k if numbers is None else numbers[0], **options)
 
 
 @TopK.upgrade(1)
@@ -64,13 +64,13 @@ class Running:
         return x.forget()
 
     def lower(self, x: Value, axis: Value) -> Value:
-        run, known = type(self).primitive, ints_of(axis)
+        run, numbers = type(self).primitive, ints_of(axis)
         flags = {name: True for name in ("exclusive", "reverse") if getattr(self, name)}
-        if known is None:
+        if numbers is None:
             return run(x, axis, **flags)
-        if known[0] == 0:
+        if numbers[0] == 0:
             return run(x, **flags)
-        return run(x, axis=known[0], **flags)
+        return run(x, axis=numbers[0], **flags)
 
 
 @operator
@@ -99,11 +99,11 @@ class Trilu(Op, onnx="Trilu", versions=(14,)):
         return x.forget()
 
     def lower(self, x: Value, k: Value = None) -> Value:
-        known = ints_of(k)
+        numbers = ints_of(k)
         options = {} if self.upper else {"upper": False}
-        if k is None or known == (0,):
+        if k is None or numbers == (0,):
             return ops.trilu(x, **options)
-        return ops.trilu(x, k if known is None else known[0], **options)
+        return ops.trilu(x, k if numbers is None else numbers[0], **options)
 
 
 @operator

@@ -40,8 +40,8 @@ class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
         if len(counts) != 2 * len(chosen):
             raise InvalidOperand(f"expected {2 * len(chosen)} pads, got {len(counts)}")
         dims: list[Dim] = list(data.dims)
-        for place, axis in enumerate(chosen):
-            dims[axis] = dims[axis] + counts[place] + counts[place + len(chosen)]
+        for position, axis in enumerate(chosen):
+            dims[axis] = dims[axis] + counts[position] + counts[position + len(chosen)]
         return data.with_shape(dims)
 
     def lower(

@@ -10,7 +10,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed, one
+from burn_ir.ops.options import non_default, one
 from burn_ir.ops.window import Geometry, Ints, geometry
 from burn_ir.upgrade import Draft
 
@@ -87,9 +87,9 @@ def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
     for extent in reversed(space):
         places.append(rest % extent)
         rest = rest // extent
-    for extent, place in zip(reversed(space), places, strict=True):
+    for extent, coordinate in zip(reversed(space), places, strict=True):
         factor = factor // extent
-        total = total + place * factor
+        total = total + coordinate * factor
     return total
 
 
@@ -107,7 +107,7 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
         return self.pooled(expect_float(x))
 
     def lower(self, x: Value) -> Value:
-        included = changed(count_include_pad=(bool(self.count_include_pad), False))
+        included = non_default(count_include_pad=(bool(self.count_include_pad), False))
         return ops.avg_pool(x, **self.options(x), **included)
 
 
@@ -125,7 +125,7 @@ class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
         return self.pooled(expect_float(x))
 
     def lower(self, x: Value) -> Value:
-        return ops.lp_pool(x, **self.options(x), **changed(p=(self.p, 2)))
+        return ops.lp_pool(x, **self.options(x), **non_default(p=(self.p, 2)))
 
 
 @LpPool.upgrade(1)

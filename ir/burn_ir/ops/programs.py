@@ -10,7 +10,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.reduction import without
 from burn_ir.ops.window import Geometry, geometry
 from burn_ir.types import broadcast
@@ -86,7 +86,7 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
 
     def lower(self, x: Value) -> Value:
         axis, options = self.over()
-        options |= changed(correction=(self.correction, 1))
+        options |= non_default(correction=(self.correction, 1))
         return ops.var(x, *axis, **options)
 
 

@@ -11,7 +11,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import Conv, Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import element_type, shape_of
 from burn_ir.ops.window import Ints
 from burn_ir.static import static
@@ -32,7 +32,7 @@ QUANTIZED = (
 )
 
 
-def expect_dtype(x: Type, allowed: tuple[DType, ...], what: str) -> None:
+def expect_dtype(x: Type, allowed: tuple[DType, ...], label: str) -> None:
     """Return if the dtype of ``x`` is among those allowed.
 
     Raises:
@@ -40,7 +40,7 @@ def expect_dtype(x: Type, allowed: tuple[DType, ...], what: str) -> None:
     """
     if x.dtype not in allowed:
         names = ", ".join(dtypes.name_of(d) for d in allowed)
-        raise InvalidOperand(f"expected {what} of {names}, got {x.name}")
+        raise InvalidOperand(f"expected {label} of {names}, got {x.name}")
 
 
 def check_pair(scale: Type, zero_point: Type | None, apart: bool = False) -> None:
@@ -106,11 +106,11 @@ class Granularity:
             raise InvalidOperand(f"expected a scale of rank {x.rank}, got {scale.name}")
         axis = 0 if x.rank == 1 else x.axes(self.axis)[0]
         pairs = zip(x.dims, scale.dims, strict=True)
-        for place, (extent, count) in enumerate(pairs):
+        for dimension, (extent, count) in enumerate(pairs):
             if not (isinstance(extent, int) and isinstance(count, int)):
                 continue
             wanted = extent
-            if place == axis:
+            if dimension == axis:
                 wanted = -(-extent // self.block_size) if self.block_size else count
             if count != wanted:
                 raise InvalidOperand(
@@ -122,7 +122,7 @@ class Granularity:
         """The arguments of an operation that uses ``scale``."""
         if shape_of(scale) in ((), (1,)):
             return {}
-        return changed(axis=(self.axis, 1), block_size=(self.block_size, 0))
+        return non_default(axis=(self.axis, 1), block_size=(self.block_size, 0))
 
 
 @operator
@@ -153,16 +153,16 @@ class QuantizeLinear(
                 f"expected a zero point of {dtypes.name_of(asked)}, the output_dtype, "
                 f"got {dtypes.name_of(zero_point.dtype)}"
             )
-        found: DType = zero_point.dtype
-        return found
+        dtype: DType = zero_point.dtype
+        return dtype
 
     def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
         target = self.target(zero_point)
-        options = changed(dtype=(target, dtypes.uint8))
+        options = non_default(dtype=(target, dtypes.uint8))
         options |= Granularity(self.axis, self.block_size).options(scale)
         if dtypes.is_float(target):
-            options |= changed(saturate=(bool(self.saturate), True))
-        options |= changed(precision=(self.division(scale), dtypes.float32))
+            options |= non_default(saturate=(bool(self.saturate), True))
+        options |= non_default(precision=(self.division(scale), dtypes.float32))
         return ops.quantize(x, scale, *given(shift(zero_point)), **options)
 
     def division(self, scale: Any) -> DType:
@@ -171,8 +171,8 @@ class QuantizeLinear(
             return element_type(self.precision)
         if scale.dtype not in NUMBERS[:4]:
             return dtypes.float32
-        found: DType = scale.dtype
-        return found
+        dtype: DType = scale.dtype
+        return dtype
 
 
 @operator
@@ -197,7 +197,7 @@ class DequantizeLinear(
 
     def lower(self, x: Value, scale: Value, zero_point: Value = None) -> Value:
         target = element_type(self.output_dtype) if self.output_dtype else scale.dtype
-        options = changed(dtype=(target, dtypes.float32))
+        options = non_default(dtype=(target, dtypes.float32))
         options |= Granularity(self.axis, self.block_size).options(scale)
         return ops.dequantize(x, scale, *given(shift(zero_point)), **options)
 
@@ -299,7 +299,7 @@ class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
         return result.with_dtype(zero_point.dtype)
 
     def lower(self, *operands: Value) -> Value:
-        options = changed(dtype=(operands[-1].dtype, dtypes.uint8))
+        options = non_default(dtype=(operands[-1].dtype, dtypes.uint8))
         return ops.quantized_matmul(*operands, **options)
 
 
@@ -377,5 +377,5 @@ class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
 
     def lower(self, *operands: Value) -> Value:
         steps = self.steps(operands[0], operands[3])
-        steps |= changed(dtype=(operands[7].dtype, dtypes.uint8))
+        steps |= non_default(dtype=(operands[7].dtype, dtypes.uint8))
         return ops.quantized_conv(*given(*operands), **steps)

@@ -11,7 +11,7 @@ from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import element_type
 
 #: What each operator may draw.
@@ -49,8 +49,8 @@ def drawn_type(number: int | None, other: DType, allowed: tuple[DType, ...]) -> 
 
 def options_of(dtype: DType | None, usual: DType, seed: float | None) -> Any:
     """The arguments ``dtype`` and ``seed`` of a layer, where they say something."""
-    told = dtype is not None and dtype != usual
-    options: dict[str, Any] = {"dtype": dtype} if told else {}
+    is_unusual = dtype is not None and dtype != usual
+    options: dict[str, Any] = {"dtype": dtype} if is_unusual else {}
     return options if seed is None else {**options, "seed": key_of(seed)}
 
 
@@ -108,7 +108,7 @@ class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
         return ops.normal(first_state(self.seed), *numbers, dtype=self.kind)[0]
 
     def layer(self) -> Layer | None:
-        options = changed(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
+        options = non_default(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
         return self.filling("RandomNormal", options)
 
 
@@ -127,7 +127,7 @@ class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22))
         return ops.normal(first_state(self.seed), *numbers, dtype=dtype)[0]
 
     def layer(self, x: Type) -> Layer | None:
-        options = changed(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
+        options = non_default(mean=(self.mean, 0.0), scale=(self.scale, 1.0))
         return self.following("RandomNormalLike", options, x)
 
 
@@ -146,7 +146,7 @@ class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
         return ops.uniform(first_state(self.seed), *numbers, dtype=self.kind)[0]
 
     def layer(self) -> Layer | None:
-        options = changed(low=(self.low, 0.0), high=(self.high, 1.0))
+        options = non_default(low=(self.low, 0.0), high=(self.high, 1.0))
         return self.filling("RandomUniform", options)
 
 
@@ -165,7 +165,7 @@ class RandomUniformLike(Following, Op, onnx="RandomUniformLike", versions=(1, 22
         return ops.uniform(first_state(self.seed), *numbers, dtype=dtype)[0]
 
     def layer(self, x: Type) -> Layer | None:
-        options = changed(low=(self.low, 0.0), high=(self.high, 1.0))
+        options = non_default(low=(self.low, 0.0), high=(self.high, 1.0))
         return self.following("RandomUniformLike", options, x)
 
 

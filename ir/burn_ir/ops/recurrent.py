@@ -75,14 +75,16 @@ class Stacked:
         ends = []
         for layer in range(self.num_layers):
             packed = self.packed(weights[layer * each : (layer + 1) * each])
-            place = slice(layer * count, (layer + 1) * count)
+            rows = slice(layer * count, (layer + 1) * count)
             given = [s for s in states if s is not None]
-            first = given if self.num_layers == 1 else [s[place] for s in given]
+            first = given if self.num_layers == 1 else [s[rows] for s in given]
             y, *last = self.run(x, *packed, *first)
             x = y.transpose(1, 2).flatten(2) if count == 2 else y.squeeze(1)
             ends.append(last)
-        found = [list(parts) for parts in zip(*ends, strict=True)]
-        joined = (ops.concat(parts) if len(parts) > 1 else parts[0] for parts in found)
+        ends_by_state = [list(parts) for parts in zip(*ends, strict=True)]
+        joined = (
+            ops.concat(parts) if len(parts) > 1 else parts[0] for parts in ends_by_state
+        )
         return (x.transpose(0, 1) if self.batch_first else x, *joined)
 
     def packed(self, weights: list[Value]) -> list[Value]:
@@ -91,7 +93,7 @@ class Stacked:
         hidden = weights[1].shape[1]
         gated = [self.gated(value, hidden) for value in weights]
         ways = [gated[way * each : (way + 1) * each] for way in range(self.directions)]
-        matrices = [ops.stack([way[place] for way in ways]) for place in range(2)]
+        matrices = [ops.stack([way[index] for way in ways]) for index in range(2)]
         if each == 2:
             return [*matrices, None]
         return [*matrices, ops.stack([ops.concat(way[2:]) for way in ways])]

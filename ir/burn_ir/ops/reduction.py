@@ -8,7 +8,7 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import Undecided
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.static import static_ints
 from burn_ir.upgrade import Draft
 
@@ -200,7 +200,7 @@ class Position:
 
     def options(self) -> dict[str, bool]:
         """The arguments of the operation beside the axis."""
-        return changed(
+        return non_default(
             keepdims=(bool(self.keepdims), False),
             select_last=(bool(self.select_last_index), False),
         )

@@ -25,7 +25,7 @@ CHOICES = {
         "half_pixel_symmetric",
         "pytorch_half_pixel",
         "align_corners",
-        "pytorch_align_corners",  # not ONNX's: see burn_ir.exporters
+        "pytorch_align_corners",  # not ONNX's: see burn_ir.quirks
         "asymmetric",
         "tf_crop_and_resize",
     ),
@@ -128,9 +128,9 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         if not stretched or extents is None or wanted is None:
             return None
         axes = [i for i, dim in enumerate(wanted) if dim != extents[i]]
-        found = [dim for i, dim in enumerate(wanted) if i in axes]
-        whole = [dim for dim in found if isinstance(dim, int)]
-        if not axes or len(axes) == len(wanted) or len(whole) != len(found):
+        changed = [dim for i, dim in enumerate(wanted) if i in axes]
+        whole = [dim for dim in changed if isinstance(dim, int)]
+        if not axes or len(axes) == len(wanted) or len(whole) != len(changed):
             return None
         return tuple(axes), tuple(whole)
 

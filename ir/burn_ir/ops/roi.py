@@ -10,7 +10,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import image
-from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.options import non_default, shortest
 from burn_ir.ops.support import differ
 from burn_ir.upgrade import Draft
 
@@ -61,7 +61,7 @@ class RoiAlign(Op, onnx="RoiAlign", versions=(10, 16, 22)):
 
     def lower(self, x: Value, rois: Value, batch_indices: Value) -> Value:
         aligned = self.coordinate_transformation_mode == "half_pixel"
-        options = changed(
+        options = non_default(
             spatial_scale=(shortest(self.spatial_scale), 1.0),
             sampling_ratio=(self.sampling_ratio, 0),
             mode=(self.mode, "avg"),
@@ -93,6 +93,6 @@ class MaxRoiPool(Op, onnx="MaxRoiPool", versions=(1, 22)):
         return x.with_shape((region_count(rois, 5), channels, *self.pooled_shape))
 
     def lower(self, x: Value, rois: Value) -> Value:
-        scale = changed(spatial_scale=(shortest(self.spatial_scale), 1.0))
+        scale = non_default(spatial_scale=(shortest(self.spatial_scale), 1.0))
         size = tuple(self.pooled_shape)
         return ops.max_roi_pool(x, rois, output_size=size, **scale)

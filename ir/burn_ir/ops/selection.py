@@ -9,7 +9,7 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.options import changed, shortest
+from burn_ir.ops.options import non_default, shortest
 from burn_ir.ops.support import differ
 from burn_ir.static import static
 
@@ -59,7 +59,7 @@ class NonMaxSuppression(Op, onnx="NonMaxSuppression", versions=(10, 11)):
             if type(bounds[-1]) is not type(default) or bounds[-1] != default:
                 break
             bounds.pop()
-        options = changed(center_point_box=(bool(self.center_point_box), False))
+        options = non_default(center_point_box=(bool(self.center_point_box), False))
         return ops.non_max_suppression(boxes, scores, *bounds, **options)
 
 
@@ -68,12 +68,12 @@ def _number(operand: Value, default: Any) -> Any:
     if operand is None:
         return default
     try:
-        known = static(operand)
+        contents = static(operand)
     except Undecided:
         return operand
-    if known.size != 1:
+    if contents.size != 1:
         return default  # an empty tensor stands for an omitted operand
-    number = known.ravel().tolist()[0]
+    number = contents.ravel().tolist()[0]
     return shortest(number) if isinstance(number, float) else number
 
 
@@ -98,5 +98,5 @@ class Unique(Op, onnx="Unique", versions=(11, 28)):
         return values, vector, Type(dtypes.int64, (every,)), vector
 
     def lower(self, x: Value) -> Value:
-        options = changed(axis=(self.axis, None), sorted=(bool(self.sorted), True))
+        options = non_default(axis=(self.axis, None), sorted=(bool(self.sorted), True))
         return ops.unique(x, **options)

@@ -191,5 +191,5 @@ def _check_position(position: Type) -> None:
 
 def _number(position: Value) -> Value:
     """The position as a number where it is known, or is that of a round."""
-    known = dims_of(position)
-    return position if known is None else known[0]
+    numbers = dims_of(position)
+    return position if numbers is None else numbers[0]

@@ -65,13 +65,13 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         if extents is None:
             return None
         try:
-            made = resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
+            target = resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
         except Undecided:
             return None
-        count = len(extents) - len(made) + 1
-        for start in reversed(range(1, len(made) if count > 1 else 1)):
+        count = len(extents) - len(target) + 1
+        for start in reversed(range(1, len(target) if count > 1 else 1)):
             joined = prod(extents[start : start + count], start=1)
-            if (*extents[:start], joined, *extents[start + count :]) == tuple(made):
+            if (*extents[:start], joined, *extents[start + count :]) == tuple(target):
                 end = start + count - 1
                 return (start,) if end == len(extents) - 1 else (start, end)
         return None
@@ -82,16 +82,18 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         if extents is None:
             return None if 0 in dims and not self.allowzero else writable(dims)
         try:
-            found = list(resolve(dims, Type(data.dtype, extents), bool(self.allowzero)))
+            written = list(
+                resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
+            )
         except Undecided:  # what -1 stands for depends on the data: it stays -1
             keep = not self.allowzero
-            found = [
+            written = [
                 extents[axis] if keep and dim == 0 else dim
                 for axis, dim in enumerate(dims)
             ]
-        if -1 in dims and not _short(found[list(dims).index(-1)]):
-            found[list(dims).index(-1)] = -1
-        return writable(found)
+        if -1 in dims and not _short(written[list(dims).index(-1)]):
+            written[list(dims).index(-1)] = -1
+        return writable(written)
 
 
 def _short(dim: Dim) -> bool:
@@ -222,20 +224,20 @@ class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
         if len({x.dtype for x in inputs}) != 1:
             shown = " and ".join(x.name for x in inputs)
             raise InvalidOperand(f"expected inputs of one dtype, got {shown}")
-        known = [x for x in inputs if x.shape is not None]
-        if not known:
+        shaped = [x for x in inputs if x.shape is not None]
+        if not shaped:
             return inputs[0].with_shape(None)
-        if len({x.rank for x in known}) != 1:
+        if len({x.rank for x in shaped}) != 1:
             shown = " and ".join(x.name for x in inputs)
             raise InvalidOperand(f"expected inputs of one rank, got {shown}")
-        (axis,) = known[0].axes(self.axis)
-        dims = list(_equal_dims(known, axis))
+        (axis,) = shaped[0].axes(self.axis)
+        dims = list(_equal_dims(shaped, axis))
         dims[axis] = (
-            sum(x.dims[axis] for x in known)
-            if len(known) == len(inputs)
+            sum(x.dims[axis] for x in shaped)
+            if len(shaped) == len(inputs)
             else unnamed_dims(1)[0]
         )
-        return known[0].with_shape(dims)
+        return shaped[0].with_shape(dims)
 
     def lower(self, *inputs: Value) -> Value:
         if self.axis == 0:
@@ -245,15 +247,15 @@ class Concat(Op, onnx="Concat", versions=(1, 4, 11, 13)):
 
 def _equal_dims(types: Sequence[Type], free: int) -> tuple[Dim, ...]:
     """The shape that all types have but for the axis ``free``."""
-    found: list[Dim] = []
+    shape: list[Dim] = []
     for axis, dims in enumerate(zip(*(t.dims for t in types), strict=True)):
         numbers = {d for d in dims if isinstance(d, int)}
         if axis != free and len(numbers) > 1:
             shown = " and ".join(t.name for t in types)
             raise InvalidOperand(f"expected equal extents on axis {axis}, got {shown}")
         named = [d for d in dims if not isinstance(d, int)]
-        found.append(numbers.pop() if numbers else min(named, key=is_unnamed))
-    return tuple(found)
+        shape.append(numbers.pop() if numbers else min(named, key=is_unnamed))
+    return tuple(shape)
 
 
 @Concat.upgrade(1)

@@ -20,14 +20,14 @@ from burn_ir.upgrade import Draft
 
 def extent_of(operand: Type) -> Dim:
     """The extent that a scalar operand holds, a fresh symbol if it is not known."""
-    known = known_dims(operand)
-    return unnamed() if known is None else known[0]
+    dims = known_dims(operand)
+    return unnamed() if dims is None else dims[0]
 
 
 def size_of(operand: Value) -> Any:
     """An integer operand as a number or an extent; a tensor if it is not known."""
-    known = dims_of(operand)
-    return operand if known is None or is_unnamed(known[0]) else known[0]
+    dims = dims_of(operand)
+    return operand if dims is None or is_unnamed(dims[0]) else dims[0]
 
 
 def expect_scalars(**operands: Type | None) -> None:
@@ -178,13 +178,13 @@ class DFT(Op, onnx="DFT", versions=(17, 20)):
                 f"expected a real signal [..., 1] with onesided=1, got {x.name}"
             )
         parts = 1 if self.onesided and self.inverse else 2
-        known = (-2,) if axis is None else known_dims(axis)
-        if known is None:
+        axes = (-2,) if axis is None else known_dims(axis)
+        if axes is None:
             return x.with_shape((*(unnamed() for _ in x.shape[:-1]), parts))
-        (along,) = x.axes(int(known[0]))
+        (along,) = x.axes(int(axes[0]))
         if along == x.rank - 1:
             raise InvalidOperand(
-                f"expected an axis before the last one of {x.name}, got {known[0]}"
+                f"expected an axis before the last one of {x.name}, got {axes[0]}"
             )
         dims = [*x.shape[:-1], parts]
         dims[along] = self._extent(dims[along], dft_length)
@@ -199,12 +199,12 @@ class DFT(Op, onnx="DFT", versions=(17, 20)):
 
     def lower(self, x: Value, dft_length: Value = None, axis: Value = None) -> Value:
         flags = {n: True for n in ("inverse", "onesided") if getattr(self, n)}
-        known = (-2,) if axis is None else ints_of(axis)
+        axes = (-2,) if axis is None else ints_of(axis)
         length = None if dft_length is None else size_of(dft_length)
-        if known is None:
+        if axes is None:
             return ops.dft(x, length, axis, **flags)
-        if known[0] != -2:
-            return ops.dft(x, length, known[0], **flags)
+        if axes[0] != -2:
+            return ops.dft(x, length, axes[0], **flags)
         if length is not None:
             return ops.dft(x, length, **flags)
         return ops.dft(x, **flags)

@@ -13,7 +13,7 @@ from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.ml.rewriting import Replaced, chain, own
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
@@ -67,7 +67,7 @@ class StringSplit(Op, onnx="StringSplit", versions=(20,)):
         return Type(string, (*x.shape, unnamed())), Type(int64, x.shape)
 
     def lower(self, x: Value) -> tuple[Value, ...]:
-        options = changed(
+        options = non_default(
             delimiter=(self.delimiter or "", ""), maxsplit=(self.maxsplit, None)
         )
         return ops.string_split(x, **options)
@@ -112,12 +112,12 @@ class StringNormalizer(Op, onnx="StringNormalizer", versions=(10,)):
         return x.with_shape((*x.shape[:-1], kept))
 
     def lower(self, x: Value) -> Value:
-        options: dict[str, Any] = changed(
+        options: dict[str, Any] = non_default(
             case=(self.case_change_action.lower(), "none")
         )
         if self.stopwords:
             options["stopwords"] = tuple(self.stopwords)
-            options |= changed(case_sensitive=(bool(self.is_case_sensitive), False))
+            options |= non_default(case_sensitive=(bool(self.is_case_sensitive), False))
         return ops.string_normalize(x, **options)
 
 
@@ -149,7 +149,7 @@ class Tokenizer(Op, onnx="Tokenizer", versions=(1,), domain="com.microsoft"):
             options["pattern"] = self.tokenexp
         elif self.separators and self.separators != ("",):
             options["separators"] = tuple(self.separators)
-        options |= changed(
+        options |= non_default(
             pad=(self.pad_value, ""),
             min_length=(self.mincharnum, 1),
             mark=(bool(self.mark), False),
@@ -237,5 +237,5 @@ class TfIdf(Op, onnx="TfIdf", versions=(1,), domain="burn"):
             *operands,
             starts=tuple(self.starts),
             lengths=(self.lengths[0], self.lengths[1]),
-            **changed(mode=(self.mode, "tf"), max_skip=(self.max_skip, 0)),
+            **non_default(mode=(self.mode, "tf"), max_skip=(self.max_skip, 0)),
         )

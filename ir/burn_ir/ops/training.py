@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -46,10 +46,10 @@ class Step:
     def lower(self, rate: Value, count: Value, *tensors: Value) -> tuple[Value, ...]:
         number, options = len(tensors) // self.group, self.arguments()
         step = type(self).primitive
-        made = [
+        updates = [
             step(rate, count, *tensors[i::number], **options) for i in range(number)
         ]
-        return tuple(result for kind in zip(*made, strict=True) for result in kind)
+        return tuple(result for kind in zip(*updates, strict=True) for result in kind)
 
 
 def _split(
@@ -69,7 +69,7 @@ class Adagrad(Step, Op, onnx="Adagrad", domain=DOMAIN, versions=(1,)):
     norm_coefficient: float = 0.0
 
     def arguments(self) -> dict[str, Any]:
-        return changed(
+        return non_default(
             decay_factor=(self.decay_factor, 0.0),
             epsilon=(self.epsilon, 1e-6),
             norm_coefficient=(self.norm_coefficient, 0.0),
@@ -88,7 +88,7 @@ class Adam(Step, Op, onnx="Adam", domain=DOMAIN, versions=(1,)):
     norm_coefficient_post: float = 0.0
 
     def arguments(self) -> dict[str, Any]:
-        return changed(
+        return non_default(
             alpha=(self.alpha, 0.9),
             beta=(self.beta, 0.999),
             epsilon=(self.epsilon, 1e-6),
@@ -111,7 +111,7 @@ class Momentum(Step, Op, onnx="Momentum", domain=DOMAIN, versions=(1,)):
         return {
             "alpha": self.alpha,
             "beta": self.beta,
-            **changed(
+            **non_default(
                 norm_coefficient=(self.norm_coefficient, 0.0),
                 nesterov=(self.mode == "nesterov", False),
             ),

@@ -11,7 +11,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import check_integers
-from burn_ir.ops.options import changed, one
+from burn_ir.ops.options import non_default, one
 from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
 from burn_ir.ops.window import Geometry, Ints, geometry, written
 
@@ -22,7 +22,7 @@ def steps(
     """The arguments of an operation on windows, but for the kernel."""
     sides = pads or (0, 0)
     rank = len(sides) // 2
-    return changed(
+    return non_default(
         stride=(one(strides or (1,)), 1),
         padding=(written(tuple(zip(sides[:rank], sides[rank:], strict=True))), 0),
         dilation=(one(dilations or (1,)), 1),
@@ -46,8 +46,8 @@ class CenterCropPad(Op, onnx="CenterCropPad", versions=(18,)):
         return x.with_shape(dims)
 
     def lower(self, x: Value, shape: Value) -> Value:
-        known = ints_of(shape)
-        extents = shape if known is None else known
+        numbers = ints_of(shape)
+        extents = shape if numbers is None else numbers
         if self.axes is None:
             return ops.center_crop_pad(x, extents)
         return ops.center_crop_pad(x, extents, axes=tuple(self.axes))
@@ -129,8 +129,8 @@ class MaxUnpool(Op, onnx="MaxUnpool", versions=(9, 11, 22)):
         options = kernel | steps(self.strides, self.pads)
         if output_shape is None:
             return ops.max_unpool(x, indices, **options)
-        known = ints_of(output_shape)
-        wanted = output_shape if known is None else known
+        numbers = ints_of(output_shape)
+        wanted = output_shape if numbers is None else numbers
         return ops.max_unpool(x, indices, wanted, **options)
 
 
@@ -188,7 +188,7 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
         bias: Value = None,
         mask: Value = None,
     ) -> Value:
-        options = steps(self.strides, self.pads, self.dilations) | changed(
+        options = steps(self.strides, self.pads, self.dilations) | non_default(
             groups=(self.group, 1), offset_groups=(self.offset_group, 1)
         )
         operands: list[Any] = [x, weight, offset, bias, mask]

@@ -7,7 +7,7 @@ from typing import Any
 
 from burn_ir.dim import Dim, Poly, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.ops.options import changed, one
+from burn_ir.ops.options import non_default, one
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 #: No window is larger, and no axis is padded by more.
@@ -79,7 +79,7 @@ class Geometry:
 
     def options(self, size: tuple[Dim, ...]) -> dict[str, Any]:
         """The arguments of an operation over ``size``, but for the kernel."""
-        return changed(
+        return non_default(
             stride=(one(self.strides), 1),
             padding=(self._padding_of(size), 0),
             dilation=(one(self.dilations), 1),

@@ -33,14 +33,14 @@ class Autodiff(Backend):
     _made: "dict[int, Autodiff]" = {}
 
     def __new__(cls, inner: Backend, fresh: bool = False) -> "Autodiff":
-        known = None if fresh else cls._made.get(id(inner))
-        if known is None:
-            known = super().__new__(cls)
-            known._inner = inner
-            known.level = inner.level + 1
+        backend = None if fresh else cls._made.get(id(inner))
+        if backend is None:
+            backend = super().__new__(cls)
+            backend._inner = inner
+            backend.level = inner.level + 1
             if not fresh:
-                cls._made[id(inner)] = known
-        return known
+                cls._made[id(inner)] = backend
+        return backend
 
     _inner: Backend
 
@@ -222,8 +222,8 @@ class Gradients(Mapping[Any, Tensor]):
     Raises ``KeyError`` for a box or tensor that the loss does not depend on.
     """
 
-    def __init__(self, found: dict[Any, Tensor]) -> None:
-        self._found = found
+    def __init__(self, gradients: dict[Any, Tensor]) -> None:
+        self._found = gradients
 
     def __getitem__(self, key: Any) -> Tensor:
         return self._found[_key(key)]
@@ -251,13 +251,13 @@ def backward(tensor: Tensor) -> Gradients:
         TypeError: its backend does not track gradients.
         ValueError: it has more than one element, or depends on no leaf.
     """
-    found = gradients_of(tensor)
+    gradients = gradients_of(tensor)
     if not isinstance(tensor.node, Node):
         raise ValueError(
             f"the loss depends on no parameter on {tensor.backend}, and on no tensor "
             "with require_grad(): move the model there with .to(backend)"
         )
-    return found
+    return gradients
 
 
 def gradients_of(tensor: Tensor) -> Gradients:
@@ -282,23 +282,23 @@ def gradients_of(tensor: Tensor) -> Gradients:
 
 
 def _sweep(root: Node, seed: Tensor) -> dict[Any, Tensor]:
-    found: dict[Any, Tensor] = {}
+    gradients: dict[Any, Tensor] = {}
     pending: dict[Node, Any] = {root: seed}
     for node in _reachable(root):
         grad = pending.pop(node, None)
         if grad is None:
             continue
         if isinstance(node, Leaf):
-            known = found.get(node.key)
-            found[node.key] = grad if known is None else known + grad
+            earlier = gradients.get(node.key)
+            gradients[node.key] = grad if earlier is None else earlier + grad
         elif isinstance(node, Output):
             parts = pending.setdefault(node.call, [None] * len(node.call.result))
             parts[node.position] = grad
         else:
             for source, share in node.backward(grad):
-                known = pending.get(source)
-                pending[source] = share if known is None else known + share
-    return found
+                earlier = pending.get(source)
+                pending[source] = share if earlier is None else earlier + share
+    return gradients
 
 
 def _reachable(root: Node) -> list[Node]:

@@ -92,9 +92,9 @@ class Module:
                 keys of one tied box have different values; all of them are listed and
                 nothing is set.
         """
-        found = fit(dict(self.boxes()), {key: Held(v) for key, v in state.items()})
-        found.report.check()
-        found.apply()
+        fitted = fit(dict(self.boxes()), {key: Held(v) for key, v in state.items()})
+        fitted.report.check()
+        fitted.apply()
         return self
 
     def load_weights(
@@ -131,10 +131,10 @@ class Module:
         return copy.deepcopy(self, twins)
 
     def _all_boxes(self) -> list[Box]:
-        found: dict[Box, None] = {}
+        boxes: dict[Box, None] = {}
         for _, module in self.modules():
-            found.update({b: None for _, b in module.children() if isinstance(b, Box)})
-        return list(found)
+            boxes.update({b: None for _, b in module.children() if isinstance(b, Box)})
+        return list(boxes)
 
     def num_parameters(self) -> int:
         """The number of trainable elements."""

@@ -95,6 +95,12 @@ from burn.ops.elementwise import (
 )
 from burn.ops.embedding import embedding as embedding
 from burn.ops.encoders import lookup as lookup, one_hot_encode as one_hot_encode
+from burn.ops.exact_integer import (
+    integer_conv as integer_conv,
+    integer_matmul as integer_matmul,
+    quantized_conv as quantized_conv,
+    quantized_matmul as quantized_matmul,
+)
 from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
 from burn.ops.gradient import gradient as gradient
 from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
@@ -115,12 +121,6 @@ from burn.ops.indexing import (
     slice as slice,
     space_to_depth as space_to_depth,
     take as take,
-)
-from burn.ops.integer import (
-    integer_conv as integer_conv,
-    integer_matmul as integer_matmul,
-    quantized_conv as quantized_conv,
-    quantized_matmul as quantized_matmul,
 )
 from burn.ops.layer_norm import (
     layer_norm as layer_norm,
@@ -248,6 +248,12 @@ from burn.ops.rotary import (
     tensor_gather as tensor_gather,
     tensor_scatter as tensor_scatter,
 )
+from burn.ops.sampling import (
+    gather_dot as gather_dot,
+    gather_sum as gather_sum,
+    scatter_sum as scatter_sum,
+    tap_argmax as tap_argmax,
+)
 from burn.ops.scatter import (
     scatter_elements as scatter_elements,
     scatter_nd as scatter_nd,
@@ -309,12 +315,6 @@ from burn.ops.svm import (
     pairwise_votes as pairwise_votes,
     squared_distance as squared_distance,
     svm_kernel as svm_kernel,
-)
-from burn.ops.taps import (
-    gather_dot as gather_dot,
-    gather_sum as gather_sum,
-    scatter_sum as scatter_sum,
-    tap_argmax as tap_argmax,
 )
 from burn.ops.text import (
     regex_full_match as regex_full_match,

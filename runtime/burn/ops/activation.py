@@ -37,8 +37,8 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     @wraps(kernel)
     def run(*args: P.args, **static: P.kwargs) -> Any:
         x: Any = args[0]
-        found = kernel(accumulate(x), *args[1:], **static)  # type: ignore[arg-type]
-        return found.astype(x.dtype, copy=False)
+        result = kernel(accumulate(x), *args[1:], **static)  # type: ignore[arg-type]
+        return result.astype(x.dtype, copy=False)
 
     return run
 

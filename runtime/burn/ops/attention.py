@@ -216,12 +216,12 @@ def _in_reach(
         return None
     if hasattr(offset, "shape"):
         offset = reshape(offset, (-1, 1, 1, 1))
-    place = reshape(arange(rows), (rows, 1)) + offset
+    row = reshape(arange(rows), (rows, 1)) + offset
     column, seen = arange(columns), None
     if right >= 0:
-        seen = less_equal(column, place + right)
+        seen = less_equal(column, row + right)
     if left >= 0:
-        seen = _both(seen, greater_equal(column, place - left))
+        seen = _both(seen, greater_equal(column, row - left))
     return seen
 
 

@@ -48,67 +48,69 @@ class Operands(Protocol):
         """The array of an argument that is the same in every run."""
 
 
-def of_first(call: Call, known: Operands) -> float:
+def of_first(call: Call, operands: Operands) -> float:
     """For what moves or mixes elements of the first operand, or chooses among them."""
-    return known.bound(call.args[0])
+    return operands.bound(call.args[0])
 
 
-def up_to_one(call: Call, known: Operands) -> float:
+def up_to_one(call: Call, operands: Operands) -> float:
     """For results between -1 and 1."""
-    return 1.0 if isfinite(known.bound(call.args[0])) else inf
+    return 1.0 if isfinite(operands.bound(call.args[0])) else inf
 
 
-def product(call: Call, known: Operands) -> float:
+def product(call: Call, operands: Operands) -> float:
     """For the product of all operands."""
-    return prod(map(known.bound, call.args))
+    return prod(map(operands.bound, call.args))
 
 
-def activated(call: Call, known: Operands) -> float:
+def activated(call: Call, operands: Operands) -> float:
     """For activations that are hardly larger than their operand."""
     numbers = [abs(v) for v in call.static.values() if isinstance(v, int | float)]
-    slopes = [known.bound(arg) for arg in call.args[1:]]
-    x = known.bound(call.args[0])
+    slopes = [operands.bound(arg) for arg in call.args[1:]]
+    x = operands.bound(call.args[0])
     return (
         inf if x > _MOST_ACTIVATED else _ABOVE * max([1.0, *numbers, *slopes]) * (x + 1)
     )
 
 
-def layer(call: Call, known: Operands) -> float:
+def layer(call: Call, operands: Operands) -> float:
     """For sums of products with weights [out, ...], with a bias."""
-    return _layer(call, known, 0)
+    return _layer(call, operands, 0)
 
 
-def transposed_layer(call: Call, known: Operands) -> float:
+def transposed_layer(call: Call, operands: Operands) -> float:
     """For sums of products with weights [in, out, ...], with a bias."""
-    return _layer(call, known, 1)
+    return _layer(call, operands, 1)
 
 
-def _layer(call: Call, known: Operands, rows: int) -> float:
+def _layer(call: Call, operands: Operands, rows: int) -> float:
     x, weight, *bias = call.args[:3]
-    shape, array = known.shape(weight), known.constant(weight)
+    shape, array = operands.shape(weight), operands.constant(weight)
     count = prod(shape) / max(shape[rows], 1)
     if array is not None and array.size <= _SUMMED and not rows:
         sums = np.abs(array.reshape(shape[0], -1)).sum(axis=1, dtype=np.float64)
         total = float(np.max(sums, initial=0.0))
     else:
-        total = known.bound(weight) * count
-    return _ended(call, known.bound(x) * total + sum(map(known.bound, bias)), known)
+        total = operands.bound(weight) * count
+    return _ended(
+        call, operands.bound(x) * total + sum(map(operands.bound, bias)), operands
+    )
 
 
-def matrices(call: Call, known: Operands) -> float:
+def matrices(call: Call, operands: Operands) -> float:
     """For products of matrices, and what follows in the same pass."""
     x, y = call.args[:2]
-    count = known.shape(x)[-1]
-    return _ended(call, known.bound(x) * known.bound(y) * count, known)
+    count = operands.shape(x)[-1]
+    return _ended(call, operands.bound(x) * operands.bound(y) * count, operands)
 
 
-def _ended(call: Call, bound: float, known: Operands) -> float:
+def _ended(call: Call, bound: float, operands: Operands) -> float:
     """A bound for a result after what is done in the same pass."""
     for name, *numbers in call.static.get("after", ()):
         if bound > MOST:
             return inf
         if name == "add":
-            bound += known.bound(call.args[3])
+            bound += operands.bound(call.args[3])
         elif name == "scale":
             bound *= max(1.0, abs(numbers[0]))
         elif name not in ("clip", "relu"):
@@ -117,27 +119,27 @@ def _ended(call: Call, bound: float, known: Operands) -> float:
     return bound
 
 
-def normalised(call: Call, known: Operands) -> float:
+def normalised(call: Call, operands: Operands) -> float:
     """Rows are divided by their deviation, the sum of squares being finite."""
     count = float(prod(call.shapes[0]))
-    if known.bound(call.args[0]) ** 2 * count > MOST:
+    if operands.bound(call.args[0]) ** 2 * count > MOST:
         return inf
     weight, bias = (*call.args[1:], None, None)[:2]
-    scale = 1.0 if weight is None else known.bound(weight)
-    return _ended(call, sqrt(count) * scale + known.bound(bias), known)
+    scale = 1.0 if weight is None else operands.bound(weight)
+    return _ended(call, sqrt(count) * scale + operands.bound(bias), operands)
 
 
-def recurrent(call: Call, known: Operands) -> float:
+def recurrent(call: Call, operands: Operands) -> float:
     """For layers with gates: they are within 1, and cells grow by 1 in a step."""
     if "clip" in call.static or "activations" in call.static:
         return inf
-    states, base, growth = _states(call, known)
+    states, base, growth = _states(call, operands)
     return states if base + growth * states <= MOST else inf
 
 
-def plain_recurrent(call: Call, known: Operands) -> float:
+def plain_recurrent(call: Call, operands: Operands) -> float:
     """For layers without gates, whose activation is no larger than its operand."""
-    states, base, growth = _states(call, known)
+    states, base, growth = _states(call, operands)
     if "clip" in call.static or "activations" in call.static:
         for _ in range(call.shapes[0][0]):
             states = base + growth * states
@@ -146,21 +148,21 @@ def plain_recurrent(call: Call, known: Operands) -> float:
     return states if base + growth * states <= MOST else inf
 
 
-def _states(call: Call, known: Operands) -> tuple[float, float, float]:
+def _states(call: Call, operands: Operands) -> tuple[float, float, float]:
     """Bounds of states, of what is added in a step, and of their growth in it."""
     x, w, r, *more = call.args
-    given = [b for b in map(known.bound, more[1:]) if b != INTEGERS]  # no lengths
+    given = [b for b in map(operands.bound, more[1:]) if b != INTEGERS]  # no lengths
     states = 1.0 + call.shapes[0][0] + sum(given)
-    base = known.bound(x) * known.bound(w) * known.shape(w)[-1]
-    base += known.bound(more[0] if more else None)
-    return states, base, known.bound(r) * known.shape(r)[-1]
+    base = operands.bound(x) * operands.bound(w) * operands.shape(w)[-1]
+    base += operands.bound(more[0] if more else None)
+    return states, base, operands.bound(r) * operands.shape(r)[-1]
 
 
-def chained(call: Call, known: Operands) -> float:
+def chained(call: Call, operands: Operands) -> float:
     """For chains of operations on elements."""
-    bound = known.bound(call.args[0])
-    for name, place in call.static["chain"]:
-        other = 0.0 if place is None else known.bound(call.args[1 + place])
+    bound = operands.bound(call.args[0])
+    for name, index in call.static["chain"]:
+        other = 0.0 if index is None else operands.bound(call.args[1 + index])
         if name in ("add", "sub"):
             bound += other
         elif name == "mul":
@@ -172,36 +174,36 @@ def chained(call: Call, known: Operands) -> float:
     return bound
 
 
-def quotient(call: Call, known: Operands) -> float:
+def quotient(call: Call, operands: Operands) -> float:
     """For a quotient by a number."""
     x, y = call.args
     is_number = type(y) in (int, float) and y != 0
-    return known.bound(x) / abs(y) if is_number else inf
+    return operands.bound(x) / abs(y) if is_number else inf
 
 
-def total(call: Call, known: Operands) -> float:
+def total(call: Call, operands: Operands) -> float:
     """For sums of elements."""
-    count = prod(known.shape(call.args[0])) / max(prod(call.shapes[0]), 1)
-    return known.bound(call.args[0]) * count
+    count = prod(operands.shape(call.args[0])) / max(prod(call.shapes[0]), 1)
+    return operands.bound(call.args[0]) * count
 
 
-def largest_of_all(call: Call, known: Operands) -> float:
+def largest_of_all(call: Call, operands: Operands) -> float:
     """For a choice among operands."""
-    return max(map(known.bound, call.args))
+    return max(map(operands.bound, call.args))
 
 
-def sum_of_all(call: Call, known: Operands) -> float:
+def sum_of_all(call: Call, operands: Operands) -> float:
     """For sums and differences of operands."""
-    return sum(map(known.bound, call.args))
+    return sum(map(operands.bound, call.args))
 
 
-def sloped(call: Call, known: Operands) -> float:
+def sloped(call: Call, operands: Operands) -> float:
     """For a slope below zero."""
     slope = float(call.static.get("alpha", 0.01))
-    return known.bound(call.args[0]) * max(1.0, abs(slope))
+    return operands.bound(call.args[0]) * max(1.0, abs(slope))
 
 
-def gelu_derivative(call: Call, known: Operands) -> float:
+def gelu_derivative(call: Call, operands: Operands) -> float:
     """The derivative of GELU is less than 2."""
-    grad, x = map(known.bound, call.args[:2])
+    grad, x = map(operands.bound, call.args[:2])
     return inf if max(grad, x) > _MOST_ACTIVATED else 2 * grad

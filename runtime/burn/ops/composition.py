@@ -25,8 +25,8 @@ def through(
     for out, grad in zip(outs, grads, strict=True):
         share = (out * grad).sum()
         total = share if total is None else total + share
-    found = gradients_of(total)
-    return tuple(None if leaf is None else found.get(leaf) for leaf in leaves)
+    gradients = gradients_of(total)
+    return tuple(None if leaf is None else gradients.get(leaf) for leaf in leaves)
 
 
 class Joint:

@@ -42,10 +42,10 @@ def contracted(
     work = _Work(maker, extents)
     first, *others = map(_Named, operands, terms)
     if others:
-        made = _pair(work, first, others[0], result)
+        product = _pair(work, first, others[0], result)
     else:
-        made = work.summed(first, result)
-    return work.permuted(made, result).value
+        product = work.summed(first, result)
+    return work.permuted(product, result).value
 
 
 @lru_cache
@@ -83,8 +83,8 @@ def _extents(
         for name, extent in zip(names, shape, strict=True):
             if extents.setdefault(name, extent) != extent or not extent:
                 return None
-    known = extents.keys() >= set(result)
-    return extents if known and len(set(result)) == len(result) else None
+    are_named = extents.keys() >= set(result)
+    return extents if are_named and len(set(result)) == len(result) else None
 
 
 class _Work:
@@ -119,8 +119,8 @@ class _Work:
         if names == x.names:
             return x
         axes = tuple(i for i, name in enumerate(x.names) if name not in kept)
-        made = self.made(sum_, (x.value, axes), self.shape(*names), keepdims=False)
-        return _Named(made, names)
+        total = self.made(sum_, (x.value, axes), self.shape(*names), keepdims=False)
+        return _Named(total, names)
 
 
 def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:

@@ -364,10 +364,10 @@ def _scatter(
             terms = np.moveaxis(terms, len(count) + 1, -1)
         terms = np.moveaxis(terms, 0, -2)
         first = lines.start or 0
-        for place, keys in wins.places():
+        for tap, keys in wins.places():
             step = wins.stride[0]
             origin = keys[0].start + first * step
             line_key = slice(origin, origin + (count[1] - 1) * step + 1, step)
             into = covered[(part, line_key, *keys[1:])]
             into = into.reshape(*count, groups, channels)
-            into += terms[(slice(None),) * len(count) + place]
+            into += terms[(slice(None),) * len(count) + tap]

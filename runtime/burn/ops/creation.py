@@ -102,8 +102,8 @@ def _(
     grad: Any, out: Any, start: Any, stop: Any = None, step: Any = 1, **_: Any
 ) -> Any:
     def of_step() -> Any:
-        place = arange(grad.shape[0], dtype=grad.dtype)
-        return like(sum(grad * place).reshape(step.shape), step)
+        index = arange(grad.shape[0], dtype=grad.dtype)
+        return like(sum(grad * index).reshape(step.shape), step)
 
     if stop is None:
         return None  # it only says how many elements there are

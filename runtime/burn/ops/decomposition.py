@@ -24,9 +24,9 @@ def cholesky(x: Array, *, upper: bool = False) -> Array:
         numpy.linalg.LinAlgError: a matrix is not positive definite.
     """
     xp, work = namespace(x), accumulate(x)
-    made = xp.linalg.cholesky(work.swapaxes(-1, -2) if upper else work)
-    made = made.swapaxes(-1, -2) if upper else made
-    return xp.ascontiguousarray(made).astype(x.dtype, copy=False)
+    factor = xp.linalg.cholesky(work.swapaxes(-1, -2) if upper else work)
+    factor = factor.swapaxes(-1, -2) if upper else factor
+    return xp.ascontiguousarray(factor).astype(x.dtype, copy=False)
 
 
 @cholesky.vjp
@@ -175,5 +175,5 @@ def _qr_share(of_left: Any, of_right: Any, left: Any, right: Any) -> Any:
     """The gradient where R is square."""
     inner = matmul(right, of_right.mT) - matmul(of_left.mT, left)
     inner = trilu(inner, 0, upper=False) + trilu(inner, -1, upper=False).mT
-    made = of_left + matmul(left, inner)
-    return solve_triangular(right, made.mT, upper=True).mT
+    share = of_left + matmul(left, inner)
+    return solve_triangular(right, share.mT, upper=True).mT

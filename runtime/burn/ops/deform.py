@@ -8,9 +8,9 @@ from burn.ops.creation import arange
 from burn.ops.elementwise import cast
 from burn.ops.indexing import getitem
 from burn.ops.matmul import matmul
+from burn.ops.sampling import crossed, gather_sum, linear_taps
 from burn.ops.shape import reshape
 from burn.ops.support import Array
-from burn.ops.taps import crossed, gather_sum, linear_taps
 from burn.ops.window import Extents, Padding, Windows, windows
 from burn.primitive import composite
 from burn.tensor import Tensor
@@ -80,9 +80,9 @@ def _places(wins: Windows, axis: int, dtype: Any) -> Any:
     rank = len(wins.kernel)
     start = arange(wins.count[axis], dtype=dtype) * wins.stride[axis]
     start = start - wins.pads[axis][0]
-    place = arange(wins.kernel[axis], dtype=dtype) * wins.dilation[axis]
+    offset = arange(wins.kernel[axis], dtype=dtype) * wins.dilation[axis]
     of_window = tuple(-1 if a == axis else 1 for a in range(rank))
     still = (1,) * rank
-    return reshape(place, (1, *of_window, *still)) + reshape(
+    return reshape(offset, (1, *of_window, *still)) + reshape(
         start, (1, *still, *of_window)
     )

@@ -21,8 +21,8 @@ def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array
     elif groups < FEW:
         shape = (padded.shape[0], *wins.count, *taps.shape[-2:])
         out = namespace(padded).zeros(shape, padded.dtype)
-        for place, keys in wins.places():
-            out += padded[(slice(None), *keys)][..., None] * taps[place]
+        for tap, keys in wins.places():
+            out += padded[(slice(None), *keys)][..., None] * taps[tap]
     else:
         view = every_window(padded, wins, 1, True)[0]
         *outer, channel = range(view.ndim)
@@ -42,10 +42,10 @@ def _lines(padded: Array, taps: Array, wins: Windows) -> Array:
     shape = (padded.shape[0], *wins.count[:-1], count * channels)
     out = namespace(padded).zeros(shape, padded.dtype)
     term = namespace(padded).empty_like(out)
-    for place, keys in wins.places():
-        start = place[-1] * wins.dilation[-1] * channels
+    for index, keys in wins.places():
+        start = index[-1] * wins.dilation[-1] * channels
         line = slice(start, start + count * channels)
-        tap = np.tile(taps[place], count)
+        tap = np.tile(taps[index], count)
         np.multiply(lines[(slice(None), *keys[:-1], line)], tap, out=term)
         out += term
     return out
@@ -65,8 +65,8 @@ def scatter_depthwise(x: Array, weight: Array, wins: Windows, covered: Array) ->
         return
     x = x.reshape(*x.shape[:-1], groups, -1)
     taps = _taps(weight, groups)
-    for place, keys in wins.places():
-        covered[(slice(None), *keys)] += np.sum(x * taps[place], axis=-1)
+    for tap, keys in wins.places():
+        covered[(slice(None), *keys)] += np.sum(x * taps[tap], axis=-1)
 
 
 def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
@@ -77,8 +77,8 @@ def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
     shape = (groups, outer.shape[-1], *wins.kernel)
     weight = namespace(padded).empty(shape, padded.dtype)
     channel = len(axes)
-    for place, keys in wins.places():
-        weight[(slice(None), slice(None), *place)] = np.einsum(
+    for tap, keys in wins.places():
+        weight[(slice(None), slice(None), *tap)] = np.einsum(
             padded[(slice(None), *keys)],
             [*axes, channel],
             outer,

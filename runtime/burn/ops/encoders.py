@@ -16,9 +16,9 @@ def lookup(x: Array, keys: Array, values: Array, *, default: Any = 0) -> Array:
     What is no key becomes ``default``. ``keys`` and ``values`` are vectors, numbers or
     strings; of equal keys the last one counts, and NaN is equal to NaN.
     """
-    place, found = _places(x, keys)
+    index, present = _places(x, keys)
     out = namespace(values).full(x.shape, default, values.dtype)
-    out[found] = values[place[found]]
+    out[present] = values[index[present]]
     return out
 
 
@@ -34,12 +34,12 @@ def one_hot_encode(x: Array, categories: Array, *, strict: bool = False) -> Arra
     Raises:
         ValueError: ``strict``, and an element is no category.
     """
-    place, found = _places(x, categories)
-    if strict and not bool(found.all()):
+    index, present = _places(x, categories)
+    if strict and not bool(present.all()):
         raise ValueError("expected elements among the categories, got others")
-    xp = namespace(place)
-    hot = place[..., None] == xp.arange(len(categories))
-    return (hot & found[..., None]).astype(np.float32)
+    xp = namespace(index)
+    hot = index[..., None] == xp.arange(len(categories))
+    return (hot & present[..., None]).astype(np.float32)
 
 
 one_hot_encode.no_gradient("the result is piecewise constant")
@@ -48,19 +48,19 @@ one_hot_encode.no_gradient("the result is piecewise constant")
 def _places(x: Array, keys: Array) -> tuple[Array, Array]:
     """Where each element of ``x`` stands in ``keys``, and whether it does."""
     if keys.dtype == dtypes.string:
-        known = {key: i for i, key in enumerate(keys.tolist())}
-        flat = [known.get(item, -1) for item in x.ravel().tolist()]
-        place = np.array(flat, np.int64).reshape(x.shape)
-        return place, place >= 0
+        numbers = {key: i for i, key in enumerate(keys.tolist())}
+        flat = [numbers.get(item, -1) for item in x.ravel().tolist()]
+        index = np.array(flat, np.int64).reshape(x.shape)
+        return index, index >= 0
     xp = namespace(x)
     if not len(keys):
         return xp.zeros(x.shape, np.int64), xp.zeros(x.shape, bool)
     # A stable order, searched from the right: the last of equal keys is found.
     order = xp.argsort(keys, kind="stable")
     ranked = keys[order]
-    place = xp.maximum(xp.searchsorted(ranked, x, side="right") - 1, 0)
-    near = ranked[place]
-    found = near == x
+    index = xp.maximum(xp.searchsorted(ranked, x, side="right") - 1, 0)
+    near = ranked[index]
+    present = near == x
     if keys.dtype.kind == "f":
-        found |= xp.isnan(near) & xp.isnan(x)
-    return order[place].reshape(x.shape), found.reshape(x.shape)
+        present |= xp.isnan(near) & xp.isnan(x)
+    return order[index].reshape(x.shape), present.reshape(x.shape)

@@ -119,9 +119,9 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     ``operands``: of the shape of ``x``, or one number.
     """
     out = x
-    for name, place in chain:
+    for name, index in chain:
         function = _LINKS[name]
-        more = () if place is None else (operands[place],)
+        more = () if index is None else (operands[index],)
         out = function(out, *more, out=None if out is x else out)
     return out
 

@@ -23,8 +23,8 @@ def gradient(
     home = max((x.backend for x in xs), key=lambda backend: backend.level)
     tape = Autodiff(home, fresh=True)
     leaves = [Tensor(x, tape).leaf(None) for x in xs]
-    found = gradients_of(function(*leaves, *others).sum())
+    gradients = gradients_of(function(*leaves, *others).sum())
     return tuple(
-        zeros_like(x) if found.get(leaf) is None else found.get(leaf)
+        zeros_like(x) if gradients.get(leaf) is None else gradients.get(leaf)
         for x, leaf in zip(xs, leaves, strict=True)
     )

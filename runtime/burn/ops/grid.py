@@ -11,9 +11,9 @@ from burn.ops.indexing import getitem
 from burn.ops.logic import where
 from burn.ops.matmul import matmul
 from burn.ops.padding import stack
+from burn.ops.sampling import Taps, crossed, gather_sum, within
 from burn.ops.shape import expand, reshape, transpose
 from burn.ops.support import Array, integers, on_host
-from burn.ops.taps import Taps, crossed, gather_sum, within
 from burn.primitive import composite
 from burn.tensor import Tensor
 
@@ -95,19 +95,19 @@ def _taps(
     ]
 
 
-def _padded(place: Any, extent: int, padding_mode: str, align_corners: bool) -> Any:
-    """Where the elements ``place`` of an axis of ``extent`` are found."""
+def _padded(position: Any, extent: int, padding_mode: str, align_corners: bool) -> Any:
+    """Where the elements ``position`` of an axis of ``extent`` are found."""
     if padding_mode == "zeros":
-        return within(place, extent)
+        return within(position, extent)
     if padding_mode == "border":
-        return clip(place, 0, extent - 1)
+        return clip(position, 0, extent - 1)
     # Reflected, the elements repeat forwards and backwards; at a centre, without it.
     turn = extent - 1 if align_corners else extent
     if turn == 0:
-        return place * 0
-    place = place % (2 * turn)
-    beyond = place >= extent
-    return where(beyond, 2 * turn - (0 if align_corners else 1) - place, place)
+        return position * 0
+    position = position % (2 * turn)
+    beyond = position >= extent
+    return where(beyond, 2 * turn - (0 if align_corners else 1) - position, position)
 
 
 def _reflect(at: Any, low: float, high: float) -> Any:
@@ -155,7 +155,7 @@ def affine_grid(theta: Array, size: Any, *, align_corners: bool = False) -> Tens
 
 def _centres(extent: int, align_corners: bool, dtype: Any) -> Any:
     """Where the elements of an axis lie between -1 and 1."""
-    place = arange(extent, dtype=dtype)
+    index = arange(extent, dtype=dtype)
     if align_corners:
-        return place * (2.0 / max(extent - 1, 1)) - 1.0
-    return (place * 2.0 + 1.0) / extent - 1.0
+        return index * (2.0 / max(extent - 1, 1)) - 1.0
+    return (index * 2.0 + 1.0) / extent - 1.0

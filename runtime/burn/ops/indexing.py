@@ -320,11 +320,11 @@ def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
     """
     xp = namespace(indices)
     (extent,) = integers(depth)
-    place = axis % (indices.ndim + 1)
-    index = xp.expand_dims(indices, place)
+    new_axis = axis % (indices.ndim + 1)
+    index = xp.expand_dims(indices, new_axis)
     index = xp.where(index < 0, index + extent, index)
     shape = [1] * index.ndim
-    shape[place] = extent
+    shape[new_axis] = extent
     return xp.equal(index, xp.arange(extent).reshape(shape))
 
 

@@ -228,8 +228,8 @@ def pinv(x: Array, *, atol: float = 0.0, rtol: float | None = None) -> Array:
     kept = values > xp.maximum(atol, rtol * largest)
     with np.errstate(divide="ignore"):
         back = xp.where(kept, 1 / values, 0).astype(work.dtype)
-    made = right.swapaxes(-1, -2) @ (back[..., None] * left.swapaxes(-1, -2))
-    return made.astype(x.dtype, copy=False)
+    inverse = right.swapaxes(-1, -2) @ (back[..., None] * left.swapaxes(-1, -2))
+    return inverse.astype(x.dtype, copy=False)
 
 
 @pinv.vjp

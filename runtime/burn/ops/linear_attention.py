@@ -95,14 +95,14 @@ def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
     memory: Any = 0.0 if state is None else cast(state, dtype=query.dtype)
     rows = []
     for step in range(length):
-        place = (slice(None), slice(None), slice(step, step + 1))
-        row, line = getitem(value, place), getitem(key, place)
+        key_ = (slice(None), slice(None), slice(step, step + 1))
+        row, line = getitem(value, key_), getitem(key, key_)
         if decay is not None:
-            memory = memory * exp(getitem(decay, place)).mT
+            memory = memory * exp(getitem(decay, key_)).mT
         if beta is not None and (step or state is not None):
             row = row - matmul(line, memory)
         if beta is not None:
-            row = getitem(beta, place) * row
+            row = getitem(beta, key_) * row
         memory = memory + line.mT * row
         rows.append(matmul(grouped[:, :, :, step], memory) * scale)
     out = reshape(stack(rows, 3), (batch, heads, length, value.shape[3]))

@@ -135,20 +135,20 @@ def _position(
         along = axis
     rest = np.delete(work.shape, along)
     if not np.prod(rest):  # NumPy refuses an empty axis also where nothing is asked
-        found = np.zeros(rest)
+        position = np.zeros(rest)
     elif not work.shape[along]:
         raise ValueError(f"expected elements along axis {along}, got {list(x.shape)}")
     elif select_last:
         extent = work.shape[along]
-        found = extent - 1 - find(np.flip(work, along), axis=along)
+        position = extent - 1 - find(np.flip(work, along), axis=along)
     else:
-        found = find(work, axis=along)
-    found = namespace(x).asarray(found).astype(np.int64, copy=False)
+        position = find(work, axis=along)
+    position = namespace(x).asarray(position).astype(np.int64, copy=False)
     if not keepdims:
-        return found
+        return position
     if axis is None:
-        return found.reshape((1,) * rank)
-    return np.expand_dims(found, axis)
+        return position.reshape((1,) * rank)
+    return np.expand_dims(position, axis)
 
 
 @primitive

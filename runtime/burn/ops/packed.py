@@ -109,12 +109,12 @@ def take_quantized(
         return take(dequantize(x, scale, shifts, **steps), index, axis)
     if zero_point is not None:
         shifts = take(shifts, index, axis)
-    place = quantized_axis + (index.ndim - 1 if quantized_axis > axis else 0)
+    block_axis = quantized_axis + (index.ndim - 1 if quantized_axis > axis else 0)
     return dequantize(
         take(x, index, axis),
         take(scale, index, axis),
         shifts,
-        axis=place,
+        axis=block_axis,
         block_size=block_size,
         dtype=scale.dtype,
     )

@@ -128,8 +128,8 @@ def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
     if len(counts) != 2 * len(where):
         raise ValueError(f"expected {2 * len(where)} pads, got {len(counts)}")
     widths = [(0, 0)] * rank
-    for place, axis in enumerate(where):
-        widths[axis] = counts[place], counts[place + len(where)]
+    for index, axis in enumerate(where):
+        widths[axis] = counts[index], counts[index + len(where)]
     return widths
 
 
@@ -150,18 +150,18 @@ def _framed(x: Array, widths: Pads, value: Array) -> Array:
 def _source(extent: int, width: tuple[int, int], mode: str) -> Any:
     """Which element along an axis of ``extent`` each element of the padded one is."""
     before, after = builtins.max(width[0], 0), builtins.max(width[1], 0)
-    place = np.arange(-before, extent + after)
+    index = np.arange(-before, extent + after)
     if mode not in ("reflect", "edge", "wrap"):
         raise ValueError(f"expected constant, reflect, edge or wrap, got {mode!r}")
-    if extent == 0 and len(place):
+    if extent == 0 and len(index):
         raise ValueError(f"mode {mode!r} has no element to repeat")
     if mode == "edge":
-        return place.clip(0, builtins.max(extent - 1, 0))
+        return index.clip(0, builtins.max(extent - 1, 0))
     if mode == "wrap":
-        return place % builtins.max(extent, 1)
+        return index % builtins.max(extent, 1)
     period = builtins.max(2 * (extent - 1), 1)
-    place = place % period
-    return np.minimum(place, period - place) if extent > 1 else place
+    index = index % period
+    return np.minimum(index, period - index) if extent > 1 else index
 
 
 @primitive(traceable=True)
@@ -188,16 +188,16 @@ def _(grad: Any, out: Any, x: Any, repeats: Any) -> Any:
 @primitive(traceable=True)
 def stack(xs: list[Array], axis: int = 0) -> Array:
     """The arrays, all of one shape, side by side along a new axis."""
-    (place,) = axes_of(axis, xs[0].ndim + 1)
+    (position,) = axes_of(axis, xs[0].ndim + 1)
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError(f"expected one shape, got {[x.shape for x in xs]}")
-    key = (*(slice(None),) * place, None)
-    return namespace(xs[0]).concatenate([x[key] for x in xs], axis=place)
+    key = (*(slice(None),) * position, None)
+    return namespace(xs[0]).concatenate([x[key] for x in xs], axis=position)
 
 
 @stack.vjp
 def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
-    return lambda: [take(grad, place, axis) for place in range(len(xs))]
+    return lambda: [take(grad, index, axis) for index in range(len(xs))]
 
 
 @primitive(traceable=True)

@@ -298,10 +298,10 @@ def _flat(choice: Array, wins: Windows) -> Array:
     flat: Any = space.zeros((1,) * rank, np.int64)
     for axis in range(rank):
         inner = prod(wins.kernel[axis + 1 :])
-        place = (choice // inner % wins.kernel[axis]).astype(np.int64)
+        tap = (choice // inner % wins.kernel[axis]).astype(np.int64)
         starts = space.arange(wins.count[axis]) * wins.stride[axis]
         starts = (starts - wins.pads[axis][0]).reshape(-1, *(1,) * (rank - axis - 1))
-        flat = flat * wins.size[axis] + starts + place * wins.dilation[axis]
+        flat = flat * wins.size[axis] + starts + tap * wins.dilation[axis]
     return flat
 
 
@@ -332,8 +332,8 @@ def _means(extent: int, count: int) -> np.ndarray[Any, Any]:
     """The matrix [count, extent] that takes means of even windows."""
     index = np.arange(count)
     starts, stops = index * extent // count, -(-(index + 1) * extent // count)
-    place = np.arange(extent)
-    inside = (place >= starts[:, None]) & (place < stops[:, None])
+    element = np.arange(extent)
+    inside = (element >= starts[:, None]) & (element < stops[:, None])
     means: np.ndarray[Any, Any] = np.divide(inside, inside.sum(1, keepdims=True))
     return means
 

@@ -107,8 +107,8 @@ def _fits(
         return bool(shape) and values[0] == shape[axis]
     if len(values) != len(shape):
         return False
-    for place, (count, extent) in enumerate(zip(values, shape, strict=True)):
-        if place != axis:
+    for dimension, (count, extent) in enumerate(zip(values, shape, strict=True)):
+        if dimension != axis:
             fits = count in (1, extent)
         elif block_size:
             fits = count == -(-extent // block_size)

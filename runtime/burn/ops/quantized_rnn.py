@@ -46,12 +46,12 @@ def dynamic_quantized_lstm(
     functions = list(activations_of(m, given, ("Sigmoid", "Tanh", "Tanh")))
     inward, back = _real(w, w_scale, w_zero_point), _real(r, r_scale, r_zero_point)
 
-    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _rounded(turned) @ inward[place]
+    def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _rounded(turned) @ inward[direction]
         if b is not None:
-            inputs = inputs + (b[place, : 4 * hidden] + b[place, 4 * hidden :])
-        p = None if peephole is None else peephole[place]
-        step = lstm_step(m, back[place], p, functions[place], given)
+            inputs = inputs + (b[direction, : 4 * hidden] + b[direction, 4 * hidden :])
+        p = None if peephole is None else peephole[direction]
+        step = lstm_step(m, back[direction], p, functions[direction], given)
 
         def rounding(projected: Any, state: State) -> State:
             return step(projected, (_rounded(state[0]), *state[1:]))

@@ -44,9 +44,9 @@ def _words(state: Array, count: int) -> tuple[Array, Array]:
     xp = namespace(state)
     key, start = (int(part) for part in state.tolist())
     blocks = -(-count // 4)
-    place = xp.arange(blocks, dtype=np.uint64) + np.uint64(start)
+    block = xp.arange(blocks, dtype=np.uint64) + np.uint64(start)
     none = xp.zeros(blocks, np.uint64)
-    counter = (place & np.uint64(_LOW), place >> np.uint64(32), none, none)
+    counter = (block & np.uint64(_LOW), block >> np.uint64(32), none, none)
     words = xp.stack(philox4x32(counter, (key & _LOW, key >> 32)), axis=-1)
     after = xp.asarray([key, (start + blocks) % 2**64], np.uint64)
     return words.reshape(-1)[:count], after
@@ -162,8 +162,8 @@ def multinomial(
     # One search for all rows: those of row i lie between i and i + 1.
     shift = xp.arange(rows, dtype=np.float64)[:, None]
     places = (xp.asarray(unit).reshape(rows, count) + shift).ravel()
-    found = xp.searchsorted((upto / upto[:, -1:] + shift).ravel(), places, "right")
-    drawn = found.reshape(rows, count) - shift.astype(np.int64) * classes
+    indices = xp.searchsorted((upto / upto[:, -1:] + shift).ravel(), places, "right")
+    drawn = indices.reshape(rows, count) - shift.astype(np.int64) * classes
     return xp.clip(drawn, 0, classes - 1).astype(dtype), after
 
 

@@ -35,17 +35,17 @@ class Options:
 
     def reversals(self, directions: int) -> tuple[bool, ...]:
         """For every direction, whether it runs from the end."""
-        known = {
+        orders = {
             "forward": (False,),
             "reverse": (True,),
             "bidirectional": (False, True),
         }
-        if self.direction not in known or len(known[self.direction]) != directions:
+        if self.direction not in orders or len(orders[self.direction]) != directions:
             raise ValueError(
                 f"expected weights of direction {self.direction!r}, got {directions} "
                 "directions"
             )
-        return known[self.direction]
+        return orders[self.direction]
 
 
 class ArrayMaths:
@@ -146,9 +146,9 @@ def activations_of(m: Any, options: Options, default: tuple[str, ...]) -> Iterat
     if len(names) not in (len(default), 2 * len(default)):
         raise ValueError(f"expected {len(default)} activations, got {names}")
     alphas, betas = iter(options.activation_alpha), iter(options.activation_beta)
-    made = [_activation(m, name, alphas, betas) for name in names]
-    for start in range(0, len(made), len(default)):
-        yield made[start : start + len(default)]
+    functions = [_activation(m, name, alphas, betas) for name in names]
+    for start in range(0, len(functions), len(default)):
+        yield functions[start : start + len(default)]
 
 
 def _activation(
@@ -215,14 +215,14 @@ def run_directions(
         limit = np.asarray(lengths.get() if hasattr(lengths, "get") else lengths)
         alive = np.arange(x.shape[0])[:, None, None] < limit[None, :, None]
         alive = m.asarray(alive)
-    found, ends = [], []
-    for place, reverse in enumerate(options.reversals(count)):
+    outputs, ends = [], []
+    for direction, reverse in enumerate(options.reversals(count)):
         turned = m.turned(x, lengths) if reverse else x
-        inputs, step = prepare(place, turned)
-        outs, end = scan(m, inputs, tuple(s[place] for s in starts), step, alive)
-        found.append(m.turned(outs, lengths) if reverse else outs)
+        inputs, step = prepare(direction, turned)
+        outs, end = scan(m, inputs, tuple(s[direction] for s in starts), step, alive)
+        outputs.append(m.turned(outs, lengths) if reverse else outs)
         ends.append(end)
-    every = m.stack(found, 1)
+    every = m.stack(outputs, 1)
     last = [m.stack(list(parts), 0) for parts in zip(*ends, strict=True)]
     if options.layout:
         every = m.permute(every, (2, 0, 1, 3))
@@ -259,9 +259,13 @@ def body_gradients(
                 ops.sum(ops.mul(out, grad))
                 for out, grad in zip(outs, grads, strict=True)
             ]
-            found = gradients_of(sum(parts[1:], parts[0]))
+            gradients = gradients_of(sum(parts[1:], parts[0]))
             memo.extend(
-                found[leaf] if isinstance(leaf, Tensor) and leaf in found else None
+                (
+                    gradients[leaf]
+                    if isinstance(leaf, Tensor) and leaf in gradients
+                    else None
+                )
                 for leaf in leaves
             )
         return memo

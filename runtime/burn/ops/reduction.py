@@ -232,5 +232,5 @@ def root(total: Any, p: float) -> Tensor:
     """The ``p``-th root of a sum of powers; the gradient of a sum of zeros is 0."""
     nothing = total == 0
     safe = where(nothing, 1, total)
-    found = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
-    return where(nothing, 0, found)
+    result = elementwise.sqrt(safe) if p == 2 else elementwise.pow(safe, 1.0 / p)
+    return where(nothing, 0, result)

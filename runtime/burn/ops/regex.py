@@ -69,8 +69,8 @@ def _re2() -> Any:
     return re2
 
 
-def _invalid(what: str) -> ValueError:
-    return ValueError(f"expected a regular expression of RE2, got {what}")
+def _invalid(problem: str) -> ValueError:
+    return ValueError(f"expected a regular expression of RE2, got {problem}")
 
 
 def _message(error: Exception) -> str:

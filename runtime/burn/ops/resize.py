@@ -264,8 +264,8 @@ class _Grid:
 
     def coordinates(self, mode: str) -> Floats:
         """Where each result lies among the elements."""
-        place = np.arange(self.target, dtype=np.float64)
-        centred = (place + 0.5) / self.scale - 0.5
+        index = np.arange(self.target, dtype=np.float64)
+        centred = (index + 0.5) / self.scale - 0.5
         last = self.extent - 1
         if mode == "half_pixel":
             return centred
@@ -273,13 +273,13 @@ class _Grid:
             adjustment = self.target / (self.scale * self.extent)
             return centred + self.extent / 2 * (1 - adjustment)
         if mode == "pytorch_half_pixel":
-            return centred if self.target > 1 else place * 0
+            return centred if self.target > 1 else index * 0
         if mode == "asymmetric":
-            return place / self.scale
+            return index / self.scale
         if mode == "align_corners":
-            return place * last / (self.length - 1 or 1)
+            return index * last / (self.length - 1 or 1)
         if mode == "pytorch_align_corners":
-            return place * last / max(self.target - 1, 1)
+            return index * last / max(self.target - 1, 1)
         if mode == "tf_crop_and_resize":
             return self.cropped()
         raise ValueError(f"unknown coordinate_transformation_mode {mode!r}")
@@ -295,8 +295,8 @@ class _Grid:
         if self.target == 1:
             middle = np.float32(0.5) * (start + end) * last
             return np.full(1, middle, np.float64)
-        place = np.arange(self.target, dtype=np.float32)
-        inside = place * (end - start) * last / np.float32(self.target - 1)
+        index = np.arange(self.target, dtype=np.float32)
+        inside = index * (end - start) * last / np.float32(self.target - 1)
         return (start * last + inside).astype(np.float64)
 
 

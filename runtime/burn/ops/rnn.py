@@ -78,22 +78,22 @@ def _lstm(
     hidden = r.shape[-1]
     functions = list(activations_of(m, options, ("Sigmoid", "Tanh", "Tanh")))
 
-    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, place)
+    def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, direction)
         if b is not None:
-            both = m.wide(b)[place]
+            both = m.wide(b)[direction]
             inputs = inputs + (both[: 4 * hidden] + both[4 * hidden :])
-        back = m.permute(m.wide(r)[place], (1, 0))
-        p = None if peephole is None else m.wide(peephole)[place]
-        return inputs, lstm_step(m, back, p, functions[place], options)
+        back = m.permute(m.wide(r)[direction], (1, 0))
+        p = None if peephole is None else m.wide(peephole)[direction]
+        return inputs, lstm_step(m, back, p, functions[direction], options)
 
     starts, sizes = [h0, c0], (w.shape[0], hidden)
     return run_directions(m, x, starts, seq_lens, sizes, options, prepare)
 
 
-def _projected(m: Any, x: Any, w: Any, place: int) -> Any:
+def _projected(m: Any, x: Any, w: Any, direction: int) -> Any:
     """``x`` times the transposed input weights of one direction."""
-    return x @ m.permute(m.wide(w)[place], (1, 0))
+    return x @ m.permute(m.wide(w)[direction], (1, 0))
 
 
 def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> Step:
@@ -161,14 +161,14 @@ def _gru(
     hidden = r.shape[-1]
     functions = list(activations_of(m, options, ("Sigmoid", "Tanh")))
 
-    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, place)
+    def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, direction)
         recurrent = None
         if b is not None:
-            both = m.wide(b)[place]
+            both = m.wide(b)[direction]
             inputs, recurrent = inputs + both[: 3 * hidden], both[3 * hidden :]
-        back = m.permute(m.wide(r)[place], (1, 0))
-        return inputs, _gru_step(m, back, recurrent, functions[place], options)
+        back = m.permute(m.wide(r)[direction], (1, 0))
+        return inputs, _gru_step(m, back, recurrent, functions[direction], options)
 
     sizes = (w.shape[0], hidden)
     return run_directions(m, x, [h0], seq_lens, sizes, options, prepare)
@@ -239,12 +239,12 @@ def _rnn(
     functions = list(activations_of(m, options, ("Tanh",)))
     clip = clipped(m, options.clip)
 
-    def prepare(place: int, turned: Any) -> tuple[Any, Step]:
-        inputs = _projected(m, turned, w, place)
+    def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
+        inputs = _projected(m, turned, w, direction)
         if b is not None:
-            both = m.wide(b)[place]
+            both = m.wide(b)[direction]
             inputs = inputs + (both[:hidden] + both[hidden:])
-        back, squash = m.permute(m.wide(r)[place], (1, 0)), functions[place][0]
+        back, squash = m.permute(m.wide(r)[direction], (1, 0)), functions[direction][0]
 
         def step(projected: Any, state: State) -> State:
             return (squash(clip(projected + state[0] @ back)),)

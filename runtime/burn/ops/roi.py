@@ -10,9 +10,9 @@ from burn.ops.elementwise import abs, cast, ceil, floor, maximum, minimum, sign
 from burn.ops.indexing import getitem
 from burn.ops.logic import logical_and, where
 from burn.ops.reduction import max as largest
+from burn.ops.sampling import gather_max, gather_sum
 from burn.ops.shape import concat, permute, reshape, transpose, unsqueeze
 from burn.ops.support import Array
-from burn.ops.taps import gather_max, gather_sum
 from burn.primitive import composite
 from burn.tensor import Tensor
 
@@ -44,7 +44,7 @@ def roi_align(
     if mode not in ("avg", "max"):
         raise ValueError(f"expected mode avg or max, got {mode!r}")
     wide = dtypes.float32 if rois.dtype in dtypes.HALVES else rois.dtype
-    place, weight = _samples(
+    index, weight = _samples(
         x,
         cast(rois, dtype=wide) * spatial_scale - (0.5 if aligned else 0.0),
         batch_indices,
@@ -54,9 +54,9 @@ def roi_align(
         mode == "avg",
     )
     if mode == "avg":
-        out = gather_sum(_as_one(x), place, weight)
+        out = gather_sum(_as_one(x), index, weight)
     else:
-        out = gather_max(_as_one(x), place, weight)
+        out = gather_max(_as_one(x), index, weight)
     return _regions(out, (rois.shape[0], x.shape[1], *output_size))
 
 
@@ -81,9 +81,9 @@ def _samples(
     (rows, of_rows), (columns, of_columns) = along
     image = reshape(cast(batch_indices, dtype=dtypes.int64), (-1, 1, 1, 1, 1))
     rows, columns = _beside(rows, 0), _beside(columns, 1)
-    place = (image * height + rows) * width + columns
-    place = where(logical_and(rows >= 0, columns >= 0), place, -1)
-    return _taps(place), _taps(_beside(of_rows, 0) * _beside(of_columns, 1))
+    index = (image * height + rows) * width + columns
+    index = where(logical_and(rows >= 0, columns >= 0), index, -1)
+    return _taps(index), _taps(_beside(of_rows, 0) * _beside(of_columns, 1))
 
 
 def _points(
@@ -109,11 +109,11 @@ def _points(
     there = logical_and(exists, near) if mean else exists
     first = cast(where(low == low, low, 0.0), dtype=dtypes.int64)
     taps = []
-    for place, weight in (
+    for position, weight in (
         (first, 1.0 - behind),
         (minimum(first + 1, extent - 1), behind),
     ):
-        taps.append((where(there, place, -1), where(near, weight, 0.0)))
+        taps.append((where(there, position, -1), where(near, weight, 0.0)))
     places, weights = (concat(list(part), 2) for part in zip(*taps, strict=True))
     return places, weights / number if mean else weights
 
@@ -181,10 +181,10 @@ def max_roi_pool(
         stop = getitem(ends, (slice(None), 3 - axis))
         along.append(_beside(_cells(start, stop, bins, extent), axis))
     rows, columns = along
-    place = (reshape(image, (-1, 1, 1, 1, 1)) * height + rows) * width + columns
-    place = where(logical_and(rows >= 0, columns >= 0), place, -1)
-    out = gather_max(_as_one(x), _taps(place))
-    return _regions(out, (len(place), channels, *output_size))
+    index = (reshape(image, (-1, 1, 1, 1, 1)) * height + rows) * width + columns
+    index = where(logical_and(rows >= 0, columns >= 0), index, -1)
+    out = gather_max(_as_one(x), _taps(index))
+    return _regions(out, (len(index), channels, *output_size))
 
 
 def _cells(start: Any, stop: Any, bins: int, extent: int) -> Any:
@@ -199,5 +199,5 @@ def _cells(start: Any, stop: Any, bins: int, extent: int) -> Any:
     count = last - first
     most = max(int(largest(count).item()), 1) if count.shape[0] else 1
     step = arange(most)
-    place = unsqueeze(first, 2) + step
-    return where(step < unsqueeze(count, 2), place, -1)
+    position = unsqueeze(first, 2) + step
+    return where(step < unsqueeze(count, 2), position, -1)

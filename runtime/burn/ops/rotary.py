@@ -80,11 +80,11 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    place: dict[str, Any] = {"axis": axis, "circular": circular}
+    options: dict[str, Any] = {"axis": axis, "circular": circular}
     count = update.shape[axis]
     return (
-        lambda: tensor_scatter(grad, zeros_like(update), starts, **place),
-        lambda: tensor_gather(grad, starts, count=count, **place),
+        lambda: tensor_scatter(grad, zeros_like(update), starts, **options),
+        lambda: tensor_gather(grad, starts, count=count, **options),
         None,
     )
 
@@ -116,8 +116,8 @@ def _(
     axis: int = -2,
     circular: bool = False,
 ) -> Any:
-    place: dict[str, Any] = {"axis": axis, "circular": circular}
-    return lambda: tensor_scatter(zeros_like(cache), grad, starts, **place)
+    options: dict[str, Any] = {"axis": axis, "circular": circular}
+    return lambda: tensor_scatter(zeros_like(cache), grad, starts, **options)
 
 
 def _key(
@@ -129,12 +129,12 @@ def _key(
         IndexError: they go beyond the end.
     """
     xp = namespace(rows)
-    place = xp.arange(count)[None, :]
+    position = xp.arange(count)[None, :]
     if starts is not None:
-        place = place + xp.asarray(starts)[:, None]
+        position = position + xp.asarray(starts)[:, None]
     if circular:
-        place = place % rows.shape[1]
-    return xp.arange(rows.shape[0])[:, None], place
+        position = position % rows.shape[1]
+    return xp.arange(rows.shape[0])[:, None], position
 
 
 @composite
@@ -145,8 +145,8 @@ def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
     has ``length`` entries, or as many as ``cache`` if these are more, with zeros where
     ``update`` does not reach.
     """
-    place = reshape(arange(cache.shape[2]), (-1, 1))
-    cache = where(less(place, reshape(starts, (-1, 1, 1, 1))), cache, 0)
+    position = reshape(arange(cache.shape[2]), (-1, 1))
+    cache = where(less(position, reshape(starts, (-1, 1, 1, 1))), cache, 0)
     missing = int(length) - cache.shape[2]
     if missing > 0:
         cache = pad(cache, (0, missing), axes=(2,))

@@ -41,8 +41,8 @@ def _(
     def read(values: Any) -> Any:
         return gather_elements(values, indices, axis)
 
-    def write(values: Any, at: Any, how: str) -> Any:
-        return scatter_elements(values, indices, at, axis=axis, reduction=how)
+    def write(values: Any, at: Any, reduction: str) -> Any:
+        return scatter_elements(values, indices, at, axis=axis, reduction=reduction)
 
     return _shares(grad, out, x, updates, read, write, reduction)
 
@@ -71,8 +71,8 @@ def _(
     def read(values: Any) -> Any:
         return gather_nd(values, indices)
 
-    def write(values: Any, at: Any, how: str) -> Any:
-        return scatter_nd(values, indices, at, reduction=how)
+    def write(values: Any, at: Any, reduction: str) -> Any:
+        return scatter_nd(values, indices, at, reduction=reduction)
 
     return _shares(grad, out, x, updates, read, write, reduction)
 

@@ -39,7 +39,7 @@ def non_max_suppression(
     limit = int(_number(max_output_boxes))
     overlap = sides.dtype.type(_number(iou_threshold))
     ratings = _on_host(scores)
-    found: list[Any] = [np.zeros((0, 3), np.int64)]
+    selected: list[Any] = [np.zeros((0, 3), np.int64)]
     for image, label in np.ndindex(*ratings.shape[:2]):
         rating = ratings[image, label]
         order = np.argsort(-rating, kind="stable")
@@ -49,8 +49,8 @@ def non_max_suppression(
         kept = order[_select(sides[image][order], limit, overlap)]
         rows = np.full((len(kept), 3), (image, label, 0), np.int64)
         rows[:, 2] = kept
-        found.append(rows)
-    return namespace(boxes).asarray(np.concatenate(found))
+        selected.append(rows)
+    return namespace(boxes).asarray(np.concatenate(selected))
 
 
 non_max_suppression.no_gradient("the result are integers")
@@ -106,9 +106,9 @@ def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:
     a, b = np.nonzero(common)
     shared, of_first, of_second = common[a, b], first[4, a], second[4, b]
     union = of_first + of_second - shared
-    found = (of_first > 0) & (of_second > 0) & (union > 0)
-    found &= shared / np.where(found, union, 1) > threshold
-    return a[found], b[found]
+    overlaps = (of_first > 0) & (of_second > 0) & (union > 0)
+    overlaps &= shared / np.where(overlaps, union, 1) > threshold
+    return a[overlaps], b[overlaps]
 
 
 def _areas(sides: Floats) -> Any:
@@ -137,8 +137,8 @@ def unique(
     inverse = inverse.reshape(-1)
     if not sorted:
         order = xp.argsort(first)
-        place = xp.argsort(order)
-        first, counts, inverse = first[order], counts[order], place[inverse]
+        rank = xp.argsort(order)
+        first, counts, inverse = first[order], counts[order], rank[inverse]
     values = x.reshape(-1)[first] if axis is None else xp.take(x, first, axis=axis)
     kinds = (v.astype(dtypes.int64, copy=False) for v in (first, inverse, counts))
     return (values, *kinds)

@@ -53,11 +53,11 @@ def sequence_insert(sequence: Any, item: Any, position: Any) -> list[Any]:
     Raises:
         IndexError: ``position`` is outside [-n, n] for n items.
     """
-    place, size = int(position), len(sequence)
-    if not -size <= place <= size:
-        raise IndexError(f"expected a position in [{-size}, {size}], got {place}")
-    place += size if place < 0 else 0
-    return [*sequence[:place], item, *sequence[place:]]
+    index, size = int(position), len(sequence)
+    if not -size <= index <= size:
+        raise IndexError(f"expected a position in [{-size}, {size}], got {index}")
+    index += size if index < 0 else 0
+    return [*sequence[:index], item, *sequence[index:]]
 
 
 @composite
@@ -94,8 +94,8 @@ def stack_rows(
     """
     if rows:
         return stack(rows, axis)
-    place = axis % (len(shape) + 1)
-    return full((*shape[:place], 0, *shape[place:]), 0, dtype=dtype)
+    new_axis = axis % (len(shape) + 1)
+    return full((*shape[:new_axis], 0, *shape[new_axis:]), 0, dtype=dtype)
 
 
 @composite

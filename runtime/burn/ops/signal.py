@@ -225,8 +225,8 @@ def mel_weight_matrix(
     low, high = 2595.0 * np.log10(1.0 + edges / 700.0)
     mel = np.arange(bins + 2) * ((high - low) / (bins + 2)) + low
     hertz = 700.0 * (10.0 ** (mel / 2595.0) - 1.0)
-    place = np.floor((length + 1) * hertz / rate).astype(np.int64)
-    left, peak, right = place[:-2], place[1:-1], place[2:]
+    corners = np.floor((length + 1) * hertz / rate).astype(np.int64)
+    left, peak, right = corners[:-2], corners[1:-1], corners[2:]
     row = np.arange(length // 2 + 1)[:, None]
     rise = np.where(peak == left, 1.0, (row - left) / np.maximum(peak - left, 1))
     fall = (right - row) / np.maximum(right - peak, 1)

@@ -160,16 +160,16 @@ def tfidf(
     out = np.zeros(
         (len(rows), int(columns.max()) + 1 if columns.size else 0), np.float32
     )
-    known, tokens = _numbered(pool, rows)
+    numbered, tokens = _numbered(pool, rows)
     ends = (*starts[1:], len(pool))
     before = 0
     for n, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
-        grams = known[start:end].reshape(-1, n)
-        place = columns[before : before + len(grams)]
+        grams = numbered[start:end].reshape(-1, n)
+        column_of = columns[before : before + len(grams)]
         if lengths[0] <= n <= lengths[1] and len(grams):
             for skip in range(1 if n == 1 else max_skip + 1):
                 row, gram = _occurrences(tokens, grams, skip + 1)
-                np.add.at(out, (row, place[gram]), np.float32(1))
+                np.add.at(out, (row, column_of[gram]), np.float32(1))
         before += len(grams)
     if mode != "tf":
         scale = np.ones(out.shape[1], np.float32)
@@ -185,9 +185,9 @@ tfidf.no_gradient("counts have no gradient")
 def _numbered(pool: Array, rows: Array) -> tuple[Array, Array]:
     """The pool and the rows with numbers for items; -1 for what no n-gram has."""
     number: dict[Any, int] = {}
-    known = [number.setdefault(item, len(number)) for item in pool.tolist()]
+    numbered = [number.setdefault(item, len(number)) for item in pool.tolist()]
     tokens = [number.get(item, -1) for item in rows.ravel().tolist()]
-    return np.array(known, np.int64), np.array(tokens, np.int64).reshape(rows.shape)
+    return np.array(numbered, np.int64), np.array(tokens, np.int64).reshape(rows.shape)
 
 
 def _occurrences(tokens: Array, grams: Array, step: int) -> tuple[Array, Array]:
@@ -204,14 +204,14 @@ def _occurrences(tokens: Array, grams: Array, step: int) -> tuple[Array, Array]:
         item = tokens[:, i * step : i * step + starts]
         prefixes, target = np.unique(target * base + grams[:, i], return_inverse=True)
         key = code * base + item
-        place = np.minimum(np.searchsorted(prefixes, key), len(prefixes) - 1)
-        there = (code >= 0) & (item >= 0) & (prefixes[place] == key)
-        code = np.where(there, place, -1)
+        position = np.minimum(np.searchsorted(prefixes, key), len(prefixes) - 1)
+        there = (code >= 0) & (item >= 0) & (prefixes[position] == key)
+        code = np.where(there, position, -1)
     row, at = np.nonzero(code >= 0)
     order = np.argsort(target, kind="stable")
-    found = code[row, at]
-    spot = np.minimum(np.searchsorted(target[order], found), len(order) - 1)
-    there = target[order][spot] == found
+    codes = code[row, at]
+    spot = np.minimum(np.searchsorted(target[order], codes), len(order) - 1)
+    there = target[order][spot] == codes
     return row[there], order[spot][there]
 
 

@@ -73,20 +73,20 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
     xp = namespace(x)
     features, modes, splits, links, missing = branches
     kind = int(modes[0]) if len(modes) and bool((modes == modes[0]).all()) else None
-    place = xp.tile(roots.astype(np.intp), len(x))
+    current = xp.tile(roots.astype(np.intp), len(x))
     offset = xp.repeat(xp.arange(len(x)) * x.shape[1], len(roots))
     flat = xp.ravel(x)
-    active = xp.flatnonzero(place >= 0)
-    node = place[active]
+    active = xp.flatnonzero(current >= 0)
+    node = current[active]
     for _ in range(len(features) + 1):
         if not len(active):
-            return (-1 - place).reshape(len(x), len(roots))
+            return (-1 - current).reshape(len(x), len(roots))
         value = flat[offset[active] + features[node]]
         goes = _compare(value, splits[node], kind, modes, node)
         if missing is not None:
             goes = goes | (missing[node] & xp.isnan(value))
         node = links[2 * node + goes]
-        place[active] = node
+        current[active] = node
         inner = node >= 0
         active, node = active[inner], node[inner]
     raise ValueError("expected trees, got branches that go round in a circle")

@@ -117,13 +117,13 @@ class Windows:
 
         The slices index the spatial axes of what :meth:`cover` returns.
         """
-        for place in product(*map(range, self.kernel)):
+        for tap in product(*map(range, self.kernel)):
             yield (
-                place,
+                tap,
                 tuple(
                     slice(p * d, p * d + (n - 1) * s + 1, s) if n else slice(0, 0)
                     for p, d, n, s in zip(
-                        place, self.dilation, self.count, self.stride, strict=True
+                        tap, self.dilation, self.count, self.stride, strict=True
                     )
                 ),
             )

@@ -48,8 +48,8 @@ def tag_of(dtype: Any) -> str:
             return "BOOL"
         raise RecordError(f"dtype {shown(name)} ({shown(detail)}) cannot be read")
     if not isinstance(dtype, str) or dtype not in _TAGS:
-        known = ", ".join(DTYPES)
-        raise RecordError(f"unknown dtype {shown(dtype)}, expected one of {known}")
+        expected = ", ".join(DTYPES)
+        raise RecordError(f"unknown dtype {shown(dtype)}, expected one of {expected}")
     return _TAGS[dtype]
 
 

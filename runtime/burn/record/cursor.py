@@ -26,8 +26,8 @@ Value: TypeAlias = "Plain | Blob | list[Value] | dict[str, Value]"
 class Cursor:
     """What is left of ``data``, which errors call ``what``."""
 
-    def __init__(self, data: memoryview, what: str, at: int = 0) -> None:
-        self.data, self.what, self.at = data, what, at
+    def __init__(self, data: memoryview, label: str, at: int = 0) -> None:
+        self.data, self.what, self.at = data, label, at
         self.items = self.depth = self.texts = 0
 
     def take(self, size: int) -> memoryview:
@@ -86,8 +86,8 @@ class Cursor:
 
     def problem(self, text: str, at: int | None = None) -> RecordError:
         """An error that says where."""
-        place = self.at if at is None else at
-        return RecordError(f"{self.what}: byte {place}: {text}")
+        offset = self.at if at is None else at
+        return RecordError(f"{self.what}: byte {offset}: {text}")
 
     def add(self, result: dict[str, Value], key: Value, value: Value) -> None:
         """Put an item into a map whose keys are texts, each there once."""

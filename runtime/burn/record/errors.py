@@ -16,14 +16,14 @@ LONGEST_SHOWN = 80
 MOST_SHOWN = 10
 
 
-def check_values(text: bytes, what: str) -> None:
+def check_values(text: bytes, label: str) -> None:
     """Refuse JSON that would become more objects than a header or index needs.
 
     Raises:
-        RecordError: ``text``, which the message calls ``what``, has more values.
+        RecordError: ``text``, which the message calls ``label``, has more values.
     """
     if text.count(b",") + text.count(b":") > MOST_VALUES:
-        raise RecordError(f"{what} has more than {MOST_VALUES} values")
+        raise RecordError(f"{label} has more than {MOST_VALUES} values")
 
 
 def shown(value: object) -> str:

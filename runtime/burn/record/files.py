@@ -108,8 +108,8 @@ def describe_foreign(head: bytes) -> Foreign | None:
     if not head:
         return EMPTY
     for recognise in RECOGNISERS:
-        if (found := recognise(head)) is not None:
-            return found
+        if (foreign := recognise(head)) is not None:
+            return foreign
     return None
 
 

@@ -77,9 +77,9 @@ def encoded(
         RecordError: there is no such format; it has no place for some of this.
     """
     if format_name not in FORMATS:
-        known = ", ".join(FORMATS)
+        expected = ", ".join(FORMATS)
         raise RecordError(
-            f"unknown format {shown(format_name)}, expected one of {known}"
+            f"unknown format {shown(format_name)}, expected one of {expected}"
         )
     plain = format_name.removesuffix(_GZ)
     chunks = _PLAIN[plain].encode(pieces, metadata, precision)
@@ -175,6 +175,6 @@ def _inflated(data: Bytes, most: int) -> Bytes:
     except zlib.error as error:
         raise RecordError(f"gzip: damaged: {error}") from None
     if not unpacker.eof or unpacker.unused_data:
-        what = "trailing bytes" if unpacker.eof else "cut off"
-        raise RecordError(f"gzip: {what}")
+        problem = "trailing bytes" if unpacker.eof else "cut off"
+        raise RecordError(f"gzip: {problem}")
     return np.frombuffer(parts, np.uint8)

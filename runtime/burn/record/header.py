@@ -127,8 +127,8 @@ def _metadata(value: Any, problems: list[str]) -> dict[str, str]:
 
 def _entry(value: Any, data_size: int) -> Entry:
     if not isinstance(value, dict) or value.keys() != FIELDS:
-        found = sorted(value) if isinstance(value, dict) else value
-        raise RecordError(f"expected the fields {sorted(FIELDS)}, got {shown(found)}")
+        fields = sorted(value) if isinstance(value, dict) else value
+        raise RecordError(f"expected the fields {sorted(FIELDS)}, got {shown(fields)}")
     tag = value["dtype"]
     if not isinstance(tag, str) or tag not in DTYPES:
         raise RecordError(
@@ -165,9 +165,9 @@ def _layout_problems(entries: Mapping[str, Entry], data_size: int) -> list[str]:
     problems, at, before = [], 0, "the header"
     for name, entry in sorted(entries.items(), key=_place):
         if entry.begin != at:
-            what = "overlaps" if entry.begin < at else "leaves a hole after"
+            problem = "overlaps" if entry.begin < at else "leaves a hole after"
             problems.append(
-                f"tensor {shown(name)} {what} {before}: "
+                f"tensor {shown(name)} {problem} {before}: "
                 f"expected its data at {at}, got {entry.begin}"
             )
         at, before = max(at, entry.end), f"tensor {shown(name)}"

@@ -41,7 +41,7 @@ def _advise(array: Array, advice: int) -> None:
     if file is None or not memoryview(file).readonly:
         return
     origin = np.frombuffer(file, np.uint8).ctypes.data
-    low, high = (place - origin for place in byte_bounds(array))
+    low, high = (bound - origin for bound in byte_bounds(array))
     low += -low % mmap.PAGESIZE
     high -= high % mmap.PAGESIZE
     if low < high:

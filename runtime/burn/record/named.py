@@ -156,15 +156,15 @@ def tree_of(pieces: Mapping[str, Piece]) -> Tree:
         *path, last = name.split(".")
         if len(path) > MOST_NESTED // 2:
             raise RecordError(f"tensor {shown(name)}: nested too deeply")
-        place = root
+        node = root
         for part in path:
-            child = place.setdefault(part, {})
+            child = node.setdefault(part, {})
             if isinstance(child, Piece):
                 raise RecordError(f"tensor {shown(name)}: below {shown(child.name)}")
-            place = child
-        if last in place:
+            node = child
+        if last in node:
             raise RecordError(f"tensor {shown(name)}: others are below it")
-        place[last] = piece
+        node[last] = piece
     return root
 
 
@@ -263,9 +263,9 @@ def _printed(node: Tree | Piece, line: str) -> Iterator[bytes]:
         return
     opening, closing = ("[", "]") if is_list(node) else ("{", "}")
     yield opening.encode()
-    for place, (key, child) in enumerate(node.items()):
+    for index, (key, child) in enumerate(node.items()):
         name = "" if opening == "[" else f"{json.dumps(key)}: "
-        yield f"{',' * (place > 0)}{line}  {name}".encode()
+        yield f"{',' * (index > 0)}{line}  {name}".encode()
         yield from _printed(child, f"{line}  ")
     yield f"{line * bool(node)}{closing}".encode()
 

@@ -122,17 +122,17 @@ def pieces(
         RecordError: a name is reserved, repeated or not text; a dtype or shape has no
             place in a record.
     """
-    found: dict[str, Piece] = {}
+    result: dict[str, Piece] = {}
     for name, source in tensors:
-        if check_name(name) in found:
+        if check_name(name) in result:
             raise RecordError(f"tensor {shown(name)}: duplicate name")
         tag, shape = _kind(name, source, precision)
         try:
             length = data_length(tag, shape)
         except RecordError as problem:
             raise RecordError(f"tensor {shown(name)}: {problem}") from None
-        found[name] = Piece(name, tag, shape, length, source)
-    return found
+        result[name] = Piece(name, tag, shape, length, source)
+    return result
 
 
 def _kind(

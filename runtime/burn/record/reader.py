@@ -135,8 +135,8 @@ def _record(path: Path, parse: formats.Parser, data: Bytes) -> Record:
 
 def _contents(path: Path, mmap: bool) -> Bytes:
     if not stat.S_ISREG(path.stat().st_mode):
-        what = "a directory" if path.is_dir() else "a device or pipe"
-        raise RecordError(f"{path}: expected a regular file, got {what}")
+        kind = "a directory" if path.is_dir() else "a device or pipe"
+        raise RecordError(f"{path}: expected a regular file, got {kind}")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not size:

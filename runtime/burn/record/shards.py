@@ -70,15 +70,15 @@ def open_shards(
     except RecordError as problem:
         raise RecordError(f"{path}: {problem}") from None
     shards = {file: open_record(file, mmap) for file in set(index.files.values())}
-    found = {name: shards[file] for name, file in index.files.items()}
+    records = {name: shards[file] for name, file in index.files.items()}
     problems = [
         f"tensor {shown(name)}: not in {shown(index.files[name].name)}"
-        for name, record in found.items()
+        for name, record in records.items()
         if name not in record
     ]
     if problems:
         raise RecordError(f"{path}: {joined(problems)}")
-    return found
+    return records
 
 
 def _beside(index: Path, name: Any) -> Path:
@@ -103,7 +103,7 @@ def lies_in(path: Path, directory: Path) -> bool:
 
     In the Hugging Face cache every file is a link to a blob, which counts.
     """
-    real, folder = (Path(os.path.realpath(place)) for place in (path, directory))
+    real, folder = (Path(os.path.realpath(item)) for item in (path, directory))
     return real.is_relative_to(folder) or real.parent == _blobs(folder)
 
 

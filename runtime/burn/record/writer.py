@@ -35,8 +35,8 @@ def write_record(
     that the precision has no room for.
     """
     try:
-        found = pieces(tensors, precision)
-        chunks = encoded(format_named(path), found, metadata or {}, precision)
+        written = pieces(tensors, precision)
+        chunks = encoded(format_named(path), written, metadata or {}, precision)
         with atomic_file(path) as file:
             for chunk in chunks:
                 file.write(chunk)
@@ -56,5 +56,5 @@ def record_bytes(
     Raises:
         RecordError: as ``write_record`` does; there is no such format.
     """
-    found = pieces(tensors, precision)
-    return b"".join(encoded(format_name, found, metadata or {}, precision))
+    written = pieces(tensors, precision)
+    return b"".join(encoded(format_name, written, metadata or {}, precision))

@@ -107,15 +107,15 @@ def _place(
     except _Unfit as error:
         result.rows.append(Row("wrong dtype", key, f"{got}: {error}"))
         return
-    known = first.setdefault(box, key)
-    if known == key:
+    first_key = first.setdefault(box, key)
+    if first_key == key:
         result.values[box] = value
     elif not _is_same(result.values[box], value):
-        detail = f"expected the value of {known}, which it is"
+        detail = f"expected the value of {first_key}, which it is"
         result.rows.append(Row("clash", key, detail))
         return
     more = f" from {name_of(tensor.dtype)}" if tensor.dtype != box.dtype else ""
-    tied = f", tied to {known}" if known != key else ""
+    tied = f", tied to {first_key}" if first_key != key else ""
     detail = f"{described(box.dtype, box.shape)}{more}{tied}"
     result.rows.append(Row("applied", key, detail))
 

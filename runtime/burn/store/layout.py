@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 def keys_in_burn(module: Module) -> dict[str, tuple[str, bool]]:
     """Burn's key of every key that differs, and whether the matrix is turned."""
-    found = {}
+    keys = {}
     for path, part in module.modules():
         start = f"{path}." if path else ""
         for name in {*part.names_in_burn, *part.turned_in_burn}:
             theirs = part.names_in_burn.get(name, name)
-            found[start + name] = (start + theirs, name in part.turned_in_burn)
-    return found
+            keys[start + name] = (start + theirs, name in part.turned_in_burn)
+    return keys
 
 
 def from_burn(

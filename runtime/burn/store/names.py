@@ -46,12 +46,12 @@ def renumbered(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]
 
 def _numbers(keys: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
     """The numbers that follow each prefix."""
-    found: dict[tuple[str, ...], set[str]] = {}
+    numbers: dict[tuple[str, ...], set[str]] = {}
     for key in keys:
         for prefix, part in _steps(key):
             if _is_number(part):
-                found.setdefault(prefix, set()).add(part)
-    return found
+                numbers.setdefault(prefix, set()).add(part)
+    return numbers
 
 
 def _steps(key: str) -> Iterator[tuple[tuple[str, ...], str]]:

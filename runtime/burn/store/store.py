@@ -123,8 +123,8 @@ class Store:
 
     def with_regex(self, *patterns: str) -> Self:
         """Want the keys in which one of the regexes is found."""
-        found = [re.compile(pattern).search for pattern in patterns]
-        return self._wanting(*(_finds(search) for search in found))
+        searches = [re.compile(pattern).search for pattern in patterns]
+        return self._wanting(*(_finds(search) for search in searches))
 
     def with_full_path(self, *keys: str) -> Self:
         """Want exactly these keys."""
@@ -181,12 +181,12 @@ class Store:
         content = self.origin.read()
         offered, rows = self._offered(content, module, boxes)
         convert = self.is_converting or content.has_precision
-        found = fit(boxes, offered, selected=self.wants, convert=convert)
-        found.rows += rows
+        fitted = fit(boxes, offered, selected=self.wants, convert=convert)
+        fitted.rows += rows
         if not self.is_partial:
-            found.report.check(self.origin.name)
-        found.apply()
-        return found.report
+            fitted.report.check(self.origin.name)
+        fitted.apply()
+        return fitted.report
 
     def save(self, module: Module) -> None:
         """Write the state of ``module``, a tied tensor once, whole or not at all.
@@ -265,7 +265,7 @@ def _by_new_key(
         if names.setdefault(key, name) == name:
             result[key] = tensor
         else:
-            what = described(tensor.dtype, tensor.shape)
+            description = described(tensor.dtype, tensor.shape)
             both = f"{shown(names[key])} and {shown(name)}"
-            twice.append((key, f"{what}, renamed from both {both}"))
+            twice.append((key, f"{description}, renamed from both {both}"))
     return result, twice

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from burn_import.exported.rules import COMPLEX, RULES
-from burn_import.exported.unsupported import REASONS
+from burn_import.frontends.torch_export.aten import COMPLEX, RULES
+from burn_import.frontends.torch_export.unsupported import REASONS
 from tests.conftest import ROOT
 from tests.importer.aten import families
 from tests.importer.aten.draws import DRAWS

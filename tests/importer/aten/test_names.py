@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from burn_import.exported.rules import COMPLEX, RULES
-from burn_import.exported.unsupported import UNSUPPORTED, refusal
+from burn_import.frontends.torch_export.aten import COMPLEX, RULES
+from burn_import.frontends.torch_export.unsupported import UNSUPPORTED, refusal
 from tests.importer.aten import families, page
 
 #: The Core ATen operators, and the others that PyTorch's exports of layers and

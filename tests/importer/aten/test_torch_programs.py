@@ -13,7 +13,7 @@ import pytest
 
 import burn
 from burn_import import load
-from burn_import.exported.unsupported import REASONS
+from burn_import.frontends.torch_export.unsupported import REASONS
 from burn_ir import UnsupportedModel
 from tests.importer.aten.torch_functions import functions
 from tests.importer.aten.torch_layers import SIZE, Entry, layers

@@ -17,7 +17,7 @@ import burn
 from burn import Tensor, dtypes
 from burn.backend.cpu import Cpu
 from burn_import.compiler import compile_graph
-from burn_import.onnx.reader import read
+from burn_import.frontends.onnx.reader import read
 from burn_import.options import Options
 from burn_ir import build, evaluate
 from tests.laws import oracle

@@ -29,7 +29,7 @@ from onnx import ModelProto, numpy_helper
 
 from burn import Tensor
 from burn.backend.cpu import HOST
-from burn_import.onnx.reader import read
+from burn_import.frontends.onnx.reader import read
 from burn_ir import Graph, build
 from burn_ir.dim import bind, symbols
 from burn_ir.evaluate import evaluate

@@ -9,8 +9,8 @@ import pytest
 
 from burn import Tensor
 from burn.backend.cpu import HOST
-from burn_import.onnx import read
-from burn_import.passes.linear import linear
+from burn_import.frontends.onnx import read
+from burn_import.passes.layers.linear import linear
 from burn_ir import build
 from burn_ir.evaluate import evaluate
 from tests.importer.onnx_files import saved

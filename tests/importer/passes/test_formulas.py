@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from burn.dtypes import step
 from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
-from burn_import.passes.pattern import stands_for
+from burn_import.rewriting.pattern import stands_for
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
 from burn_ir.types import Type

@@ -3,7 +3,7 @@
 import pytest
 
 from burn_import.passes import simplify
-from burn_import.passes.repeated import repeated
+from burn_import.passes.cleanup.repeated_constants import repeated
 from tests.importer.passes.cases import graph_of, listing, same_values
 
 MODEL = """

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
-from burn_import.passes.arrays import held
-from burn_import.passes.rewrite import common_scope, rename
+from burn_import.rewriting.arrays import held
+from burn_import.rewriting.graphs import common_scope, rename
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
 from burn_ir.graph import Node

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from burn_import.structure.segments import clean
+from burn_import.provenance.path_segments import clean
 from tests.importer.structure.module_trees import TreeModel
 from tests.importer.structure.scoped_net import check_import
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from burn_import.source.names import FORBIDDEN, RESERVED, plural
+from burn_import.tracing.identifiers import FORBIDDEN, RESERVED, plural
 from tests.importer.structure.scoped_net import ScopedNet, check_import
 
 #: Words that a class, a local and an attribute cannot all be called.

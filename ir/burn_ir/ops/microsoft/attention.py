@@ -19,7 +19,7 @@ from burn_ir.ops.attention import (
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import shape_of
 
 FILTER = -10000.0
@@ -44,11 +44,11 @@ def bias_of(mask: Value, bias: Value, batch: Any, total: Any, filter: float) -> 
 
 def _counted(mask: Value, batch: Any, total: Any) -> Value:
     """Whether a key is among those that a vector counts."""
-    place = ops.arange(total)
+    positions = ops.arange(total)
     if mask.shape[0] == batch:
-        return place < mask.reshape(-1, 1, 1, 1)
+        return positions < mask.reshape(-1, 1, 1, 1)
     ends, starts = ops.chunk(mask.reshape(-1, 1, 1, 1), 2)
-    return (place < ends) & (place >= starts)
+    return (positions < ends) & (positions >= starts)
 
 
 def check_mask(mask: Type | None) -> None:
@@ -143,7 +143,7 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         filter = self.mask_filter_value
         added = bias_of(mask, attention_bias, batch, before + rows, filter)
         offset = before if self.unidirectional else 0
-        options = changed(
+        options = non_default(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)
         )
         out = ops.attention(query, key, value, *given(added, offset), **options)
@@ -216,7 +216,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         total, filter = before + total, self.mask_filter_value
         added = bias_of(mask, attention_bias, batch, total, filter)
         offset = before if self.unidirectional else 0
-        options = changed(
+        options = non_default(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)
         )
         extra = given(added, offset)
@@ -289,7 +289,7 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", domain=DOMAIN, versions=(1,)):
         if packed:
             heads = self._heads(tuple(x.shape), cos.shape[-1])
             x = ops.split_heads(x, heads)
-        options = changed(interleaved=(bool(self.interleaved), False))
+        options = non_default(interleaved=(bool(self.interleaved), False))
         out = ops.rotary_embedding(x, cos, sin, positions, **options)
         out = out if self.scale == 1 else out * self.scale
         return ops.merge_heads(out) if packed else out

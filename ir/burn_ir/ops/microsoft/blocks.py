@@ -7,7 +7,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.microsoft.quantize import DOMAIN
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.quantize import expect_dtype
 
 FLOATS = (dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.float64)
@@ -69,7 +69,7 @@ class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
         terms = {"zero_point": zero_point, "group": group, "bias": bias}
         while terms and next(reversed(terms.values())) is None:
             terms.popitem()
-        options = changed(bits=(self.bits, 4))
+        options = non_default(bits=(self.bits, 4))
         return ops.matmul_nbits(x, weight, scale, *terms.values(), **options)
 
 
@@ -107,7 +107,7 @@ class GatherBlockQuantized(
     def lower(
         self, x: Value, index: Value, scale: Value, zero_point: Value = None
     ) -> Value:
-        options = changed(
+        options = non_default(
             axis=(self.gather_axis, 0),
             quantized_axis=(self.quantize_axis, 1),
             block_size=(self.block_size, 128),

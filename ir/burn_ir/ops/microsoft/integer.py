@@ -9,7 +9,7 @@ from burn_ir.dim import Dim
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.quantize import (
     QLinearConv,
     expect_dtype,
@@ -231,7 +231,7 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
             return result
         options: dict[str, Any] = {}
         if zero_point is not None:
-            options = changed(dtype=(zero_point.dtype, dtypes.uint8))
+            options = non_default(dtype=(zero_point.dtype, dtypes.uint8))
         return ops.quantize(result, scale, *given(shift(zero_point)), **options)
 
 
@@ -265,7 +265,7 @@ class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,))
         weight = others[2]
         shape = (x.shape[0], x.shape[-1], *x.shape[1:-1])
         steps = self._standard().conv().options(shape, weight.shape)
-        steps |= changed(dtype=(others[6].dtype, dtypes.uint8))
+        steps |= non_default(dtype=(others[6].dtype, dtypes.uint8))
         first = x.permute(0, rank - 1, *range(1, rank - 1))
         y = ops.quantized_conv(first, *given(*others), **steps)
         return y.permute(0, *range(2, rank), 1)

@@ -12,7 +12,7 @@ from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN, with_bias
 from burn_ir.ops.norm import RMSNormalization, check_stash, check_vectors
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 
 
 @operator
@@ -38,7 +38,7 @@ class SimplifiedLayerNormalization(
         return x.forget(), Type(float32, shape)
 
     def lower(self, x: Value, scale: Value) -> tuple[Value, ...]:
-        options = changed(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
+        options = non_default(axis=(self.axis, -1), epsilon=(self.epsilon, 1e-5))
         out = ops.rms_norm(x, scale, **options)
         if self.results == 1:
             return (out,)
@@ -77,7 +77,7 @@ class Residual:
     ) -> Value:
         """The results, from the sum."""
         there = (w for w in weights if w is not None)
-        out = norm(total, *there, **changed(epsilon=(self.epsilon, 1e-5)))
+        out = norm(total, *there, **non_default(epsilon=(self.epsilon, 1e-5)))
         if self.results == 1:
             return out
         work = total.cast(float32)
@@ -186,7 +186,7 @@ class EmbedLayerNormalization(
             total = ops.take(words, ids) + ops.take(positions, position_ids)
         if segments is not None:
             total = total + ops.take(segment_table, segments)
-        options = changed(epsilon=(self.epsilon, 1e-5))
+        options = non_default(epsilon=(self.epsilon, 1e-5))
         out = ops.layer_norm(total, gamma, beta, **options)
         if self.results == 1:
             return out

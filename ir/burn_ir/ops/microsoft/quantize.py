@@ -10,7 +10,7 @@ from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.options import changed, one
+from burn_ir.ops.options import non_default, one
 from burn_ir.ops.pool import AveragePool
 from burn_ir.ops.quantize import (
     DequantizeLinear,
@@ -60,7 +60,7 @@ def real(x: Value, scale: Value, zero_point: Value) -> Value:
 
 def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
     """``y`` in the dtype of ``like``."""
-    options = changed(dtype=(like.dtype, dtypes.uint8))
+    options = non_default(dtype=(like.dtype, dtypes.uint8))
     return ops.quantize(y, scale, *given(shift(zero_point)), **options)
 
 
@@ -186,7 +186,7 @@ class QLinearLeakyRelu(
     alpha: float = 0.01
 
     def apply(self, y: Value, x: Value) -> Value:
-        return ops.leaky_relu(y, **changed(alpha=(self.alpha, 0.01)))
+        return ops.leaky_relu(y, **non_default(alpha=(self.alpha, 0.01)))
 
 
 @operator
@@ -204,7 +204,7 @@ class QLinearSoftmax(Unary, Op, onnx="QLinearSoftmax", domain=DOMAIN, versions=(
         if self.opset < 13:  # over all axes from the given one on
             rank = len(x.shape)
             axes = tuple(range(self.axis % rank, rank))
-        return ops.softmax(y, **changed(axis=(axes, -1)))
+        return ops.softmax(y, **non_default(axis=(axes, -1)))
 
 
 @operator
@@ -307,7 +307,7 @@ class QLinearAveragePool(
         rank = len(self.kernel_shape) + 2
         options: dict[str, Any] = {"kernel_size": one(self.kernel_shape)}
         options |= self._pool().geometry.options(self._space(x))
-        options |= changed(count_include_pad=(bool(self.count_include_pad), False))
+        options |= non_default(count_include_pad=(bool(self.count_include_pad), False))
         if not self.channels_last:
             return ops.avg_pool(y, **options)
         first = y.permute(0, rank - 1, *range(1, rank - 1))
@@ -363,5 +363,5 @@ class QLinearConcat(Op, onnx="QLinearConcat", domain=DOMAIN, versions=(1,)):
 
     def lower(self, scale: Value, zero_point: Value, *operands: Value) -> Value:
         parts = [real(*operands[i : i + 3]) for i in range(0, len(operands), 3)]
-        joined = ops.concat(parts, **changed(axis=(self.axis, 0)))
+        joined = ops.concat(parts, **non_default(axis=(self.axis, 0)))
         return quantized(joined, scale, zero_point, zero_point)

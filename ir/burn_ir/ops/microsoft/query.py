@@ -12,7 +12,7 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.attention import check_groups, given
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.ops.support import known_ints
 
 
@@ -77,11 +77,11 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         """The number of entries of the cache afterwards."""
         if past is None:
             return rows
-        known = known_ints(total)
+        numbers = known_ints(total)
         before = None if past.shape is None else past.dims[2]
-        if known is None or not isinstance(before, int):
+        if numbers is None or not isinstance(before, int):
             return unnamed()
-        return max(before, known[0])
+        return max(before, numbers[0])
 
     def lower(
         self,
@@ -111,7 +111,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         if self.do_rotary:
             if positions is None:
                 positions = start.unsqueeze(1) + ops.arange(rows)
-            turn = changed(interleaved=(bool(self.rotary_interleaved), False))
+            turn = non_default(interleaved=(bool(self.rotary_interleaved), False))
             query = ops.rotary_embedding(query, cos, sin, positions, **turn)
             key = ops.rotary_embedding(key, cos, sin, positions, **turn)
         offset: Any = 0
@@ -129,7 +129,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
     def _options(self) -> dict[str, Any]:
         left = self.local_window_size - 1 if self.local_window_size >= 0 else -1
         return {
-            **changed(scale=(self.scale, 0.0), softcap=(self.softcap, 0.0)),
+            **non_default(scale=(self.scale, 0.0), softcap=(self.softcap, 0.0)),
             "causal": True,
-            **changed(window=((left, -1), (-1, -1))),
+            **non_default(window=((left, -1), (-1, -1))),
         }

@@ -26,15 +26,15 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
     def infer(self, x: Type, axis: Type) -> Type:
         if not is_integer(axis.dtype):
             raise InvalidOperand(f"expected an integer axis, got {axis.name}")
-        known = known_ints(axis)
-        if known is None:
+        numbers = known_ints(axis)
+        if numbers is None:
             return x.with_shape(unnamed_dims(x.rank + 1))
-        (place,) = Type(x.dtype, (1,) * (x.rank + 1)).axes(known)
-        return x.with_shape((*x.dims[:place], 1, *x.dims[place:]))
+        (position,) = Type(x.dtype, (1,) * (x.rank + 1)).axes(numbers)
+        return x.with_shape((*x.dims[:position], 1, *x.dims[position:]))
 
     def lower(self, x: Value, axis: Value) -> Value:
-        known = ints_of(axis)
-        return x.unsqueeze(axis if known is None else known[0])
+        numbers = ints_of(axis)
+        return x.unsqueeze(axis if numbers is None else numbers[0])
 
 
 @operator

@@ -132,22 +132,22 @@ class LabelEncoder(
             InvalidOperand: there are none, or of several kinds.
         """
         kinds = {"strings": string, "int64s": int64, "floats": float32}
-        found = [
+        tables = [
             np.array(given, dtype)
             for kind, dtype in kinds.items()
             if (given := getattr(self, f"{side}_{kind}"))
         ]
         tensor = getattr(self, f"{side}_tensor")
-        found += [] if tensor is None else [np.asarray(tensor).reshape(-1)]
-        if len(found) != 1:
-            raise InvalidOperand(f"expected one kind of {side}, got {len(found)}")
-        return found[0]
+        tables += [] if tensor is None else [np.asarray(tensor).reshape(-1)]
+        if len(tables) != 1:
+            raise InvalidOperand(f"expected one kind of {side}, got {len(tables)}")
+        return tables[0]
 
     def _default(self, dtype: DType) -> int | float | str:
         given = self.default_tensor
         if given is not None and given.size:
-            found: int | float | str = given.ravel().tolist()[0]
-            return found
+            number: int | float | str = given.ravel().tolist()[0]
+            return number
         if dtype == string:
             return self.default_string
         return self.default_float if dtypes.is_float(dtype) else self.default_int64
@@ -159,7 +159,7 @@ def listed_classes(draft: Draft) -> Draft:
     classes = tuple(draft.attrs.get("classes_strings", ()))
     places = tuple(range(len(classes)))
     if draft.type(0).dtype == string:
-        found: dict[str, Any] = {"keys_strings": classes, "values_int64s": places}
+        attributes: dict[str, Any] = {"keys_strings": classes, "values_int64s": places}
     else:
-        found = {"keys_int64s": places, "values_strings": classes}
-    return draft.with_attrs("classes_strings", **found)
+        attributes = {"keys_int64s": places, "values_strings": classes}
+    return draft.with_attrs("classes_strings", **attributes)

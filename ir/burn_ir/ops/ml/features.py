@@ -155,15 +155,15 @@ class ArrayFeatureExtractor(
         return x.with_shape((*(x.shape[:-1] or (1,)), count))
 
     def lower(self, x: Value, indices: Value) -> Value:
-        found = self._taken(x, indices)
-        return found.unsqueeze(0) if len(x.shape) == 1 else found
+        columns = self._taken(x, indices)
+        return columns.unsqueeze(0) if len(x.shape) == 1 else columns
 
     def _taken(self, x: Value, indices: Value) -> Value:
-        known = ints_of(indices)
-        if known and known == tuple(range(known[0], known[0] + len(known))):
-            return x[..., known[0] : known[0] + len(known)]
-        if known is not None and len(known) <= INLINE:
-            return ops.take(x, list(known), axis=-1)
+        numbers = ints_of(indices)
+        if numbers and numbers == tuple(range(numbers[0], numbers[0] + len(numbers))):
+            return x[..., numbers[0] : numbers[0] + len(numbers)]
+        if numbers is not None and len(numbers) <= INLINE:
+            return ops.take(x, list(numbers), axis=-1)
         try:
             flat = len(indices.shape) == 1
         except Undecided:

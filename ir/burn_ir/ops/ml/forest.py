@@ -125,15 +125,15 @@ def _without_sets(forest: Forest, members: Array) -> Forest:
     splits, modes = forest.splits.copy(), forest.modes.copy()
     count = len(modes)
     extra: list[list[int]] = []
-    for place, items in zip(places.tolist(), sets, strict=True):
-        otherwise, then = links[place]
+    for branch, items in zip(places.tolist(), sets, strict=True):
+        otherwise, then = links[branch]
         # Nothing is equal to NaN, so an empty set has no members.
-        splits[place], modes[place] = (items[0] if len(items) else np.nan), EQUAL
-        last = place
+        splits[branch], modes[branch] = (items[0] if len(items) else np.nan), EQUAL
+        last = branch
         for item in items[1:]:
             number = count + len(extra)
             extra.append([otherwise, then])
-            sources.append(place)
+            sources.append(branch)
             values.append(item)
             _link(links, extra, last, count, number)
             last = number
@@ -199,10 +199,10 @@ class Nodes:
             nodes_falsenodeids=self.false,
         )
         names = zip(self.trees, self.numbers, strict=True)
-        found = {name: i for i, name in enumerate(names)}
-        if len(found) < count:
+        positions = {name: i for i, name in enumerate(names)}
+        if len(positions) < count:
             raise InvalidOperand("expected every node of a tree once, got one twice")
-        return found
+        return positions
 
 
 def from_nodes(
@@ -212,17 +212,17 @@ def from_nodes(
 
     These are trees, nodes, targets and weights.
     """
-    place = nodes.places()
+    positions = nodes.places()
     codes = _codes(nodes.modes)
     branches = np.flatnonzero(codes >= 0)
     numbers = np.where(codes < 0, _running(codes < 0) * -1, _running(codes >= 0) - 1)
     below = np.empty((len(branches), 2), np.int64)
     for column, ids in ((1, nodes.true), (0, nodes.false)):
-        found = [_place(place, nodes.trees[i], ids[i]) for i in branches.tolist()]
-        below[:, column] = np.array(found, np.int64)
+        links = [_place(positions, nodes.trees[i], ids[i]) for i in branches.tolist()]
+        below[:, column] = np.array(links, np.int64)
     inner = np.zeros(len(codes), bool)
     inner[below.ravel()] = True
-    targets, weights = _leaves(entries, place, numbers)
+    targets, weights = _leaves(entries, positions, numbers)
     missing = np.array(nodes.missing, bool)
     return Forest(
         numbers[_roots(nodes, inner, codes < 0)],
@@ -243,19 +243,21 @@ def _running(flags: Array) -> Array:
 
 def _codes(modes: Sequence[str]) -> Array:
     """The number of each mode, -1 for a leaf."""
-    known = {f"BRANCH_{name}": i for i, name in enumerate(MODES[:MEMBER])}
-    known["LEAF"] = -1
-    unknown = sorted(set(modes) - set(known))
+    numbers = {f"BRANCH_{name}": i for i, name in enumerate(MODES[:MEMBER])}
+    numbers["LEAF"] = -1
+    unknown = sorted(set(modes) - set(numbers))
     if unknown:
-        raise InvalidOperand(f"expected modes among {list(known)}, got {unknown[0]!r}")
-    return np.array([known[mode] for mode in modes], np.int64)
+        raise InvalidOperand(
+            f"expected modes among {list(numbers)}, got {unknown[0]!r}"
+        )
+    return np.array([numbers[mode] for mode in modes], np.int64)
 
 
-def _place(place: dict[tuple[int, int], int], tree: int, node: int) -> int:
-    found = place.get((tree, node))
-    if found is None:
+def _place(positions: dict[tuple[int, int], int], tree: int, node: int) -> int:
+    position = positions.get((tree, node))
+    if position is None:
         raise InvalidOperand(f"expected a node {node} in tree {tree}, found none")
-    return found
+    return position
 
 
 def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
@@ -276,14 +278,14 @@ def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
 
 def _leaves(
     entries: tuple[Sequence[int], Sequence[int], Sequence[int], Array],
-    place: dict[tuple[int, int], int],
+    positions: dict[tuple[int, int], int],
     number: Array,
 ) -> tuple[Array, Array]:
     """Targets and weights of all leaves, as many columns as the fullest leaf needs."""
     trees, nodes, targets, weights = entries
     same_length(treeids=trees, nodeids=nodes, ids=targets, weights=weights)
     keys = zip(trees, nodes, strict=True)
-    at = np.array([_place(place, tree, node) for tree, node in keys], np.int64)
+    at = np.array([_place(positions, tree, node) for tree, node in keys], np.int64)
     leaf = -1 - number[at] if len(at) else at
     order = np.argsort(leaf, kind="stable")
     order = order[leaf[order] >= 0]  # a branch contributes nothing

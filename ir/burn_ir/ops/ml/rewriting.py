@@ -116,8 +116,10 @@ def transformed(transform: str) -> list[Step]:
         InvalidOperand: there is no such transform.
     """
     if transform not in POST_TRANSFORMS:
-        known = ", ".join(POST_TRANSFORMS)
-        raise InvalidOperand(f"expected post_transform in {known}, got {transform!r}")
+        expected = ", ".join(POST_TRANSFORMS)
+        raise InvalidOperand(
+            f"expected post_transform in {expected}, got {transform!r}"
+        )
     return [] if transform == "NONE" else [own("PostTransform", transform=transform)]
 
 
@@ -127,6 +129,8 @@ def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
     The node's own name is taken if it says more than the operator does.
     """
     node = draft.node.name
-    told = node and not node.lower().startswith(draft.node.op_type.lower()[:6])
-    stem = node.replace(".", "_") if told else layer
+    is_informative = node and not node.lower().startswith(
+        draft.node.op_type.lower()[:6]
+    )
+    stem = node.replace(".", "_") if is_informative else layer
     return draft.store(f"{stem}_{name}", array)

@@ -33,7 +33,7 @@ from burn_ir.ops.ml.rewriting import (
     transformed,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
-from burn_ir.ops.options import changed
+from burn_ir.ops.options import non_default
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -70,28 +70,30 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
             return Type(dtype, (unnamed(), self.targets))
         if len(x.shape) != 2:
             raise InvalidOperand(f"expected a matrix, got {x.name}")
-        width, known = x.shape[1], features.known
+        width, indices = x.shape[1], features.known
         if (
             isinstance(width, int)
-            and known is not None
-            and known.max(initial=0) >= max(width, 1)
+            and indices is not None
+            and indices.max(initial=0) >= max(width, 1)
         ):
             raise InvalidOperand(
-                f"expected {int(known.max()) + 1} or more features, got {x.name}"
+                f"expected {int(indices.max()) + 1} or more features, got {x.name}"
             )
         return Type(dtype, (x.shape[0], self.targets))
 
     def lower(self, x: Value, *arrays: Value) -> Value:
-        options = changed(targets=(self.targets, 1), aggregate=(self.aggregate, "sum"))
+        options = non_default(
+            targets=(self.targets, 1), aggregate=(self.aggregate, "sum")
+        )
         scores = ops.tree_ensemble(x, *arrays, **options)
         return scores.cast(float32) if self.narrow else scores
 
     def layer(self, x: Type, *arrays: Type | None) -> Layer | None:
-        known = [None if a is None else a.known for a in arrays]
-        known += [None] * (9 - len(known))
-        if any(k is None for k in known[:7]):
+        contents = [None if a is None else a.known for a in arrays]
+        contents += [None] * (9 - len(contents))
+        if any(k is None for k in contents[:7]):
             return None
-        roots, features, _, splits, _, leaf_targets, weights, missing, base = known
+        roots, features, _, splits, _, leaf_targets, weights, missing, base = contents
         if splits is None or splits.dtype != float32 or weights is None:
             return None
         assert roots is not None and features is not None and leaf_targets is not None
@@ -112,7 +114,7 @@ class Trees(Op, onnx="Trees", versions=(1,), domain="burn"):
         names += ["leaf_weights", "missing", "base_values"]
         places = {
             name: i
-            for i, (name, array) in enumerate(zip(names, known, strict=True), 1)
+            for i, (name, array) in enumerate(zip(names, contents, strict=True), 1)
             if array is not None
         }
         tables = frozenset(places) - {"splits", "leaf_weights", "base_values"}

@@ -62,14 +62,14 @@ def _has_exact_end(step: Step) -> bool:
     return {name for name, *_ in step.static.get("after", ())} <= _EXACT_ENDINGS
 
 
-def is_safe(step: Step, known: Operands) -> bool:
+def is_safe(step: Step, operands: Operands) -> bool:
     """Whether all numbers inside of a step are finite, by the bounds of operands."""
     if step.primitive in PRODUCTS and _has_exact_end(step):
         step = replace(step, static={})  # what is added may be infinite, as a mask
-    return magnitude(step, known) <= MOST
+    return magnitude(step, operands) <= MOST
 
 
-def magnitude(step: Step, known: Operands) -> float:
+def magnitude(step: Step, operands: Operands) -> float:
     """A bound for the results of a step, infinite where none is known."""
     rule = step.primitive.bound
-    return inf if rule is None else rule(step, known)
+    return inf if rule is None else rule(step, operands)

@@ -15,7 +15,12 @@ import numpy as np
 from burn.backend.cpu import Cpu
 from burn.backend.cpu.bind.arena import Arena, Buffer, Releases
 from burn.backend.cpu.bind.bounds import SOFTMAX, magnitude
-from burn.backend.cpu.bind.calls import call_kernel, check, several, traced_arguments
+from burn.backend.cpu.bind.calls import (
+    call_kernel,
+    check,
+    output_list,
+    traced_arguments,
+)
 from burn.backend.cpu.bind.constants import Constants
 from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, looking, written_over
 from burn.backend.cpu.bind.finite import (
@@ -76,27 +81,27 @@ class Builder:
     def branched(self) -> "Builder":
         """One that goes on from here, beside others that do."""
         self._releases.release()
-        how = (self._generated, self._gradients)
-        other = Builder(self.arena.branched(), self._volatile, *how)
+        options = (self._generated, self._gradients)
+        other = Builder(self.arena.branched(), self._volatile, *options)
         other.values, other.boxes = dict(self.values), self.boxes
         other._kept = dict(self._kept)
         other._constants = set(self._constants)
         other._known = self._known.copy()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
-        for place, array in self.values.items():
+        for slot, array in self.values.items():
             buffer = other.arena.owner(array) if array.dtype != object else None
-            if buffer is not None and place in self._buffers:
-                other._buffers[place] = buffer
+            if buffer is not None and slot in self._buffers:
+                other._buffers[slot] = buffer
         return other
 
-    def take(self, place: int, array: Array) -> Input:
+    def take(self, slot: int, array: Array) -> Input:
         """Have memory for an input, with what it is this time."""
         target = self.shaped_as(array)
         np.copyto(target, array)
-        self._set(place, target)
+        self._set(slot, target)
         self._end(())
-        limit = self._magnitudes.limit(place, array)
-        return Input(self._inputs.add(self._buffers.get(place), target), limit)
+        limit = self._magnitudes.limit(slot, array)
+        return Input(self._inputs.add(self._buffers.get(slot), target), limit)
 
     def build(self, segment: Segment) -> Sequence:
         """The calls that do the steps of a segment but the late ones, which are done.
@@ -156,13 +161,13 @@ class Builder:
         self._fresh.append(buffer)
         return array
 
-    def shaped_as(self, found: Array, *, apart: bool = False) -> Array:
-        """Memory for a result like ``found``, in the same order of axes."""
-        if found.dtype.kind == "O":
-            return np.empty_like(found)
-        order = sorted(range(found.ndim), key=lambda a: (-abs(found.strides[a]), a))
-        shape = tuple(found.shape[a] for a in order)
-        memory = self.empty(shape, found.dtype, apart=apart)
+    def shaped_as(self, like: Array, *, apart: bool = False) -> Array:
+        """Memory for a result like ``like``, in the same order of axes."""
+        if like.dtype.kind == "O":
+            return np.empty_like(like)
+        order = sorted(range(like.ndim), key=lambda a: (-abs(like.strides[a]), a))
+        shape = tuple(like.shape[a] for a in order)
+        memory = self.empty(shape, like.dtype, apart=apart)
         return memory.transpose(np.argsort(order).tolist()) if order else memory
 
     def like(self, x: Array, read: tuple[Array, ...] = ()) -> Array:
@@ -194,8 +199,8 @@ class Builder:
     def execute(self, prepared: Prepared, addresses: tuple[int, ...]) -> None:
         """Compute, now and whenever the plan runs."""
         assert self._scratch is not None
-        for place in addresses:
-            self._sequence.owned.extend(self._known.at(place))
+        for address in addresses:
+            self._sequence.owned.extend(self._known.at(address))
         fixed: Fixed = prepared.fixed(addresses, self._scratch)
         self._inputs.execute(fixed, addresses)
         with noted_by(None):
@@ -253,11 +258,11 @@ class Builder:
         for arg in template:
             refuse_nan(arg)
             self._known.add(arg)  # as long as the plan is, since it is written there
-        if all(place in self._constants for place in slots_in(step.args)):
-            found = several(step, kernel(*args, **step.static))
-            for place, array in zip(step.outputs, found, strict=True):
+        if all(slot in self._constants for slot in slots_in(step.args)):
+            outputs = output_list(step, kernel(*args, **step.static))
+            for slot, array in zip(step.outputs, outputs, strict=True):
                 refuse_nan(array)
-                self._hold(place, Cpu().as_data(array))
+                self._hold(slot, Cpu().as_data(array))
             return
         results = None
         if not self._is_kept_finite(step):
@@ -270,9 +275,9 @@ class Builder:
             results = self._traced(step, template)
         if results is None:
             results = self._called(step, kernel, template, args)
-        for place, array in zip(step.outputs, results, strict=True):
-            self._set(place, array)
-            self._magnitudes.set(place, bound)
+        for slot, array in zip(step.outputs, results, strict=True):
+            self._set(slot, array)
+            self._magnitudes.set(slot, bound)
 
     def _is_kept_finite(self, step: Step) -> bool:
         """Whether the engine may compute a step; what it needs is compared with limits.
@@ -281,10 +286,10 @@ class Builder:
         """
         if self._session is None:
             return True
-        known, rounds = self._magnitudes, not self._gradients
-        limits = known.checks(step, rounds=rounds, may_check=not self._is_late)
-        for place, limit in limits or ():
-            array = self.values[place]
+        magnitudes, rounds = self._magnitudes, not self._gradients
+        limits = magnitudes.checks(step, rounds=rounds, may_check=not self._is_late)
+        for slot, limit in limits or ():
+            array = self.values[slot]
             call = partial(expect_within, array, limit)
             owner = self.arena.owner(array)
             if owner is not None and owner in self._inputs:
@@ -299,7 +304,7 @@ class Builder:
             return None
         mark, free = self._sequence.mark(), list(self._free)
         with noted_by(self):
-            results = several(step, kernel(*args, **step.static))
+            results = output_list(step, kernel(*args, **step.static))
         if self._sequence.mark() > mark and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
@@ -310,10 +315,10 @@ class Builder:
         """The results of a kernel of nothing but NumPy's functions, or None."""
         mark = self._sequence.mark()
         try:
-            how = (self.values, self._constants, proxy(self))
-            operands = [traced_arguments(arg, *how) for arg in template]
-            found = step.primitive.kernel(*operands, **step.static)
-            results = [plain(array) for array in several(step, found)]
+            context = (self.values, self._constants, proxy(self))
+            operands = [traced_arguments(arg, *context) for arg in template]
+            outputs = step.primitive.kernel(*operands, **step.static)
+            results = [plain(array) for array in output_list(step, outputs)]
         except UntraceableError:
             results = []
         if results and not unheard(operands) and self._are_ours(step, results):
@@ -327,12 +332,12 @@ class Builder:
         """The results of a kernel that is called whenever the plan runs."""
         if self._session is None:  # or weights would be packed where they are written
             kernel = step.primitive.kernel
-        found = several(step, kernel(*args, **step.static))
-        check(step, found)
-        targets = [self.shaped_as(Cpu().as_data(array)) for array in found]
-        for target, array in zip(targets, found, strict=True):
+        outputs = output_list(step, kernel(*args, **step.static))
+        check(step, outputs)
+        targets = [self.shaped_as(Cpu().as_data(array)) for array in outputs]
+        for target, array in zip(targets, outputs, strict=True):
             np.copyto(target, array)
-        values = {place: self.values[place] for place in slots_in(step.args)}
+        values = {slot: self.values[slot] for slot in slots_in(step.args)}
         self.note(partial(call_kernel, kernel, template, values, step, targets))
         return targets
 
@@ -346,19 +351,19 @@ class Builder:
 
     # Memory.
 
-    def _hold(self, place: int, array: Array) -> None:
-        self.values[place] = array
-        self._constants.add(place)
+    def _hold(self, slot: int, array: Array) -> None:
+        self.values[slot] = array
+        self._constants.add(slot)
         self._known.add(array)
 
-    def _set(self, place: int, array: Array) -> None:
-        self.values[place] = array
+    def _set(self, slot: int, array: Array) -> None:
+        self.values[slot] = array
         if array.dtype.kind == "O":
             return
         buffer = self.arena.owner(array)
         assert buffer is not None
         buffer.users += 1
-        self._buffers[place] = buffer
+        self._buffers[slot] = buffer
 
     def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
         """The buffers that nobody needs after this step."""
@@ -375,11 +380,11 @@ class Builder:
         self._inputs.start(())
         touched = self._fresh
         self._fresh = []
-        for place in drops:
-            value = self.values.pop(place, None)
-            if place in self._constants:
+        for slot in drops:
+            value = self.values.pop(slot, None)
+            if slot in self._constants:
                 self._known.drop(value)
-            buffer = self._buffers.pop(place, None)
+            buffer = self._buffers.pop(slot, None)
             if buffer is not None:
                 buffer.users -= 1
                 touched.append(buffer)

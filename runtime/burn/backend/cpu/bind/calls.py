@@ -10,9 +10,9 @@ from burn.plan.plan_ir import Slot, Step, UnforeseenError
 from burn.plan.replay import arguments, has_slots
 
 
-def several(step: Step, found: Any) -> list[Any]:
+def output_list(step: Step, output: Any) -> list[Any]:
     """The results of a step's kernel as a list."""
-    return list(found) if step.primitive.outputs != 1 else [found]
+    return list(output) if step.primitive.outputs != 1 else [output]
 
 
 def check(step: Step, results: list[Any]) -> None:
@@ -31,9 +31,9 @@ def call_kernel(
 ) -> None:
     """Call a kernel, and copy its results to where they are expected."""
     args = [arguments(arg, values) for arg in template]
-    found = several(step, kernel(*args, **step.static))
-    check(step, found)
-    for target, array in zip(targets, found, strict=True):
+    outputs = output_list(step, kernel(*args, **step.static))
+    check(step, outputs)
+    for target, array in zip(targets, outputs, strict=True):
         np.copyto(target, array)
 
 

@@ -21,15 +21,15 @@ class Constants:
         """The same, from where it goes on separately."""
         other = Constants()
         other._counts = Counter(self._counts)
-        other._starts = {place: list(known) for place, known in self._starts.items()}
+        other._starts = {start: list(arrays) for start, arrays in self._starts.items()}
         return other
 
     def __contains__(self, array: Array) -> bool:
         return id(array) in self._counts
 
-    def at(self, place: int) -> list[Array]:
+    def at(self, start: int) -> list[Array]:
         """Those that start at an address."""
-        return self._starts.get(place, [])
+        return self._starts.get(start, [])
 
     def add(self, array: Any) -> None:
         """Remember that an array is constant, as often as it is held."""
@@ -47,6 +47,6 @@ class Constants:
         self._counts[id(array)] -= 1
         if not self._counts[id(array)]:
             del self._counts[id(array)]
-            known = self._starts[address(array)]
-            known[:] = [other for other in known if other is not array]
+            arrays = self._starts[address(array)]
+            arrays[:] = [other for other in arrays if other is not array]
             forget(array)

@@ -40,8 +40,8 @@ class DonatedBuffer:
         """Whether ``array`` is what is kept."""
         return _are_same(self.target, array)
 
-    def look(self, rows: Array | None) -> None:
-        """Know whether all is finite, of which some rows alone have changed, or all."""
+    def check_finite(self, rows: Array | None) -> None:
+        """Update whether the value is finite; only ``rows`` changed unless None."""
         written = self.target if rows is None else self.target[rows]
         self._will_be_finite = is_finite(written)
 
@@ -81,7 +81,9 @@ def looking(
         rows = arguments(constant(step.args[2], _CPU), values)
     elif kept.target.nbytes > CACHED:
         return None
-    return partial(kept.look, rows) if kept.has(values[step.outputs[0]]) else None
+    return (
+        partial(kept.check_finite, rows) if kept.has(values[step.outputs[0]]) else None
+    )
 
 
 def written_over(
@@ -93,7 +95,7 @@ def written_over(
         for box, value in writes
         if box in kept and not kept[box].has(value)
     ]
-    found: list[tuple[Box, Array | DonatedBuffer]] = []
+    updates: list[tuple[Box, Array | DonatedBuffer]] = []
     for position, (box, value) in enumerate(writes):
         # Values of boxes that are written over are put aside first, as in a swap.
         if any(np.may_share_memory(value, target) for target in moved):
@@ -103,8 +105,8 @@ def written_over(
     for box, value in writes:
         if box in kept and not kept[box].has(value):
             memory.assign(kept[box].target, value)
-        found.append((box, kept.get(box, value)))
-    return found
+        updates.append((box, kept.get(box, value)))
+    return updates
 
 
 def _are_same(a: Array, b: Array) -> bool:

@@ -26,8 +26,8 @@ def is_finite(array: Any) -> bool:
     if array.dtype.kind == "f":
         if array.size < _MANY:
             return isfinite(np.add.reduce(array, axis=None))
-        found = total(array)
-        if found is not None and isfinite(found):
+        sum_ = total(array)
+        if sum_ is not None and isfinite(sum_):
             return True
         extremes = (np.maximum.reduce, np.minimum.reduce)
         return all(isfinite(reduce(array, axis=None)) for reduce in extremes)
@@ -52,6 +52,6 @@ def refuse_nan(constant: Any) -> None:
 
 def expect_numbers(array: Array) -> None:
     """Leave the plan if there is a NaN in ``array``."""
-    found = total(array)
-    if isnan(np.add.reduce(array, axis=None) if found is None else found):
+    sum_ = total(array)
+    if isnan(np.add.reduce(array, axis=None) if sum_ is None else sum_):
         raise NotFiniteError

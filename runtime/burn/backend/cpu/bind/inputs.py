@@ -54,8 +54,8 @@ class Inputs:
         session = self._session
         if session is None or buffer is None or target.nbytes < LEAST:
             return partial(np.copyto, target)
-        known = self._known[buffer] = _Input(session, target)
-        return known.set
+        entry = self._known[buffer] = _Input(session, target)
+        return entry.set
 
     def __contains__(self, buffer: Buffer) -> bool:
         return buffer in self._known
@@ -66,9 +66,9 @@ class Inputs:
 
     def execute(self, fixed: Fixed, addresses: tuple[int, ...]) -> None:
         """Note which of its operands are inputs."""
-        for known in self._known.values():
-            for memory, place in zip(fixed.places, addresses, strict=True):
-                known.read(memory, place)
+        for entry in self._known.values():
+            for memory, start in zip(fixed.places, addresses, strict=True):
+                entry.read(memory, start)
 
     def call(self) -> None:
         """Note that something reads the operands that cannot be told of another place.
@@ -84,9 +84,9 @@ class Inputs:
 
         From the next run on they are told where the caller has it.
         """
-        known = self._known.pop(buffer, None)
-        if known is not None:
-            known.lend()
+        entry = self._known.pop(buffer, None)
+        if entry is not None:
+            entry.lend()
 
 
 class _Input:
@@ -101,10 +101,10 @@ class _Input:
         self._readers: list[tuple[int, int]] = []
         self._is_lent = False
 
-    def read(self, memory: int, place: int) -> None:
-        """Note a memory object that starts at ``place``, if that is in the input."""
-        if 0 <= place - self._start < self._target.nbytes:
-            self._readers.append((memory, place - self._start))
+    def read(self, memory: int, start: int) -> None:
+        """Note a memory object that starts at ``start``, if that is in the input."""
+        if 0 <= start - self._start < self._target.nbytes:
+            self._readers.append((memory, start - self._start))
 
     def lend(self) -> None:
         self._is_lent = True
@@ -119,8 +119,8 @@ class _Input:
             self._move(self._start)
             np.copyto(target, array)
 
-    def _move(self, place: int) -> None:
-        if place != self._place:
+    def _move(self, start: int) -> None:
+        if start != self._place:
             for memory, offset in self._readers:
-                self._point(memory, place + offset)
-            self._place = place
+                self._point(memory, start + offset)
+            self._place = start

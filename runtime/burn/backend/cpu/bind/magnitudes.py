@@ -34,8 +34,8 @@ def largest(array: Any) -> float:
         return inf if array.dtype.kind == "c" else 0.0
     if not dtypes.is_float(array.dtype):
         return 1.0 if array.dtype.kind == "b" else INTEGERS
-    found = max(-float(np.min(array)), float(np.max(array)))
-    return found if isfinite(found) else inf
+    magnitude = max(-float(np.min(array)), float(np.max(array)))
+    return magnitude if isfinite(magnitude) else inf
 
 
 def is_within(array: Array, limit: float) -> bool:
@@ -47,8 +47,10 @@ def is_within(array: Array, limit: float) -> bool:
 
 def limit_for(array: Array) -> float:
     """The limit for other values like ``array``, infinite if that is not finite."""
-    found = largest(array)
-    return inf if found > LARGEST else min(max(found * _GROWTH, _LEAST), LARGEST)
+    magnitude = largest(array)
+    return (
+        inf if magnitude > LARGEST else min(max(magnitude * _GROWTH, _LEAST), LARGEST)
+    )
 
 
 class Magnitudes:
@@ -64,24 +66,24 @@ class Magnitudes:
         other._known = dict(self._known)
         return other
 
-    def set(self, place: int, bound: float) -> None:
-        """Know that no magnitude in ``place`` is above ``bound``."""
-        self._known[place] = bound
+    def set(self, slot: int, bound: float) -> None:
+        """Know that no magnitude in ``slot`` is above ``bound``."""
+        self._known[slot] = bound
 
-    def limit(self, place: int, array: Array) -> float:
+    def limit(self, slot: int, array: Array) -> float:
         """The limit of an input, infinite where it is not of floats."""
-        found = limit_for(array) if dtypes.is_float(array.dtype) else inf
-        self.set(place, found)
-        return found
+        limit = limit_for(array) if dtypes.is_float(array.dtype) else inf
+        self.set(slot, limit)
+        return limit
 
     def bound(self, arg: Any) -> float:
         """An upper bound for the magnitudes in an argument, infinite if unknown."""
         kind = type(arg)
         if kind is Slot:
-            known = self._known.get(arg.place)
-            if known is None and arg.place in self._constants:
-                known = self._known[arg.place] = largest(self._values[arg.place])
-            return inf if known is None else known
+            magnitude = self._known.get(arg.place)
+            if magnitude is None and arg.place in self._constants:
+                magnitude = self._known[arg.place] = largest(self._values[arg.place])
+            return inf if magnitude is None else magnitude
         if kind in (int, float):
             return abs(arg) if abs(arg) <= LARGEST else inf
         if kind is list or kind is tuple:
@@ -99,8 +101,8 @@ class Magnitudes:
         """The array of an argument that is the same in every run."""
         if type(arg) is Slot and arg.place not in self._constants:
             return None
-        found: Array = self._array(arg)
-        return found
+        constant: Array = self._array(arg)
+        return constant
 
     def _array(self, arg: Any) -> Any:
         if type(arg) is Slot:
@@ -126,23 +128,23 @@ class Magnitudes:
     def _limits(
         self, step: Step, operands: tuple[int, ...]
     ) -> list[tuple[int, float]] | None:
-        before, found = dict(self._known), []
-        for place in slots_in([step.args[index] for index in operands]):
-            array = self._values[place]
-            if place in self._constants or not dtypes.is_float(array.dtype):
+        before, limits = dict(self._known), []
+        for slot in slots_in([step.args[index] for index in operands]):
+            array = self._values[slot]
+            if slot in self._constants or not dtypes.is_float(array.dtype):
                 continue
             limit = limit_for(array)
             if limit > LARGEST:
                 raise NotFiniteError
-            if limit < self._known.get(place, inf):
-                self._known[place] = limit
-                found.append((place, limit))
+            if limit < self._known.get(slot, inf):
+                self._known[slot] = limit
+                limits.append((slot, limit))
         if not is_safe(step, self):
             self._known = before
             if step.primitive in PRODUCTS:  # by weights that are not as recorded
                 raise NotFiniteError
             return None
-        return found
+        return limits
 
 
 def expect_within(array: Array, limit: float) -> None:

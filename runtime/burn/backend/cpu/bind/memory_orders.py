@@ -5,7 +5,7 @@ from collections import Counter
 from burn.ops.conv import conv
 from burn.ops.elementwise import cast
 from burn.ops.fused import conv_then
-from burn.ops.integers import conv_of_integers, to_integers
+from burn.ops.qdq_layers import conv_of_integers, to_integers
 from burn.ops.shape import permute, transpose
 from burn.ops.support import axes_of
 from burn.plan.passes.graph import swapped_axes
@@ -25,7 +25,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
     for step in segment.steps:
         if isinstance(step, Step):
             uses.update(slots_in(step.args))
-    found: dict[int, tuple[int, ...]] = {}
+    orders: dict[int, tuple[int, ...]] = {}
     casts: dict[int, int] = {}  # the rank of what is cast, by place
     for step in segment.steps:
         if not isinstance(step, Step):
@@ -39,8 +39,8 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
         if step.primitive in _CONVOLUTIONS and casts.get(first, 0) > 2:
             order = (0, *range(2, casts[first]), 1)
         if order is not None:
-            found[first] = order
-    return found
+            orders[first] = order
+    return orders
 
 
 def _order(step: Step) -> tuple[int, ...] | None:

@@ -60,12 +60,12 @@ class Traced(np.ndarray[Any, Any]):
             function(*operands, out=plain(target), **options)
             self.tracer.note(partial(function, *operands, out=plain(target), **options))
             return target
-        found = function(*operands, **options)
-        if isinstance(found, tuple):
+        result = function(*operands, **options)
+        if isinstance(result, tuple):
             raise UntraceableError(f"{ufunc.__name__} has several results")
         if not varies:
-            return self._known(np.asarray(found))
-        target = self._kept(np.asarray(found))
+            return self._known(np.asarray(result))
+        target = self._kept(np.asarray(result))
         self.tracer.note(partial(function, *operands, out=plain(target), **options))
         return target
 
@@ -77,22 +77,22 @@ class Traced(np.ndarray[Any, Any]):
             return special(*args, **kwargs)
         varies = _varies((args, kwargs))
         args, kwargs = plain(args), plain(kwargs)
-        found = function(*args, **kwargs)
+        result = function(*args, **kwargs)
         if function in _ASKING:
-            return found
-        if isinstance(found, list | tuple) and all(_is_view(f, args) for f in found):
-            return [self._traced(part, not varies) for part in found]
-        if not isinstance(found, np.ndarray | np.generic):
-            raise UntraceableError(f"{function.__name__} gives {type(found).__name__}")
-        if _is_view(found, args):
-            return self._traced(found, not varies)
+            return result
+        if isinstance(result, list | tuple) and all(_is_view(f, args) for f in result):
+            return [self._traced(part, not varies) for part in result]
+        if not isinstance(result, np.ndarray | np.generic):
+            raise UntraceableError(f"{function.__name__} gives {type(result).__name__}")
+        if _is_view(result, args):
+            return self._traced(result, not varies)
         if not varies:
-            return self._known(np.asarray(found))
+            return self._known(np.asarray(result))
         function = _REDUCE.get(function, function)
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
-            return self._assigned(np.asarray(found), call)
-        target = self._kept(np.asarray(found))
+            return self._assigned(np.asarray(result), call)
+        target = self._kept(np.asarray(result))
         self.tracer.note(partial(call, out=plain(target)))
         return target
 
@@ -103,15 +103,15 @@ class Traced(np.ndarray[Any, Any]):
         """A result that is the same whenever the plan runs."""
         return traced(array, self.tracer, constant=True)
 
-    def _kept(self, found: Array) -> Any:
+    def _kept(self, result: Array) -> Any:
         """The result in memory of the plan."""
-        target = self.tracer.shaped_as(found)
-        np.copyto(target, found)
+        target = self.tracer.shaped_as(result)
+        np.copyto(target, result)
         return self._traced(target, constant=False)
 
-    def _assigned(self, found: Array, call: Callable[[], Any]) -> Any:
+    def _assigned(self, result: Array, call: Callable[[], Any]) -> Any:
         """The result of a function that cannot write where it is told to."""
-        target = self._kept(found)
+        target = self._kept(result)
         self.tracer.note(partial(_assign, plain(target), call))
         return target
 
@@ -135,12 +135,12 @@ class Traced(np.ndarray[Any, Any]):
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """As NumPy's."""
         source = plain(self)
-        found = source.reshape(*shape, **options)
-        if _is_view(found, source):
-            return self._traced(found, self.constant)
+        result = source.reshape(*shape, **options)
+        if _is_view(result, source):
+            return self._traced(result, self.constant)
         if self.constant:
-            return self._known(found)
-        target = self._kept(np.ascontiguousarray(found))
+            return self._known(result)
+        target = self._kept(np.ascontiguousarray(result))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
@@ -148,12 +148,12 @@ class Traced(np.ndarray[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         varies = _varies((self, key))
         key, source = plain(key), plain(self)
-        found = np.asarray(source[key])
-        if _is_view(found, source):
-            return self._traced(found, self.constant)
+        result = np.asarray(source[key])
+        if _is_view(result, source):
+            return self._traced(result, self.constant)
         if not varies:
-            return self._known(found)
-        return self._assigned(found, partial(_item, source, key))
+            return self._known(result)
+        return self._assigned(result, partial(_item, source, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.constant:
@@ -226,10 +226,10 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     first, *_ = [a for a in (condition, x, y) if type(a) is Traced]
     varies = _varies((condition, x, y))
     condition, x, y = plain(condition), plain(x), plain(y)
-    found = np.where(condition, x, y)
+    result = np.where(condition, x, y)
     if not varies:
-        return first._known(np.asarray(found))
-    target = first._kept(np.asarray(found))
+        return first._known(np.asarray(result))
+    target = first._kept(np.asarray(result))
     first.tracer.note(partial(np.copyto, plain(target), y))
     first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
     return target
@@ -307,21 +307,21 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _is_view(found: Any, source: Any) -> bool:
+def _is_view(result: Any, source: Any) -> bool:
     if isinstance(source, np.ndarray):
-        return isinstance(found, np.ndarray) and bool(
-            np.may_share_memory(found, source)
+        return isinstance(result, np.ndarray) and bool(
+            np.may_share_memory(result, source)
         )
     if isinstance(source, list | tuple):
-        return any(_is_view(found, item) for item in source)
+        return any(_is_view(result, item) for item in source)
     return False
 
 
 def _assign(target: Array, call: Callable[[], Any]) -> None:
-    found = call()
-    if np.shape(found) != target.shape:
-        raise ValueError(f"expected {target.shape}, got {np.shape(found)}")
-    target[...] = found
+    result = call()
+    if np.shape(result) != target.shape:
+        raise ValueError(f"expected {target.shape}, got {np.shape(result)}")
+    target[...] = result
 
 
 def _item(source: Array, key: Any) -> Any:

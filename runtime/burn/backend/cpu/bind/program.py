@@ -145,9 +145,9 @@ class Program:
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(written(self._root))
-        how = (self._generated, self._gradients)
+        options = (self._generated, self._gradients)
         builder = Builder(
-            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *how
+            Arena(peak_bytes(self._root, inputs, volatile)), volatile, *options
         )
         self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._generated)
@@ -155,14 +155,14 @@ class Program:
         self._node = node
         return node
 
-    def _next(self, node: _Node, place: int) -> _Node:
-        seen = node.builder.values[place].tobytes()
+    def _next(self, node: _Node, slot: int) -> _Node:
+        seen = node.builder.values[slot].tobytes()
         child = node.children.get(seen)
         if child is not None:
             child.sequence.run()
             return child
         if seen not in node.segment.children:
-            raise UnforeseenError(f"{node.builder.values[place]} was read")
+            raise UnforeseenError(f"{node.builder.values[slot]} was read")
         segment = node.segment.children[seen]
         child = _Node(segment, node.builder.branched(), self._generated)
         node.children[seen] = child

@@ -43,8 +43,8 @@ class Call:
 
 def shape_of(operand: Any) -> tuple[int, ...]:
     """The shape of an operand of a call."""
-    found: tuple[int, ...] = getattr(operand, "shape", ())
-    return found
+    shape: tuple[int, ...] = getattr(operand, "shape", ())
+    return shape
 
 
 def read(call: Callable[[], Any]) -> list[Call] | None:
@@ -52,18 +52,18 @@ def read(call: Callable[[], Any]) -> list[Call] | None:
     if type(call) is not partial:
         return None
     function, args, named = call.func, call.args, dict(call.keywords)
-    found = None
+    calls = None
     if function is np.copyto:
-        found = _copied(args, named)
+        calls = _copied(args, named)
     elif function is np.concatenate:
-        found = _joined(args, named)
+        calls = _joined(args, named)
     elif function in (np.vecdot, np.einsum):
-        found = _product(function, args, named)
+        calls = _product(function, args, named)
     elif isinstance(function, np.ufunc):
-        found = _of_elements(function, args, named)
+        calls = _of_elements(function, args, named)
     elif isinstance(getattr(function, "__self__", None), np.ufunc):
-        found = _reduced(function, args, named)
-    return found if found and all(map(_is_whole, found)) else None
+        calls = _reduced(function, args, named)
+    return calls if calls and all(map(_is_whole, calls)) else None
 
 
 def _is_whole(call: Call) -> bool:
@@ -72,8 +72,8 @@ def _is_whole(call: Call) -> bool:
         return False
     if call.target is None:
         return True
-    found, dtype = result_of(call.name, call.types), call.target.dtype
-    return can_convert(found, dtype)
+    result, dtype = result_of(call.name, call.types), call.target.dtype
+    return can_convert(result, dtype)
 
 
 def _is_taken(operand: Any, dtype: np.dtype[Any]) -> bool:
@@ -157,13 +157,13 @@ def _joined(args: Any, named: Any) -> list[Call] | None:
     target, axis = named.pop("out", None), named.pop("axis", 0)
     if named or len(args) != 1 or target is None or axis is None:
         return None
-    start, found = 0, []
+    start, calls = 0, []
     for part in args[0]:
         if type(part) is not np.ndarray:
             return None
         end = start + part.shape[axis]
-        place = [slice(None)] * target.ndim
-        place[axis] = slice(start, end)
-        found.append(Call(COPY, (part,), (target.dtype,), target[tuple(place)]))
+        key = [slice(None)] * target.ndim
+        key[axis] = slice(start, end)
+        calls.append(Call(COPY, (part,), (target.dtype,), target[tuple(key)]))
         start = end
-    return found
+    return calls

@@ -46,8 +46,8 @@ def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
         for kind in given
     ):
         return None
-    found: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
-    taken = found[: function.nin]
+    dtypes: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
+    taken = dtypes[: function.nin]
     return taken if len(set(taken)) == 1 and taken[0] in rule[0] else None
 
 
@@ -193,8 +193,8 @@ def _exp(to: Writer, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
 
 
 def _bits_of(value: float) -> int:
-    found: int = struct.unpack(">I", struct.pack(">f", value))[0]
-    return found
+    bits: int = struct.unpack(">I", struct.pack(">f", value))[0]
+    return bits
 
 
 def _compare(of_floats: str, of_integers: str) -> Rule:

@@ -98,9 +98,9 @@ class Group:
         """The values that are needed after the group."""
         end = self.start + self.count
         return [
-            Store(place, value)
-            for place, (value, position) in self.current.items()
-            if not frees.are(self.arrays[place], position, end)
+            Store(view, value)
+            for view, (value, position) in self.current.items()
+            if not frees.are(self.arrays[view], position, end)
         ]
 
     def _takes(self, call: Call, position: int, frees: "Frees") -> bool:
@@ -129,14 +129,14 @@ class Group:
         operands = []
         for operand in call.operands:
             if isinstance(operand, Call):
-                found: Any = self._value(operand, position, frees)
+                value: Any = self._value(operand, position, frees)
             elif isinstance(operand, np.ndarray):
-                found = self._operand(operand, shape, position, frees)
+                value = self._operand(operand, shape, position, frees)
             else:
-                found = operand
-            if found is None:
+                value = operand
+            if value is None:
                 return None
-            operands.append(found)
+            operands.append(value)
         stage = max((v.stage for v in operands if isinstance(v, Value)), default=0)
         reduces = call.axes is not None
         dtype = result_of(call.name, call.types)
@@ -146,51 +146,50 @@ class Group:
     def _operand(
         self, array: Array, shape: tuple[int, ...], position: int, frees: "Frees"
     ) -> Value | None:
-        place = self._place(array, shape)
-        if place is None:
+        view = self._place(array, shape)
+        if view is None:
             return None
-        if place in self.current:
-            return self.current[place][0]
+        if view in self.current:
+            return self.current[view][0]
         if any(self._meet(array, frees, position)):
             return None
-        self.arrays[place] = array
-        new = Value("", (), (), array.dtype, False, 0, place)
-        return self._read.setdefault(place, new)
+        self.arrays[view] = array
+        new = Value("", (), (), array.dtype, False, 0, view)
+        return self._read.setdefault(view, new)
 
     def _put(self, target: Array, value: Value, position: int, frees: "Frees") -> bool:
-        place = self._place(target, target.shape)
-        if place is None or any(
+        view = self._place(target, target.shape)
+        if view is None or any(
             not stride and extent != 1 and axis not in (self.axes or ())
             for axis, (stride, extent) in enumerate(
-                zip(place.strides, self.shape, strict=True)
+                zip(view.strides, self.shape, strict=True)
             )
         ):
             return False
         if not value.row and any(
-            not place.strides[axis] and self.shape[axis] != 1
-            for axis in self.axes or ()
+            not view.strides[axis] and self.shape[axis] != 1 for axis in self.axes or ()
         ):
             return False
-        for other in list(self._meet(target, frees, position, place)):
+        for other in list(self._meet(target, frees, position, view)):
             if not frees.are(self.arrays[other], self.current[other][1], position):
                 return False
             del self.current[other]
-        self.arrays[place] = target
-        self.current[place] = (value, position)
+        self.arrays[view] = target
+        self.current[view] = (value, position)
         return len(self.arrays) <= ARRAYS
 
     def _meet(
         self, array: Array, frees: "Frees", position: int, but: Place | None = None
     ) -> Iterator[Place]:
         """The places of the group's own values that ``array`` has a part in."""
-        for place, (_, since) in self.current.items():
-            mine = self.arrays[place]
-            if place == but or not np.may_share_memory(mine, array):
+        for view, (_, since) in self.current.items():
+            mine = self.arrays[view]
+            if view == but or not np.may_share_memory(mine, array):
                 continue
             if but is None and frees.are(mine, since, position):
                 continue
             if overlap(mine, array):
-                yield place
+                yield view
 
     def _is_row(self, shape: tuple[int, ...]) -> bool:
         return self.axes is not None and shape in (self._kept(), self._ones())

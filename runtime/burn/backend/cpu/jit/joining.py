@@ -18,23 +18,23 @@ def joined(calls: list[Entry], frees: list[Free]) -> tuple[list[Entry], list[Any
 
     The other result has to live as long as they do.
     """
-    known = Frees(frees)
-    found: list[Entry] = []
+    lifetimes = Frees(frees)
+    entries: list[Entry] = []
     owned: list[Any] = []
     position = 0
     while position < len(calls):
-        group, reads = _grown(calls, position, known)
-        kernel = _kernel(group, reads, known) if reads else None
+        group, reads = _grown(calls, position, lifetimes)
+        kernel = _kernel(group, reads, lifetimes) if reads else None
         if kernel is None:
-            found.append(calls[position])
+            entries.append(calls[position])
             position += 1
             continue
-        count, made = kernel
-        call, mine = machine().call(made)
-        found.append((None, call))
+        count, generated = kernel
+        call, mine = machine().call(generated)
+        entries.append((None, call))
         owned += [mine, calls[position : position + count]]
         position += count
-    return found, owned
+    return entries, owned
 
 
 def _grown(

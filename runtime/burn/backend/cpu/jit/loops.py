@@ -34,20 +34,20 @@ def axes_of(
 
     def axes(which: list[int], leads: list[Place]) -> list[Axis]:
         def order(axis: int) -> tuple[int, ...]:
-            return (*(-abs(place.strides[axis]) for place in leads), axis)
+            return (*(-abs(view.strides[axis]) for view in leads), axis)
 
         wanted = sorted((a for a in which if group.shape[a] != 1), key=order)
-        found: list[Axis] = []
+        axes_: list[Axis] = []
         for axis in wanted:
             extent = group.shape[axis]
-            strides = {place: place.strides[axis] for place in places}
-            if found and all(
-                found[-1].strides[place] == stride * extent
-                for place, stride in strides.items()
+            strides = {view: view.strides[axis] for view in places}
+            if axes_ and all(
+                axes_[-1].strides[view] == stride * extent
+                for view, stride in strides.items()
             ):
-                extent *= found.pop().extent
-            found.append(Axis(extent, strides))
-        return found
+                extent *= axes_.pop().extent
+            axes_.append(Axis(extent, strides))
+        return axes_
 
     written = [store.place for store in stores]
     leads = sorted([*written, *places], key=_spread, reverse=True)
@@ -62,6 +62,6 @@ def axes_of(
     return kept, inner or [Axis(1, {})]
 
 
-def _spread(place: Place) -> tuple[int, int]:
+def _spread(view: Place) -> tuple[int, int]:
     """How many axes a place has elements along, and how far it goes."""
-    return sum(map(bool, place.strides)), sum(map(abs, place.strides))
+    return sum(map(bool, view.strides)), sum(map(abs, view.strides))

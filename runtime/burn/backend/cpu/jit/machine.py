@@ -41,15 +41,15 @@ class Machine:
     def code(self, text: str) -> Code:
         """The machine code of a text."""
         with self._lock:
-            found = self._codes.get(text)
-            if found is None:
-                found = self._codes[text] = self._compiled(text)
-            return found
+            code = self._codes.get(text)
+            if code is None:
+                code = self._codes[text] = self._compiled(text)
+            return code
 
     def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
         """What does a kernel whenever it is called, and what has to live as long."""
         code = self.code(kernel.text)
-        given = [place.address for place in kernel.places] + list(kernel.numbers)
+        given = [view.address for view in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
         threads = min(self._threads, kernel.parts)
         large = threads > 1 and kernel.work >= SHARED
@@ -111,8 +111,8 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
         places = [_address(getattr(library, name)) for name in names if library]
     except AttributeError:
         share, places = None, []
-    for name, place in zip(names, places or [_address(_ALONE)] * 2, strict=True):
-        llvm.add_symbol(name, place)
+    for name, symbol in zip(names, places or [_address(_ALONE)] * 2, strict=True):
+        llvm.add_symbol(name, symbol)
     if share is None or session is None:
         return None, 1
     share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
@@ -120,9 +120,9 @@ def _openmp(llvm: Any) -> tuple[Any, int]:
 
 
 def _address(function: Any) -> int:
-    found = cast(function, c_void_p).value
-    assert found is not None
-    return found
+    address = cast(function, c_void_p).value
+    assert address is not None
+    return address
 
 
 # What stands for OpenMP's functions where nobody calls the function that asks them.

@@ -67,10 +67,10 @@ class _Source(Writer):
         self._row: dict[Value, str] = {}
         self._loop: dict[Value, str] = {}
         self._stage: int | None = None
-        found = list(_reached(store.value for store in stores))
-        self.values = found
-        known = [v.place for v in found if v.place] + [s.place for s in stores]
-        self.kept, self.inner = axes_of(group, list(dict.fromkeys(known)), stores)
+        values = list(_reached(store.value for store in stores))
+        self.values = values
+        views = [v.place for v in values if v.place] + [s.place for s in stores]
+        self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
         # How often it is gone around is no part of the text: batches differ.
         whole = self.kept or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
@@ -128,8 +128,8 @@ class _Source(Writer):
                 for root, cell in zip(roots, partial, strict=True):
                     value = self._taken(root.operands[0], root.types[0])
                     self.accumulate(root.name, cell, root.dtype, value)
-                found = [self._loop_value(store.value) for store in full]
-                for store, name in zip(full, found, strict=True):
+                names = [self._loop_value(store.value) for store in full]
+                for store, name in zip(full, names, strict=True):
                     self._write(store.place, name)
             for root, cell, total in zip(roots, partial, totals, strict=True):
                 part = converted(
@@ -199,28 +199,28 @@ class _Source(Writer):
 
     # Memory.
 
-    def _load(self, place: Place) -> str:
+    def _load(self, view: Place) -> str:
         self.work += 1
-        self.used.add(place)
+        self.used.add(view)
         if self._stage is not None:
-            self.late[place] = max(self.late.get(place, 0), self._stage)
-        pointer = self._pointer(place)
-        if place.dtype == np.bool_:
+            self.late[view] = max(self.late.get(view, 0), self._stage)
+        pointer = self._pointer(view)
+        if view.dtype == np.bool_:
             return self.do(f"icmp ne i8 {self.do(f'load i8, ptr {pointer}')}, 0")
-        return self.do(f"load {TYPES[place.dtype]}, ptr {pointer}")
+        return self.do(f"load {TYPES[view.dtype]}, ptr {pointer}")
 
-    def _write(self, place: Place, value: str) -> None:
+    def _write(self, view: Place, value: str) -> None:
         self.work += 1
-        kind = TYPES[place.dtype]
-        if place.dtype == np.bool_:
+        kind = TYPES[view.dtype]
+        if view.dtype == np.bool_:
             kind, value = "i8", self.do(f"zext i1 {value} to i8")
-        self.lines.append(f"  store {kind} {value}, ptr {self._pointer(place)}")
+        self.lines.append(f"  store {kind} {value}, ptr {self._pointer(view)}")
 
-    def _pointer(self, place: Place) -> str:
-        number = self.places.setdefault(place, len(self.places))
+    def _pointer(self, view: Place) -> str:
+        number = self.places.setdefault(view, len(self.places))
         pointer = f"%p{number}"
         for axis, index in self._index:
-            stride = axis.strides.get(place, 0)
+            stride = axis.strides.get(view, 0)
             if stride:
                 bytes_ = self.do(f"mul nsw i64 {index}, {stride}")
                 pointer = self.do(
@@ -283,12 +283,12 @@ class _Source(Writer):
         """
         arrays = self.group.arrays
         for store in self.stores:
-            place = store.place
-            if self.late.get(place, 0) > store.value.stage and not store.value.row:
-                raise UnwritableError(f"{place} is read in a later pass")
-            others = {*self.used, *(s.place for s in self.stores)} - {place}
-            if any(overlap(arrays[place], arrays[other]) for other in others):
-                raise UnwritableError(f"{place} is a part of others")
+            view = store.place
+            if self.late.get(view, 0) > store.value.stage and not store.value.row:
+                raise UnwritableError(f"{view} is read in a later pass")
+            others = {*self.used, *(s.place for s in self.stores)} - {view}
+            if any(overlap(arrays[view], arrays[other]) for other in others):
+                raise UnwritableError(f"{view} is a part of others")
 
 
 def constant_of(name: str, dtype: np.dtype[Any]) -> str:
@@ -312,8 +312,8 @@ def _reached(roots: Any) -> Iterator[Value]:
     seen: set[Value] = set()
     waiting = [(root, False) for root in roots][::-1]
     while waiting:
-        value, known = waiting.pop()
-        if known:
+        value, expanded = waiting.pop()
+        if expanded:
             yield value
         elif isinstance(value, Value) and value not in seen:
             seen.add(value)

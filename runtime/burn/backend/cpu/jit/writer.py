@@ -52,10 +52,10 @@ class Writer:
         before = self.get(cell, dtype)
         if name == "add" and dtype in FLOATS and not exact:
             # In any order: several sums at once, which also round less.
-            found = self.do(f"fadd reassoc {TYPES[dtype]} {before}, {value}")
+            total = self.do(f"fadd reassoc {TYPES[dtype]} {before}, {value}")
         else:
-            found = write(name, self, dtype, (before, value))
-        self.set(cell, dtype, found)
+            total = write(name, self, dtype, (before, value))
+        self.set(cell, dtype, total)
 
     @contextmanager
     def counting(

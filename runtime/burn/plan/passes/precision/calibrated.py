@@ -9,7 +9,7 @@ import numpy as np
 from burn.backend.arrays import host
 from burn.box import Box, Buffer
 from burn.dtypes import DType, int8, uint8
-from burn.ops.integers import scale_of_weights, to_integers
+from burn.ops.qdq_layers import scale_of_weights, to_integers
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.support import Array
 from burn.plan.passes.graph import FLOAT32, Graph, Steps

@@ -10,14 +10,14 @@ from burn.dtypes import int8, uint8
 from burn.ops.conv import conv
 from burn.ops.elementwise import add
 from burn.ops.fused import conv_then, linear_then
-from burn.ops.integers import (
+from burn.ops.matmul import linear
+from burn.ops.pool import max_pool
+from burn.ops.qdq_layers import (
     conv_of_integers,
     from_integers,
     linear_of_integers,
     to_integers,
 )
-from burn.ops.matmul import linear
-from burn.ops.pool import max_pool
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from burn.plan.passes.fusion.epilogue_fusion import after_of, is_ending

@@ -61,19 +61,19 @@ class Primitives(threading.local):
         ``work`` is roughly how many multiplications it is, which are shared among
         threads if they are many.
         """
-        known = self._known
+        entries = self._known
         try:
-            found = known[key]
-            known.move_to_end(key)
+            primitive = entries[key]
+            entries.move_to_end(key)
         except TypeError:  # a list, which has no hash
             key = frozen(key)
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
-            found = known[key] = self._made(make, work)
-            if len(known) > LIMIT:
-                known.popitem(last=False)
-        return found
+            primitive = entries[key] = self._made(make, work)
+            if len(entries) > LIMIT:
+                entries.popitem(last=False)
+        return primitive
 
     def _made(self, make: Make, work: int) -> Any:
         choose = self.api.set_threads
@@ -100,15 +100,17 @@ class Primitives(threading.local):
 
     def made(self) -> list[str]:
         """The names of the implementations that this thread's primitives have."""
-        return [found.implementation for found in self._known.values() if found]
+        return [
+            primitive.implementation for primitive in self._known.values() if primitive
+        ]
 
     def reorder(self, source: Descriptor, target: Descriptor) -> Prepared | None:
         """The primitive that copies from one memory descriptor to another."""
         api = self.api
-        found = described(api, "reorder", source, api.engine, target, api.engine)
-        if found is None:
+        description = described(api, "reorder", source, api.engine, target, api.engine)
+        if description is None:
             return None
-        return self.prepared(found, [(SRC, source), (DST, target)])
+        return self.prepared(description, [(SRC, source), (DST, target)])
 
 
 class _Weights:
@@ -139,18 +141,18 @@ class Packed:
 
         Equal layouts have one number, so primitives for several shapes share weights.
         """
-        wanted = description.lent(which, index)
+        wanted = description.descriptor(which, index)
         with self._lock:
-            for number, known in enumerate(self._layouts):
-                if self._api.same(known.lent(which, index), wanted):
+            for number, layout in enumerate(self._layouts):
+                if self._api.same(layout.descriptor(which, index), wanted):
                     return number
             self._layouts.append(description)
             return len(self._layouts) - 1
 
     def seen(self, array: Array) -> bool:
         """Whether ``array`` was asked for before: a parameter, not a result."""
-        known = self._known.get(id(array))
-        if known is not None and known.reference() is array:
+        entry = self._known.get(id(array))
+        if entry is not None and entry.reference() is array:
             return True
         with self._lock:
             self._add(array)
@@ -160,37 +162,37 @@ class Packed:
         self, array: Array, layout: Hashable, pack: Callable[[Array], Block]
     ) -> Block:
         """What is ``array`` in a layout; ``pack`` makes it the first time."""
-        known = self._known.get(id(array))
-        if known is not None and known.reference() is array:
-            form = known.forms.get(layout)
+        entry = self._known.get(id(array))
+        if entry is not None and entry.reference() is array:
+            form = entry.forms.get(layout)
             if form is not None:
                 return form
         with self._lock:
-            known = self._known.get(id(array))
-            if known is None or known.reference() is not array:
-                known = self._add(array)
-            form = known.forms.get(layout)
+            entry = self._known.get(id(array))
+            if entry is None or entry.reference() is not array:
+                entry = self._add(array)
+            form = entry.forms.get(layout)
             if form is None:
-                form = known.forms[layout] = pack(array)
+                form = entry.forms[layout] = pack(array)
         return form
 
     def drop(self, array: Array) -> None:
         """Forget the packed forms of ``array``; whoever uses them keeps them."""
         with self._lock:
-            known = self._known.get(id(array))
-            if known is not None and known.reference() is array:
-                known.forms.clear()
+            entry = self._known.get(id(array))
+            if entry is not None and entry.reference() is array:
+                entry.forms.clear()
 
     def _add(self, array: Array) -> _Weights:
-        place = id(array)
+        identity = id(array)
 
         def gone(reference: "weakref.ref[Array]") -> None:
             # Another array may have taken the place in the meantime.
-            known = self._known.get(place)
-            if known is not None and known.reference is reference:
-                del self._known[place]
+            entry = self._known.get(identity)
+            if entry is not None and entry.reference is reference:
+                del self._known[identity]
 
-        added = self._known[place] = _Weights(weakref.ref(array, gone))
+        added = self._known[identity] = _Weights(weakref.ref(array, gone))
         return added
 
     def __len__(self) -> int:
@@ -201,6 +203,6 @@ class Packed:
         with self._lock:
             return sum(
                 form.size
-                for known in self._known.values()
-                for form in known.forms.values()
+                for entry in self._known.values()
+                for form in entry.forms.values()
             )

@@ -35,8 +35,8 @@ class Notes(Protocol):
     def may_overwrite(self, array: Array, read: tuple[Array, ...]) -> bool:
         """Whether a result may take the place of ``array`` while ``read`` is read."""
 
-    def shaped_as(self, found: Array) -> Array:
-        """Memory of the shape, dtype and order of ``found``, of the plan."""
+    def shaped_as(self, like: Array) -> Array:
+        """Memory of the shape, dtype and order of ``like``, of the plan."""
 
     def order_of(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
         """The axes of a result of ``shape`` in the order of memory that suits best.
@@ -125,8 +125,8 @@ def empty_like(x: Array, *read: Array) -> Array:
 def empty_as(x: Array, dtype: np.dtype) -> Array:
     """Memory for as many elements as those of ``x``, in the same order of axes."""
     notes = noting()
-    found = np.empty_like(x, dtype)
-    return found if notes is None else notes.shaped_as(found)
+    like = np.empty_like(x, dtype)
+    return like if notes is None else notes.shaped_as(like)
 
 
 def order_for(x: Array) -> tuple[int, ...] | None:

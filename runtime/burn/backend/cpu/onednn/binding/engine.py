@@ -193,18 +193,18 @@ def _choose() -> None:
 
 def _load() -> tuple[str, ...]:
     """Open a session if possible; what kept others from being used."""
-    found = find_library()
-    library = found.library
+    search = find_library()
+    library = search.library
     if library is None:
-        return found.refused
+        return search.refused
     if not addresses_are_read():
-        return (*found.refused, "arrays of this Python have another form")
+        return (*search.refused, "arrays of this Python have another form")
     keep_memory()
     STATE.session = Session(Api(library))
     STATE.answer = Engine(
-        *("onednn", library.version, library.runtime, library.path), found.refused
+        *("onednn", library.version, library.runtime, library.path), search.refused
     )
-    return found.refused
+    return search.refused
 
 
 def _numpy(*notes: str) -> Engine:

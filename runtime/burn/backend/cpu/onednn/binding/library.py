@@ -125,14 +125,14 @@ def opened(path: str) -> Library:
     """
     calls = ctypes.CDLL(path)
     calls.dnnl_version.restype = ctypes.POINTER(Version)
-    found = calls.dnnl_version().contents
-    version = f"{found.major}.{found.minor}.{found.patch}"
-    if found.major != 3:
+    info = calls.dnnl_version().contents
+    version = f"{info.major}.{info.minor}.{info.patch}"
+    if info.major != 3:
         raise OSError(f"expected version 3 of oneDNN, got {version}")
-    if found.cpu_runtime == _SYCL:
+    if info.cpu_runtime == _SYCL:
         raise OSError(
             f"oneDNN {version} is built for SYCL, whose calls are too slow one by one; "
             f"expected a build with OpenMP"
         )
-    runtime = RUNTIMES.get(found.cpu_runtime, f"runtime {found.cpu_runtime}")
+    runtime = RUNTIMES.get(info.cpu_runtime, f"runtime {info.cpu_runtime}")
     return Library(path, version, runtime, calls, ctypes.PyDLL(path))

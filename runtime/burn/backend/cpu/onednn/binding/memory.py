@@ -84,12 +84,12 @@ def matrix_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[in
         column = 1
     if rows == 1:
         row = columns if column == 1 else 1
-    found = [column, row]
+    dense = [column, row]
     span = max(columns * column, rows * row)
     for extent, step in zip(batch[::-1], strides[-3::-1], strict=True):
-        found.append(span if extent == 1 else step)
-        span = max(span, extent * found[-1])
-    return tuple(found[::-1])
+        dense.append(span if extent == 1 else step)
+        span = max(span, extent * dense[-1])
+    return tuple(dense[::-1])
 
 
 def any_layout(
@@ -166,8 +166,8 @@ def is_dense(array: Any) -> bool:
 
 def address(array: Array) -> int:
     """Where the elements of ``array`` start."""
-    place = ctypes.c_void_p.from_address(id(array) + _FIRST_FIELD)
-    return place.value or 0
+    pointer = ctypes.c_void_p.from_address(id(array) + _FIRST_FIELD)
+    return pointer.value or 0
 
 
 def addresses_are_read() -> bool:

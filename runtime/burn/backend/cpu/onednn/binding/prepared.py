@@ -109,10 +109,10 @@ class Description:
         self.implementation = self.api.name_of(self.handle)
         return True
 
-    def lent(self, which: int, index: int = 0) -> int:
-        """A memory descriptor, which lives as long as this does."""
-        lent: int = self.api.query_md(self.handle, which, index)
-        return lent
+    def descriptor(self, which: int, index: int = 0) -> int:
+        """Return a memory descriptor that is valid as long as this description."""
+        descriptor: int = self.api.query_md(self.handle, which, index)
+        return descriptor
 
 
 def described(
@@ -131,8 +131,8 @@ def described(
     there is no other.
     """
     try:
-        found = Description(api, create, *args, post=post, scalings=scalings)
-        if avoid is not None and found.implementation.startswith(avoid):
+        description = Description(api, create, *args, post=post, scalings=scalings)
+        if avoid is not None and description.implementation.startswith(avoid):
             other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):
                 return other
@@ -140,7 +140,11 @@ def described(
         if error.status in NOT_OFFERED:
             return None
         raise
-    return None if found.implementation.startswith("ref") and not plain else found
+    return (
+        None
+        if description.implementation.startswith("ref") and not plain
+        else description
+    )
 
 
 class Prepared:
@@ -173,9 +177,9 @@ class Prepared:
         ]
         self._places = tuple(memory.value for memory in memories)
         kinds = [kind for kind, _ in operands]
-        size = api.size_of(description.lent(SCRATCHPAD_MD))
+        size = api.size_of(description.descriptor(SCRATCHPAD_MD))
         if size:
-            memories.append(scratch.memory(description.lent(SCRATCHPAD_MD), size))
+            memories.append(scratch.memory(description.descriptor(SCRATCHPAD_MD), size))
             kinds.append(SCRATCHPAD)
         self._owned, self._primitive = (primitive, memories), primitive.value
         self._count = len(kinds)
@@ -217,13 +221,13 @@ class Prepared:
         """The same computation on these addresses for good, in memory of its own."""
         api = self.description.api
         memories = [
-            Handle(api, "memory", "memory_create", descriptor, api.engine, place)
-            for (_, descriptor), place in zip(self.operands, addresses, strict=True)
+            Handle(api, "memory", "memory_create", descriptor, api.engine, address)
+            for (_, descriptor), address in zip(self.operands, addresses, strict=True)
         ]
         kinds = [kind for kind, _ in self.operands]
-        size = api.size_of(self.description.lent(SCRATCHPAD_MD))
+        size = api.size_of(self.description.descriptor(SCRATCHPAD_MD))
         if size:
-            lent = self.description.lent(SCRATCHPAD_MD)
+            lent = self.description.descriptor(SCRATCHPAD_MD)
             memories.append(scratch.memory(lent, size))
             kinds.append(SCRATCHPAD)
         pairs = zip(kinds, memories, strict=True)

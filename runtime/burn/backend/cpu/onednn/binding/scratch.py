@@ -37,6 +37,6 @@ class Scratch:
         largest = self._blocks[-1].size if self._blocks else 0
         if size > largest:
             self._blocks.append(Block(max(size, 2 * largest)))
-        place = self._blocks[-1].address
-        where = (descriptor, self._api.engine, place)
+        address = self._blocks[-1].address
+        where = (descriptor, self._api.engine, address)
         return Handle(self._api, "memory", "memory_create", *where)

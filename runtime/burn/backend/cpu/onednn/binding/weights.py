@@ -35,7 +35,7 @@ class Weights:
         arrange: Callable[[Array], Array] | None = None,
     ) -> None:
         api = primitives.api
-        wanted = description.lent(which, index)
+        wanted = description.descriptor(which, index)
         self._given, self._packed, self._arrange = given, packed, arrange
         self._size = api.size_of(wanted)
         self._reorder = None
@@ -65,7 +65,7 @@ class Weights:
             self._write(array, block.address)
         return block
 
-    def _write(self, array: Array, place: int) -> None:
+    def _write(self, array: Array, target: int) -> None:
         assert self._reorder is not None
         given = array if self._arrange is None else self._arrange(array)
-        self._reorder.run(address(given), place)
+        self._reorder.run(address(given), target)

@@ -62,9 +62,9 @@ def _cast(x: Array, dtype: DType) -> Array | None:
 
     size = x.size if order is None else form(x)
     key = ("cast", size, x.dtype.char, dtype.char, order)
-    found: Recast | None = session.primitives.get(key, make, x.size * 4)
-    if found is not None:
-        return found.run(x)
+    kernel: Recast | None = session.primitives.get(key, make, x.size * 4)
+    if kernel is not None:
+        return kernel.run(x)
     return None if order is None else _copied(x, dtype, order)
 
 
@@ -80,10 +80,10 @@ def _is_exact(recast: "Recast", like: Array, dtype: DType) -> bool:
     sample = np.empty_like(like)
     sample[...] = np.resize(_SAMPLE, like.shape).astype(like.dtype)
     with noted_by(None):
-        found = recast.run(sample)
+        results = recast.run(sample)
     expected = sample.astype(dtype)
-    signs = np.signbit(found) == np.signbit(expected)
-    return bool(np.all(np.isnan(expected) | (found == expected) & signs))
+    signs = np.signbit(results) == np.signbit(expected)
+    return bool(np.all(np.isnan(expected) | (results == expected) & signs))
 
 
 class Recast:

@@ -55,9 +55,9 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
             return _prepare(primitives, x.size, chain, single)
 
         key = ("chain", x.size, chain, single)
-        found: _Chain | None = session.primitives.get(key, make, x.size * _EACH)
-        if found is not None:
-            return found.run(x, *operands)
+        kernel: _Chain | None = session.primitives.get(key, make, x.size * _EACH)
+        if kernel is not None:
+            return kernel.run(x, *operands)
     return chained_op.kernel(x, *operands, chain=chain)
 
 
@@ -109,19 +109,19 @@ def _prepare(
     assert first is not None
     post = PostOps(api)
     where = {first: [SRC_1]}
-    for position, (other, place) in enumerate(rest):
-        if place is None:
+    for position, (other, operand) in enumerate(rest):
+        if operand is None:
             post.activation(_UNARY[other])
         else:
-            post.binary(_BINARY[other], kinds[place])
+            post.binary(_BINARY[other], kinds[operand])
             argument = POST_OPERATION * (position + 1) | SRC_1
-            where.setdefault(place, []).append(argument)
-    found = described(
+            where.setdefault(operand, []).append(argument)
+    description = described(
         *(api, "binary", api.engine, _BINARY[name], line, kinds[first], line),
         post=post,
     )
-    if found is None or any(len(places) > 1 for places in where.values()):
+    if description is None or any(len(places) > 1 for places in where.values()):
         return None
     operands: Operands = [(SRC, line)]
-    operands += [(where[place][0], kind) for place, kind in enumerate(kinds)]
-    return _Chain(primitives.prepared(found, [*operands, (DST, line)]), single)
+    operands += [(where[operand][0], kind) for operand, kind in enumerate(kinds)]
+    return _Chain(primitives.prepared(description, [*operands, (DST, line)]), single)

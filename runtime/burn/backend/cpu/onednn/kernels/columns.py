@@ -35,22 +35,22 @@ _ALIASED = 512
 def sum(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
     """:func:`burn.ops.sum` by oneDNN where that pays, else by NumPy."""
     axes = axes_of(axis, x.ndim)
-    found = _columns(x, axes)
-    if found is None:
+    sums = _columns(x, axes)
+    if sums is None:
         return sum_op.kernel(x, axis, keepdims=keepdims)
     if keepdims:
         shape = [1 if a in axes else extent for a, extent in enumerate(x.shape)]
-        return found.reshape(shape)
-    return found
+        return sums.reshape(shape)
+    return sums
 
 
 @sum_to_op.on(Cpu)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
     """:func:`burn.ops.sum_to` by oneDNN where that pays, else by NumPy."""
-    found = _columns(x, broadcast_axes(shape, x.shape))
-    if found is None:
+    sums = _columns(x, broadcast_axes(shape, x.shape))
+    if sums is None:
         return sum_to_op.kernel(x, shape=shape)
-    return found.reshape(shape)
+    return sums.reshape(shape)
 
 
 def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
@@ -74,8 +74,8 @@ def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
         return _prepare(primitives, rows, columns)
 
     key = ("columns", rows, columns)
-    found: _Sum | None = session.primitives.get(key, make, x.size * 4)
-    return None if found is None else found.run(x, shape)
+    kernel: _Sum | None = session.primitives.get(key, make, x.size * 4)
+    return None if kernel is None else kernel.run(x, shape)
 
 
 class _Sum(Ready):
@@ -104,8 +104,8 @@ def _prepare(primitives: Primitives, rows: int, columns: int) -> _Sum | None:
     ones = strided(api, (1, 1, rows), (rows, rows, 1))
     matrix = strided(api, (parts, rows, width), (width, columns, 1))
     sums = strided(api, (parts, 1, width), (width, width, 1))
-    found = described(api, "matmul", api.engine, ones, matrix, None, sums)
-    if found is None:
+    description = described(api, "matmul", api.engine, ones, matrix, None, sums)
+    if description is None:
         return None
     operands: Operands = [(SRC, ones), (WEIGHTS, matrix), (DST, sums)]
-    return _Sum(primitives.prepared(found, operands), rows)
+    return _Sum(primitives.prepared(description, operands), rows)

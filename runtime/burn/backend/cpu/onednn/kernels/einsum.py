@@ -23,12 +23,12 @@ def einsum(equation: str, xs: list[Array]) -> Array:
     if len(xs) == 2 and current() is not None and noting() is None:
         ranks = [x.ndim for x in xs]
         if are_float32(*xs) and has_matrices(equation, *ranks):
-            out = contracted(_NOW, equation, xs, [x.shape for x in xs])
+            out = contracted(_EAGER, equation, xs, [x.shape for x in xs])
     return einsum_op.kernel(equation, xs) if out is None else out
 
 
-class _Now:
-    """Primitives are computed when they are made."""
+class _EagerExecutor:
+    """Executor that runs each primitive immediately."""
 
     def made(
         self,
@@ -42,8 +42,8 @@ class _Now:
         return result
 
     def is_constant(self, value: Array) -> bool:
-        """Nobody knows what the next call is given."""
+        """Return False: operands may differ in the next call."""
         return False
 
 
-_CPU, _NOW = Cpu(), _Now()
+_CPU, _EAGER = Cpu(), _EagerExecutor()

@@ -52,8 +52,8 @@ def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
             return _pairs(primitives, x.size, kind)
 
         key = ("pairs", x.size, kind)
-        found: _Pairs | None = session.primitives.get(key, make, x.size * _EACH)
-        return plain(x, y) if found is None else found.run(x, y)
+        pairs: _Pairs | None = session.primitives.get(key, make, x.size * _EACH)
+        return plain(x, y) if pairs is None else pairs.run(x, y)
 
     op.on(Cpu)(kernel)
 
@@ -104,8 +104,8 @@ def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | Non
         return _bound(primitives, x.size, kind, bound)
 
     key = ("bound", x.size, kind, bound)
-    found: _Bound | None = session.primitives.get(key, make, x.size * _EACH)
-    return None if found is None else found.run(x)
+    kernel: _Bound | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if kernel is None else kernel.run(x)
 
 
 def _session(x: Array) -> Session | None:
@@ -137,11 +137,11 @@ class _Pairs(Ready):
 def _pairs(primitives: Primitives, size: int, kind: int) -> _Pairs | None:
     api = primitives.api
     line = strided(api, (size,), (1,))
-    found = described(api, "binary", api.engine, kind, line, line, line)
-    if found is None:
+    description = described(api, "binary", api.engine, kind, line, line, line)
+    if description is None:
         return None
     operands: Operands = [(SRC, line), (SRC_1, line), (DST, line)]
-    return _Pairs(primitives.prepared(found, operands))
+    return _Pairs(primitives.prepared(description, operands))
 
 
 class _Bound(_Pairs):
@@ -151,8 +151,8 @@ class _Bound(_Pairs):
 
     def run(self, x: Array, *_: Array) -> Array:
         """The result, in the memory order of ``x``."""
-        out, place = np.empty_like(x), address(x)
-        self._prepared.run(place, place, place, address(out))
+        out, source = np.empty_like(x), address(x)
+        self._prepared.run(source, source, source, address(out))
         return out
 
     def keeps_nan(self, size: int) -> bool:
@@ -171,10 +171,12 @@ def _bound(primitives: Primitives, size: int, kind: int, bound: float) -> _Bound
     post = PostOps(api)
     post.activation(LINEAR, 1.0, bound)
     post.binary(kind, line)
-    found = described(api, "binary", api.engine, BINARY_GT, line, line, line, post=post)
-    if found is None:
+    description = described(
+        api, "binary", api.engine, BINARY_GT, line, line, line, post=post
+    )
+    if description is None:
         return None
     last = POST_OPERATION * 2 | SRC_1
     operands: Operands = [(SRC, line), (SRC_1, line), (last, line), (DST, line)]
-    made = _Bound(primitives.prepared(found, operands))
-    return made if made.keeps_nan(size) else None
+    kernel = _Bound(primitives.prepared(description, operands))
+    return kernel if kernel.keeps_nan(size) else None

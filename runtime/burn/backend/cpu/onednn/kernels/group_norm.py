@@ -134,8 +134,8 @@ def _normed(
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
     much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
     work = x.size * _EACH // (x.shape[0] if much else 1)
-    found: Norm | None = session.primitives.get(key, make, work)
-    return None if found is None else found.run(x, weight, bias)
+    kernel: Norm | None = session.primitives.get(key, make, work)
+    return None if kernel is None else kernel.run(x, weight, bias)
 
 
 class _Maker:
@@ -177,23 +177,23 @@ class _Maker:
             return norm
         api = self._primitives.api
         line = strided(api, (prod(self._extents),), (1,))
-        found = activated(api, self._after, line)
-        if found is None:
+        description = activated(api, self._after, line)
+        if description is None:
             return None
-        done = self._primitives.prepared(found, [(SRC, line), (DST, line)])
+        done = self._primitives.prepared(description, [(SRC, line), (DST, line)])
         return Then(norm, done)
 
     def _rows(self, plain: bool, *, copied: bool) -> Rows | None:
         api, (samples, channels, _, size) = self._primitives.api, self._extents
         rows = (samples * self._groups, size * channels // self._groups)
         matrix = strided(api, rows, row_major(rows))
-        found = described(
+        description = described(
             *(api, "layer_normalization_forward", api.engine, INFERENCE),
             *(matrix, matrix, None, self._epsilon, 0),
         )
-        if found is None:
+        if description is None:
             return None
-        norm = self._primitives.prepared(found, [(SRC, matrix), (DST, matrix)])
+        norm = self._primitives.prepared(description, [(SRC, matrix), (DST, matrix)])
         kinds = self._affine_kinds()
         if plain or copied:
             affine = self._affine(self._image(row_major), kinds, self._after)
@@ -251,14 +251,14 @@ class _Maker:
         for kind in kinds[1:]:
             post.binary(kind, line)
         activations(post, after)
-        found = described(
+        description = described(
             *(api, "binary", api.engine, kinds[0], image, line, image), post=post
         )
-        if found is None:
+        if description is None:
             return None
         operands: Operands = [(SRC, image), (SRC_1, line)]
         operands += [
-            (POST_OPERATION * (place + 1) | SRC_1, line)
-            for place in range(len(kinds) - 1)
+            (POST_OPERATION * (index + 1) | SRC_1, line)
+            for index in range(len(kinds) - 1)
         ]
-        return self._primitives.prepared(found, [*operands, (DST, image)])
+        return self._primitives.prepared(description, [*operands, (DST, image)])

@@ -207,8 +207,8 @@ def _product(
     key = ("matmul", pack, *forms, after, order, in_place)
     if x.shape[-2] == 1:
         work = work_of_row(work)
-    found: _Product | None = session.primitives.get(key, make, work)
-    return None if found is None else found.run(given, owner, residual)
+    kernel: _Product | None = session.primitives.get(key, make, work)
+    return None if kernel is None else kernel.run(given, owner, residual)
 
 
 def _may_be_packed(session: Session, x: Array, owner: Array) -> bool:
@@ -284,13 +284,13 @@ class _Product:
         if self._weights is None or owner is None:
             if self._copies[1]:
                 y = compact(y)
-            place = address(y)
+            right = address(y)
         else:
-            place = self._weights.place(owner)
+            right = self._weights.place(owner)
         out: Any = residual if self._in_place else empty(self._shape, x.dtype)
         parts = (bias, None if self._in_place else residual)
         more = [address(part) for part in parts if part is not None]
-        self._prepared.run(address(x), place, address(out), *more)
+        self._prepared.run(address(x), right, address(out), *more)
         result: Array = out if self._back is None else out.transpose(self._back)
         return result
 
@@ -314,16 +314,16 @@ def _prepare(
     pack = pack and not copies[1]
     if _are_tiny(x, y):
         way = wanted._replace(order=None)
-        made = _attempt(session, primitives, given, (shape, way), (True, True), False)
-        if made is not None and not made.implementation.startswith(_FOR_LARGE):
-            return made
+        plan = _attempt(session, primitives, given, (shape, way), (True, True), False)
+        if plan is not None and not plan.implementation.startswith(_FOR_LARGE):
+            return plan
     for again in (False, True):
         if again:
             copies = (True, copies[1] if pack else True)
         for way in (wanted, wanted._replace(order=None)):
-            made = _attempt(session, primitives, given, (shape, way), copies, pack)
-            if made is not None:
-                return made
+            plan = _attempt(session, primitives, given, (shape, way), copies, pack)
+            if plan is not None:
+                return plan
     return None
 
 
@@ -353,24 +353,25 @@ def _attempt(
         wide = (*(1 for _ in shape[1:]), bias.size)
         shift = strided(api, wide, row_major(wide), bias.dtype)
     one = 1 in (x.shape[-2], y.shape[-1])
-    found = described(
+    desc = described(
         *(api, "matmul", api.engine, left),
         *(any_layout(api, y.shape, y.dtype) if pack else right, shift, out),
         avoid=_FOR_MATRICES if one else None,
         post=post_ops(api, after, None if in_place else other),
     )
-    if found is None:
+    if desc is None:
         return None
     weights = None
     if pack:
         view = (y.shape, y.strides)
-        weights = Weights(primitives, session.packed, right, view, found, WEIGHTS_MD)
-    operands: Operands = [(SRC, left), (WEIGHTS, found.lent(WEIGHTS_MD)), (DST, out)]
+        weights = Weights(primitives, session.packed, right, view, desc, WEIGHTS_MD)
+    packed = desc.descriptor(WEIGHTS_MD)
+    operands: Operands = [(SRC, left), (WEIGHTS, packed), (DST, out)]
     if shift is not None:
         operands.append((BIAS, shift))
     if ("add",) in after and not in_place:
         operands.append((added(after), other))
-    prepared = primitives.prepared(found, operands)
+    prepared = primitives.prepared(desc, operands)
     return _Product(prepared, (shape, order, in_place), weights, copies)
 
 

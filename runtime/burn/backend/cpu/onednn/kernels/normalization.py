@@ -92,10 +92,10 @@ def layer_norm(
                 return _layer_norm(primitives, rows, epsilon, flags, x.dtype)
 
             key = ("layer_norm", rows, epsilon, flags, x.dtype.char)
-            found = session.primitives.get(key, make, x.size * _EACH)
-            if found is not None:
+            kernel = session.primitives.get(key, make, x.size * _EACH)
+            if kernel is not None:
                 parts = [part for part in (weight, bias) if part is not None]
-                return found.run(x, *parts)
+                return kernel.run(x, *parts)
     return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
 
 
@@ -120,9 +120,9 @@ def batch_norm(
             return _batch_norm(primitives, x.shape, epsilon, flags)
 
         key = ("batch_norm", x.shape, epsilon, flags)
-        found = session.primitives.get(key, make, x.size)
-        if found is not None:
-            return found.run(x, *(part for part in parts if part is not None))
+        kernel = session.primitives.get(key, make, x.size)
+        if kernel is not None:
+            return kernel.run(x, *(part for part in parts if part is not None))
     return batch_norm_op.kernel(x, *parts, epsilon=epsilon)
 
 
@@ -171,10 +171,10 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
         return _softmax(primitives, rows, kind, x.dtype)
 
     key = ("softmax", rows, kind, x.dtype.char)
-    found = session.primitives.get(key, make, x.size * _EACH)
-    if found is None:
+    kernel = session.primitives.get(key, make, x.size * _EACH)
+    if kernel is None:
         return None
-    out = found.run(x)
+    out = kernel.run(x)
     # Beside an infinity or NaN the library has 0, where all of the row is NaN.
     return None if has_nan(out, part=out) else out
 
@@ -196,12 +196,12 @@ def _softmax(
 ) -> _Line | None:
     api = primitives.api
     matrix = strided(api, rows, row_major(rows), dtype)
-    found = described(
+    description = described(
         *(api, "softmax_forward", api.engine, INFERENCE, kind, matrix, matrix, 1)
     )
-    if found is None:
+    if description is None:
         return None
-    return _Line(primitives.prepared(found, [(SRC, matrix), (DST, matrix)]))
+    return _Line(primitives.prepared(description, [(SRC, matrix), (DST, matrix)]))
 
 
 def _layer_norm(
@@ -213,15 +213,15 @@ def _layer_norm(
 ) -> _Line | None:
     api = primitives.api
     matrix = strided(api, rows, row_major(rows), dtype)
-    found = described(
+    description = described(
         *(api, "layer_normalization_forward", api.engine, INFERENCE),
         *(matrix, matrix, None, epsilon, flags),
     )
-    if found is None:
+    if description is None:
         return None
     line = strided(api, rows[1:], (1,))
     operands: Operands = [(SRC, matrix), (DST, matrix), *_affine(line, flags)]
-    return _Line(primitives.prepared(found, operands))
+    return _Line(primitives.prepared(description, operands))
 
 
 def _affine(line: Handle, flags: int) -> Operands:
@@ -246,13 +246,13 @@ def prepared_batch_norm(
     """The norm of channels that are last, for inference or training by its ``kind``."""
     api = primitives.api
     image = strided(api, shape, channels_last(shape))
-    found = described(
+    description = described(
         *(api, "batch_normalization_forward", api.engine, kind),
         *(image, image, epsilon, flags),
     )
-    if found is None:
+    if description is None:
         return None
     line = strided(api, shape[1:2], (1,))
     operands: Operands = [(SRC, image), (DST, image), (MEAN, line), (VARIANCE, line)]
     operands += _affine(line, flags)
-    return primitives.prepared(found, operands)
+    return primitives.prepared(description, operands)

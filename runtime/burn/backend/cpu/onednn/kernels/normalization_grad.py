@@ -76,10 +76,10 @@ def batch_norm_train(
             return _batch_norm(primitives, image.shape, epsilon, flags)
 
         key = ("batch_norm_train", image.shape, epsilon, flags)
-        found = session.primitives.get(key, make, x.size)
-        if found is not None:
+        kernel = session.primitives.get(key, make, x.size)
+        if kernel is not None:
             parts = (part for part in (weight, bias) if part is not None)
-            return found.run(x, *parts)
+            return kernel.run(x, *parts)
     return batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
 
 
@@ -102,9 +102,9 @@ def batch_norm_grad(
             return _batch_norm_grad(primitives, image.shape, epsilon)
 
         key = ("batch_norm_grad", image.shape, epsilon)
-        found = session.primitives.get(key, make, x.size)
-        if found is not None:
-            return found.run(like_memory(grad, x), x, mean, var, weight)
+        kernel = session.primitives.get(key, make, x.size)
+        if kernel is not None:
+            return kernel.run(like_memory(grad, x), x, mean, var, weight)
     return batch_norm_grad_op.kernel(grad, x, mean, var, weight, epsilon=epsilon)
 
 
@@ -131,9 +131,9 @@ def layer_norm_grad(
                 return _layer_norm_grad(primitives, rows, epsilon, weight is not None)
 
             key = ("layer_norm_grad", rows, epsilon, weight is not None)
-            found = session.primitives.get(key, make, x.size * _EACH)
-            if found is not None:
-                return found.run(grad, x, weight)
+            kernel = session.primitives.get(key, make, x.size * _EACH)
+            if kernel is not None:
+                return kernel.run(grad, x, weight)
     return layer_norm_grad_op.kernel(grad, x, weight, axis=axis, epsilon=epsilon)
 
 
@@ -149,9 +149,9 @@ def softmax_grad(grad: Array, out: Array, *, axis: Any = -1) -> Array:
             return _softmax_grad(primitives, rows)
 
         key = ("softmax_grad", rows)
-        found = session.primitives.get(key, make, out.size * _EACH)
-        if found is not None:
-            return found.run(grad, out)
+        kernel = session.primitives.get(key, make, out.size * _EACH)
+        if kernel is not None:
+            return kernel.run(grad, out)
     return softmax_grad_op.kernel(grad, out, axis=axis)
 
 
@@ -194,9 +194,9 @@ class _SoftmaxGrad(Ready):
 
     def run(self, grad: Array, out: Array) -> Array:
         """The gradient of what ``out`` is the softmax of."""
-        found = empty_like(grad, out)
-        self._prepared.run(*map(address, (grad, out, found)))
-        return found
+        result = empty_like(grad, out)
+        self._prepared.run(*map(address, (grad, out, result)))
+        return result
 
 
 class _RowsGrad:
@@ -243,17 +243,17 @@ def _batch_norm_grad(
         *(api, "batch_normalization_forward", api.engine, TRAINING),
         *(image, image, epsilon, flags),
     )
-    found = hint and described(
+    description = hint and described(
         *(api, "batch_normalization_backward", api.engine, BACKWARD),
         *(image, image, image, epsilon, flags, hint.handle),
     )
-    if found is None:
+    if description is None:
         return None
     line = strided(api, shape[1:2], (1,))
     operands: Operands = [(DIFF_DST, image), (SRC, image)]
     operands += [(MEAN, line), (VARIANCE, line), (SCALE, line)]
     operands += [(DIFF_SRC, image), (DIFF_SCALE, line), (DIFF_SHIFT, line)]
-    return _NormGrad(primitives.prepared(found, operands))
+    return _NormGrad(primitives.prepared(description, operands))
 
 
 def _layer_norm_grad(
@@ -269,12 +269,12 @@ def _layer_norm_grad(
         )
         for each in (0, flags)
     )
-    found = hint and described(
+    description = hint and described(
         *(api, "layer_normalization_backward", api.engine),
         *(BACKWARD if scaled else BACKWARD_DATA, matrix, matrix, matrix, column),
         *(epsilon, flags, hint.handle),
     )
-    if found is None or forward is None:
+    if description is None or forward is None:
         return None
     statistics: Operands = [(MEAN, column), (VARIANCE, column)]
     back: Operands = [(DIFF_DST, matrix), (SRC, matrix), *statistics]
@@ -283,7 +283,7 @@ def _layer_norm_grad(
         back += [(SCALE, line), (DIFF_SCALE, line)]
     return _RowsGrad(
         primitives.prepared(forward, [(SRC, matrix), (DST, matrix), *statistics]),
-        primitives.prepared(found, back),
+        primitives.prepared(description, back),
         rows,
     )
 
@@ -294,11 +294,11 @@ def _softmax_grad(primitives: Primitives, rows: tuple[int, int]) -> _SoftmaxGrad
     hint = described(
         *(api, "softmax_forward", api.engine, TRAINING, SOFTMAX, matrix, matrix, 1)
     )
-    found = hint and described(
+    description = hint and described(
         *(api, "softmax_backward", api.engine, SOFTMAX, matrix, matrix, matrix, 1),
         hint.handle,
     )
-    if found is None:
+    if description is None:
         return None
     operands: Operands = [(DIFF_DST, matrix), (DST, matrix), (DIFF_SRC, matrix)]
-    return _SoftmaxGrad(primitives.prepared(found, operands))
+    return _SoftmaxGrad(primitives.prepared(description, operands))

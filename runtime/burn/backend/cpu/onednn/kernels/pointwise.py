@@ -160,8 +160,8 @@ def _activated(
         return _prepare(primitives, x, kind, alpha, beta)
 
     key = ("pointwise", x.size, x.dtype.char, kind, alpha, beta)
-    found: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
-    return None if found is None else found.run(x)
+    kernel: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if kernel is None else kernel.run(x)
 
 
 class _Flat(Ready):
@@ -181,13 +181,13 @@ def _prepare(
 ) -> _Flat | None:
     api = primitives.api
     line = strided(api, (x.size,), (1,), x.dtype)
-    found = described(
+    description = described(
         *(api, "eltwise_forward", api.engine, INFERENCE, kind),
         *(line, line, alpha, beta),
     )
-    if found is None:
+    if description is None:
         return None
-    return _Flat(primitives.prepared(found, [(SRC, line), (DST, line)]))
+    return _Flat(primitives.prepared(description, [(SRC, line), (DST, line)]))
 
 
 @activation.prelu.on(Cpu)
@@ -209,13 +209,13 @@ def _with_slopes(x: Array, slope: Array) -> Array | None:
     def make(primitives: Primitives) -> "_Sloped | None":
         api = primitives.api
         line, slopes = of_array(api, x), of_array(api, wide)
-        found = described(
+        description = described(
             *(api, "prelu_forward", api.engine, INFERENCE, line, slopes, line)
         )
-        if found is None:
+        if description is None:
             return None
         operands: Operands = [(SRC, line), (WEIGHTS, slopes), (DST, line)]
-        return _Sloped(primitives.prepared(found, operands))
+        return _Sloped(primitives.prepared(description, operands))
 
     key = ("prelu", form(x), form(wide))
     ready: _Sloped | None = session.primitives.get(key, make, x.size * _EACH)

@@ -27,19 +27,19 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 @activation.relu_grad.on(Cpu)
 def relu_grad(grad: Array, out: Array) -> Array:
     """:func:`burn.ops.relu_grad` by oneDNN where that pays, by NumPy elsewhere."""
-    found = _pulled(grad, out, limits().cheap, RELU)
-    if found is None or has_nan(found, part=found):
+    result = _pulled(grad, out, limits().cheap, RELU)
+    if result is None or has_nan(result, part=result):
         return activation.relu_grad.kernel(grad, out)
-    return found
+    return result
 
 
 @activation.gelu_grad.on(Cpu)
 def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
     """:func:`burn.ops.gelu_grad` by oneDNN where that pays, by NumPy elsewhere."""
-    found = _pulled(grad, x, limits().costly, _GELU[approximate])
-    if found is None or has_nan(found):
+    result = _pulled(grad, x, limits().costly, _GELU[approximate])
+    if result is None or has_nan(result):
         return activation.gelu_grad.kernel(grad, x, approximate=approximate)
-    return found
+    return result
 
 
 def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
@@ -55,8 +55,8 @@ def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
         return _prepare(primitives, x.size, kind)
 
     key = ("pointwise-grad", x.size, kind)
-    found: _Pair | None = session.primitives.get(key, make, x.size * _EACH)
-    return None if found is None else found.run(grad, x)
+    kernel: _Pair | None = session.primitives.get(key, make, x.size * _EACH)
+    return None if kernel is None else kernel.run(grad, x)
 
 
 class _Pair(Ready):
@@ -77,11 +77,11 @@ def _prepare(primitives: Primitives, size: int, kind: int) -> _Pair | None:
     hint = described(
         *(api, "eltwise_forward", api.engine, TRAINING, kind, line, line, 0.0, 0.0)
     )
-    found = hint and described(
+    description = hint and described(
         *(api, "eltwise_backward", api.engine, kind, line, line, line),
         *(0.0, 0.0, hint.handle),
     )
-    if found is None:
+    if description is None:
         return None
     operands: Operands = [(DIFF_DST, line), (SRC, line), (DIFF_SRC, line)]
-    return _Pair(primitives.prepared(found, operands))
+    return _Pair(primitives.prepared(description, operands))

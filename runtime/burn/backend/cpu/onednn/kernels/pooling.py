@@ -104,8 +104,8 @@ def _pooled(
         return _prepare(primitives, x, kind, windows(x.shape[2:], *steps))
 
     key = ("pool", kind, steps, form(x))
-    found: _Pool | None = session.primitives.get(key, make, x.size * 4)
-    return None if found is None else found.run(x)
+    kernel: _Pool | None = session.primitives.get(key, make, x.size * 4)
+    return None if kernel is None else kernel.run(x)
 
 
 class _Pool:
@@ -137,14 +137,14 @@ def _prepare(
     pads = wins.exact
     source = strided(api, x.shape, channels_last(x.shape), x.dtype)
     target = strided(api, shape, channels_last(shape), x.dtype)
-    found = described(
+    description = described(
         *(api, "pooling_forward", api.engine, INFERENCE, kind, source, target),
         *(dims(wins.stride), dims(wins.kernel), dims(d - 1 for d in wins.dilation)),
         *(dims(before for before, _ in pads), dims(after for _, after in pads)),
     )
-    if found is None:
+    if description is None:
         return None
-    prepared = primitives.prepared(found, [(SRC, source), (DST, target)])
+    prepared = primitives.prepared(description, [(SRC, source), (DST, target)])
     return _Pool(Arranged(primitives, x, channels_last(x.shape)), prepared, shape)
 
 

@@ -57,9 +57,9 @@ _BYTE = np.dtype(np.uint8)
 def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> Array:
     """:func:`burn.ops.window_argmax` by oneDNN where that pays, by NumPy elsewhere."""
     if are_float32(x) and x.size >= max(limits().costly, 1) and not has_nan(x):
-        found = _prepared(x.shape, x, kernel_size, static)
-        if found is not None:
-            return found.places(x)
+        kernel = _prepared(x.shape, x, kernel_size, static)
+        if kernel is not None:
+            return kernel.places(x)
     return window_argmax_op.kernel(x, out, kernel_size=kernel_size, **static)
 
 
@@ -67,9 +67,9 @@ def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> A
 def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
     """:func:`burn.ops.fused.max_pool_with_places` by oneDNN in plans, or by NumPy."""
     if noting() is not None and are_float32(x) and x.size:
-        found = _prepared(x.shape, x, kernel_size, static)
-        if found is not None:
-            return found.largest(x)
+        kernel = _prepared(x.shape, x, kernel_size, static)
+        if kernel is not None:
+            return kernel.largest(x)
     return max_pool_with_places_op.kernel(x, kernel_size=kernel_size, **static)
 
 
@@ -80,9 +80,9 @@ def window_scatter(
     """:func:`burn.ops.window_scatter` by oneDNN where that pays, by NumPy elsewhere."""
     shape = (*grad.shape[:2], *size)
     if are_float32(grad) and choice.dtype == _BYTE and grad.size >= limits().costly:
-        found = _prepared(shape, grad, kernel_size, static) if grad.size else None
-        if found is not None:
-            return found.spread(grad, choice)
+        kernel = _prepared(shape, grad, kernel_size, static) if grad.size else None
+        if kernel is not None:
+            return kernel.spread(grad, choice)
     return window_scatter_op.kernel(
         grad, choice, size=size, kernel_size=kernel_size, **static
     )
@@ -101,8 +101,8 @@ def _prepared(
         return _largest(primitives, shape, like, wins)
 
     key = ("places", shape, kernel_size, tuple(static.items()), form(like))
-    found: _Largest | None = session.primitives.get(key, make, like.size * 4)
-    return found
+    kernel: _Largest | None = session.primitives.get(key, make, like.size * 4)
+    return kernel
 
 
 class _Largest:
@@ -163,7 +163,7 @@ def _largest(
     )
     if forward is None or backward is None or not _are_bytes(forward, result):
         return None
-    places = forward.lent(WORKSPACE_MD)
+    places = forward.descriptor(WORKSPACE_MD)
     to_places: Operands = [(SRC, source), (DST, target), (WORKSPACE, places)]
     back: Operands = [(DIFF_DST, target), (WORKSPACE, places), (DIFF_SRC, source)]
     return _Largest(
@@ -178,4 +178,4 @@ def _are_bytes(forward: Description, result: tuple[int, ...]) -> bool:
     """Whether places are bytes, in the order of the result."""
     api = forward.api
     wanted = strided(api, result, channels_last(result), _BYTE)
-    return bool(api.same(forward.lent(WORKSPACE_MD), wanted))
+    return bool(api.same(forward.descriptor(WORKSPACE_MD), wanted))

@@ -59,22 +59,22 @@ def post_ops(
     """
     if not after:
         return None
-    made = PostOps(api)
+    operations = PostOps(api)
     for name, *numbers in after:
         if name == "add":
             if residual is None:
-                made.sum(*(integers or ()))
+                operations.sum(*(integers or ()))
             else:
-                made.binary(BINARY_ADD, residual)
+                operations.binary(BINARY_ADD, residual)
         else:
-            activations(made, ((name, *numbers),))
-    return made
+            activations(operations, ((name, *numbers),))
+    return operations
 
 
-def activations(made: PostOps, after: After) -> None:
+def activations(operations: PostOps, after: After) -> None:
     """Append operations that have no other operand."""
     for name, *numbers in after:
-        made.activation(*_KINDS[name], *numbers)
+        operations.activation(*_KINDS[name], *numbers)
 
 
 def activated(api: Api, after: After, line: Handle) -> Description | None:

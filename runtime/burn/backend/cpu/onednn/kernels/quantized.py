@@ -43,7 +43,7 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Grouped
 from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
 from burn.backend.cpu.onednn.kernels.rounding import is_shifted, wide
 from burn.dtypes import DType, int8, int32, uint8
-from burn.ops.integers import (
+from burn.ops.qdq_layers import (
     Integers,
     Scaling,
 )
@@ -201,13 +201,13 @@ def scalings_of(given: Given, mask: int) -> Scalings:
 
 def _scaling_operands(api: Api, given: Given, scalings: Scalings) -> Operands:
     outputs = _count(given.weight[1])
-    found: Operands = [
+    operands: Operands = [
         (SCALES | which, strided(api, (outputs if which == WEIGHTS else 1,), (1,)))
         for which, _ in scalings.scales
     ]
     for which in scalings.zero_points:
-        found.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
-    return found
+        operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
+    return operands
 
 
 def endings(api: Api, given: Given, other: Handle) -> Any:
@@ -218,8 +218,8 @@ def endings(api: Api, given: Given, other: Handle) -> Any:
 
 
 def operands_of(given: Given, parts: Any, api: Api, scalings: Scalings) -> Operands:
-    source, found, target, other, bias = parts
-    operands: Operands = [(SRC, source), (WEIGHTS, found.lent(WEIGHTS_MD))]
+    source, description, target, other, bias = parts
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if given.residual is not None and not isinstance(given.residual, tuple):
         operands.append((added(given.after), other))
@@ -229,8 +229,8 @@ def operands_of(given: Given, parts: Any, api: Api, scalings: Scalings) -> Opera
 
 
 def weights_of(
-    session: Session, primitives: Primitives, view: Grouped, found: Description
+    session: Session, primitives: Primitives, view: Grouped, description: Description
 ) -> Weights:
     lying = (view.shape, view.strides)
     plain = of_array(primitives.api, view)
-    return Weights(primitives, session.packed, plain, lying, found, WEIGHTS_MD)
+    return Weights(primitives, session.packed, plain, lying, description, WEIGHTS_MD)

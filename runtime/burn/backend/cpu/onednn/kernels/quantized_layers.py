@@ -39,7 +39,7 @@ from burn.backend.cpu.onednn.kernels.quantized import (
     weights_of,
 )
 from burn.dtypes import DType
-from burn.ops.integers import (
+from burn.ops.qdq_layers import (
     Integers,
     Limits,
     Scaling,
@@ -65,7 +65,7 @@ def conv_of_integers(
     dtype: DType = FLOAT32,
     **static: Any,
 ) -> Array:
-    """:func:`burn.ops.integers.conv_of_integers` by oneDNN where it can."""
+    """:func:`burn.ops.qdq_layers.conv_of_integers` by oneDNN where it can."""
     done = limited(after, limits)
     given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
@@ -77,9 +77,9 @@ def conv_of_integers(
 
         key = ("conv of integers", *given.key(), tuple(static.items()), in_place)
         work = x[0].size * weight[0].size // x[0].shape[1]
-        found: Layer | None = session.primitives.get(key, make, work)
-        if found is not None:
-            return found.run(given)
+        kernel: Layer | None = session.primitives.get(key, make, work)
+        if kernel is not None:
+            return kernel.run(given)
     return conv_of_integers_op.kernel(
         *(x, weight, bias, residual, result, limits), after=after, dtype=dtype, **static
     )
@@ -97,7 +97,7 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = FLOAT32,
 ) -> Array:
-    """:func:`burn.ops.integers.linear_of_integers` by oneDNN where it can."""
+    """:func:`burn.ops.qdq_layers.linear_of_integers` by oneDNN where it can."""
     done = limited(after, limits)
     given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
@@ -110,16 +110,16 @@ def linear_of_integers(
 
         key = ("linear of integers", *given.key(), in_place)
         work = x[0].size * len(weight[0])
-        found: Layer | None = session.primitives.get(key, make, work)
-        if found is not None:
-            return found.run(given)
+        kernel: Layer | None = session.primitives.get(key, make, work)
+        if kernel is not None:
+            return kernel.run(given)
     return linear_of_integers_op.kernel(
         *(x, weight, bias, residual, result, limits), after=after, dtype=dtype
     )
 
 
 def _conv(
-    session: Session, primitives: Primitives, given: Given, static: Any, place: bool
+    session: Session, primitives: Primitives, given: Given, static: Any, in_place: bool
 ) -> Layer | None:
     """A convolution that is ready to run, None if there is none."""
     x, weight = given.x[0], given.weight[0]
@@ -132,21 +132,21 @@ def _conv(
         return None
     api, shape = primitives.api, (x.shape[0], weight.shape[0], *wins.count)
     form, whole = Form(x.shape, shape, wins), Grouped.of_conv(weight, groups)
-    made = _made(api, given, form, whole)
-    if made is None:
+    choice = _made(api, given, form, whole)
+    if choice is None:
         return None
-    other = shared(form, made.description.implementation, api.threads)
+    other = shared(form, choice.description.implementation, api.threads)
     if other is not None and groups == 1:
-        made = _made(api, given, other, whole) or made
+        choice = _made(api, given, other, whole) or choice
     arranged = Arranged(primitives, x, channels_last(x.shape))
     added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
     residual = None
     if added is not None:
         residual = Arranged(primitives, added, channels_last(shape))
     order = (0, *range(2, len(shape)), 1)
-    weights = weights_of(session, primitives, made.weight, made.description)
-    prepared = primitives.prepared(made.description, made.operands)
-    return Layer(prepared, weights, (shape, order), (arranged, residual), place)
+    weights = weights_of(session, primitives, choice.weight, choice.description)
+    prepared = primitives.prepared(choice.description, choice.operands)
+    return Layer(prepared, weights, (shape, order), (arranged, residual), in_place)
 
 
 def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
@@ -161,20 +161,20 @@ def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
     view = whole.along(form.wins)
     scalings = scalings_of(given, 1 if len(view.shape) == len(x) else 3)
     bias = None if given.bias is None else of_array(api, given.bias)
-    found = described(
+    description = described(
         *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION, source),
         *(any_layout(api, view.shape, view.dtype), bias, target, *where),
         post=endings(api, given, other),
         scalings=scalings,
     )
-    if found is None:
+    if description is None:
         return None
-    parts = (source, found, target, other, bias)
-    return Made(found, operands_of(given, parts, api, scalings), view)
+    parts = (source, description, target, other, bias)
+    return Made(description, operands_of(given, parts, api, scalings), view)
 
 
 def _linear(
-    session: Session, primitives: Primitives, given: Given, place: bool
+    session: Session, primitives: Primitives, given: Given, in_place: bool
 ) -> Layer | None:
     """A linear layer that is ready to run, None if there is none."""
     x, weight = given.x[0], given.weight[0]
@@ -190,13 +190,13 @@ def _linear(
         bias = strided(api, (1, outputs), (outputs, 1))
     scalings = scalings_of(given, 2)
     turned = weight.T
-    found = described(
+    description = described(
         *(api, "matmul", api.engine, source),
         *(any_layout(api, turned.shape, turned.dtype), bias, target),
         post=endings(api, given, other),
         scalings=scalings,
     )
-    if found is None:
+    if description is None:
         return None
     view = Grouped(turned.shape, turned.strides, turned.dtype)
     order, added = tuple(range(len(shape))), given.residual
@@ -204,7 +204,9 @@ def _linear(
     if added is not None:
         numbers = added[0] if isinstance(added, tuple) else added
         residual = Arranged(primitives, numbers, row_major(shape))
-    operands = operands_of(given, (source, found, target, other, bias), api, scalings)
-    weights = weights_of(session, primitives, view, found)
-    prepared = primitives.prepared(found, operands)
-    return Layer(prepared, weights, (shape, order), (None, residual), place)
+    operands = operands_of(
+        given, (source, description, target, other, bias), api, scalings
+    )
+    weights = weights_of(session, primitives, view, description)
+    prepared = primitives.prepared(description, operands)
+    return Layer(prepared, weights, (shape, order), (None, residual), in_place)

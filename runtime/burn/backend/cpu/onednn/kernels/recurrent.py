@@ -51,11 +51,11 @@ def lstm(
     """:func:`burn.ops.lstm` by oneDNN where it has it, by NumPy elsewhere."""
     cell = None if options.get("input_forget") else LSTM
     given = Given(x, w, r, b, (h0, c0), peephole)
-    found = _layer(cell, given, seq_lens, options)
-    if found is None:
+    outputs = _layer(cell, given, seq_lens, options)
+    if outputs is None:
         inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
-        found = lstm_op.kernel(*inputs, **options)
-    return found
+        outputs = lstm_op.kernel(*inputs, **options)
+    return outputs
 
 
 @gru_op.on(Cpu)
@@ -70,10 +70,10 @@ def gru(
 ) -> tuple[Array, ...]:
     """:func:`burn.ops.gru` by oneDNN where it has it, by NumPy elsewhere."""
     cell = RESET_AFTER if options.get("linear_before_reset") else GRU
-    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
-    if found is None:
-        found = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
-    return found
+    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if outputs is None:
+        outputs = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return outputs
 
 
 @rnn_op.on(Cpu)
@@ -90,10 +90,10 @@ def rnn(
     name = (options.get("activations") or ("tanh",))[0].lower()
     # It makes a number of NaN, which plans have none of.
     cell = None if name == "relu" and noting() is None else PLAIN.get(name)
-    found = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
-    if found is None:
-        found = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
-    return found
+    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
+    if outputs is None:
+        outputs = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
+    return outputs
 
 
 def _layer(
@@ -116,10 +116,10 @@ def _layer(
     def make(primitives: Primitives) -> Layer | None:
         return prepare(session, primitives, form)
 
-    found: Layer | None = session.primitives.get(form, make, form.work)
-    if found is None:
+    kernel: Layer | None = session.primitives.get(form, make, form.work)
+    if kernel is None:
         return None
-    every, *last = found.run(given)
+    every, *last = kernel.run(given)
     if chosen.layout:
         return every.transpose(2, 0, 1, 3), *map(_turned, last)
     return every, *last

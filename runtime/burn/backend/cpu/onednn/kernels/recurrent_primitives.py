@@ -179,22 +179,30 @@ def _or_zeros(array: Array | None, shape: tuple[int, ...]) -> Array:
 def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | None:
     """A layer of this form; None if the library has none."""
     api, cell = primitives.api, form.cell
-    found = _description(api, form, any_layout)
-    if found is not None and found.implementation.startswith("ref"):
+    description = _description(api, form, any_layout)
+    if description is not None and description.implementation.startswith("ref"):
         # What it packs for one batch is not for others, and hardly quicker.
-        found = _description(api, form, _rows)
-    if found is None:
+        description = _description(api, form, _rows)
+    if description is None:
         return None
     kinds = [WEIGHTS, WEIGHTS_1, *form.peephole * [WEIGHTS_2], BIAS]
-    *weights, bias = (_weights(session, primitives, form, found, k) for k in kinds)
+    *weights, bias = (
+        _weights(session, primitives, form, description, k) for k in kinds
+    )
     firsts = (SRC_1, SRC_2)[: cell.states * form.states]
     kinds = [SRC, *kinds, *firsts, *(DST, DST_1, DST_2)[: 1 + cell.states]]
-    operands: Operands = [(kind, found.lent(ARGUMENT_MD, kind)) for kind in kinds]
-    return Layer(form, primitives.prepared(found, operands), weights, bias)
+    operands: Operands = [
+        (kind, description.descriptor(ARGUMENT_MD, kind)) for kind in kinds
+    ]
+    return Layer(form, primitives.prepared(description, operands), weights, bias)
 
 
 def _weights(
-    session: Session, primitives: Primitives, form: Form, found: Description, kind: int
+    session: Session,
+    primitives: Primitives,
+    form: Form,
+    description: Description,
+    kind: int,
 ) -> Weights:
     """How operands of one ``kind`` get from ONNX's layout into the wanted one."""
     cell, count, width = form.cell, form.directions, form.hidden
@@ -212,7 +220,7 @@ def _weights(
     # One array may be the weights of inputs and of states, and of other cells.
     view, arrange = (cell.name, kind), partial(_arranged, parts, sums)
     packed, which = session.packed, ARGUMENT_MD
-    return Weights(primitives, packed, given, view, found, which, kind, arrange)
+    return Weights(primitives, packed, given, view, description, which, kind, arrange)
 
 
 def _description(
@@ -251,10 +259,10 @@ def _arranged(parts: int, sums: Sums, array: Array) -> Array:
     given = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):
         return given
-    found = empty((len(array), len(sums), given.shape[2]))
-    for place, (first, *more) in enumerate(sums):
-        target = found[:, place]
+    arranged = empty((len(array), len(sums), given.shape[2]))
+    for index, (first, *more) in enumerate(sums):
+        target = arranged[:, index]
         do(partial(np.copyto, target, given[:, first]))
         for part in more:
             do(partial(np.add, target, given[:, part], out=target))
-    return found
+    return arranged

@@ -25,7 +25,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.kernels.casting import Recast
 from burn.dtypes import DType, int8, int32, uint8
-from burn.ops.integers import (
+from burn.ops.qdq_layers import (
     from_integers as from_integers_op,
     to_integers as to_integers_op,
 )
@@ -35,7 +35,7 @@ from burn.ops.integers import (
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
-    """:func:`burn.ops.integers.to_integers` by oneDNN where it can."""
+    """:func:`burn.ops.qdq_layers.to_integers` by oneDNN where it can."""
     out = _scaled(x, scale, zero_point, dtype, DST)
     if out is None:
         return to_integers_op.kernel(x, scale, zero_point, dtype=dtype)
@@ -44,7 +44,7 @@ def to_integers(
 
 @from_integers_op.on(Cpu)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-    """:func:`burn.ops.integers.from_integers` by oneDNN where it can."""
+    """:func:`burn.ops.qdq_layers.from_integers` by oneDNN where it can."""
     out = _scaled(x, scale, zero_point, FLOAT32, SRC)
     return from_integers_op.kernel(x, scale, zero_point) if out is None else out
 
@@ -56,11 +56,11 @@ def is_shifted(zero_point: Array | None) -> bool:
 
 def wide(zero_point: Any) -> Array:
     """A zero point as the library wants it, which a plan keeps."""
-    found = np.asarray(zero_point, np.int32)
+    offset = np.asarray(zero_point, np.int32)
     notes = noting()
     if notes is not None:
-        notes.keep(found)
-    return found
+        notes.keep(offset)
+    return offset
 
 
 def _scaled(
@@ -77,14 +77,14 @@ def _scaled(
 
     def make(primitives: Primitives) -> Recast | None:
         sides = lines(primitives.api, x, dtype, order)
-        found = _prepare(primitives, sides, which, shifted)
-        return None if found is None else Recast(found, dtype, order)
+        primitive = _prepare(primitives, sides, which, shifted)
+        return None if primitive is None else Recast(primitive, dtype, order)
 
     size = x.size if order is None else form(x)
     key = ("scaled", size, x.dtype.char, dtype.char, shifted, order)
-    found: Recast | None = session.primitives.get(key, make, x.size * 4)
+    recast: Recast | None = session.primitives.get(key, make, x.size * 4)
     more = [wide(zero_point)] if shifted else []
-    return None if found is None else found.run(x, scale, *more)
+    return None if recast is None else recast.run(x, scale, *more)
 
 
 def _prepare(
@@ -92,13 +92,13 @@ def _prepare(
 ) -> Prepared | None:
     api, (source, target) = primitives.api, sides
     scalings = Scalings(((which, 0),), (which,) if shifted else ())
-    found = described(
+    description = described(
         *(api, "reorder", source, api.engine, target, api.engine), scalings=scalings
     )
-    if found is None:
+    if description is None:
         return None
     operands: Operands = [(SRC, source), (DST, target)]
     operands.append((SCALES | which, strided(api, (1,), (1,))))
     if shifted:
         operands.append((ZERO_POINTS | which, strided(api, (1,), (1,), int32)))
-    return primitives.prepared(found, operands)
+    return primitives.prepared(description, operands)

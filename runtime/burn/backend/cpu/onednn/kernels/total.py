@@ -39,16 +39,16 @@ def total(x: Array) -> float | None:
         api, columns = primitives.api, x.size // parts
         source = strided(api, (parts, columns), (columns, 1))
         target = strided(api, (parts, 1), (1, 1))
-        found = described(
+        description = described(
             *(api, "reduction", api.engine, REDUCTION_SUM, source, target, 0.0, 0.0)
         )
-        if found is None:
+        if description is None:
             return None
         operands: Operands = [(SRC, source), (DST, target)]
-        return _Total(primitives.prepared(found, operands), parts)
+        return _Total(primitives.prepared(description, operands), parts)
 
-    found: _Total | None = session.primitives.get(("total", x.size), make, x.size * 4)
-    return None if found is None else found.run(x)
+    kernel: _Total | None = session.primitives.get(("total", x.size), make, x.size * 4)
+    return None if kernel is None else kernel.run(x)
 
 
 class _Total(Ready):

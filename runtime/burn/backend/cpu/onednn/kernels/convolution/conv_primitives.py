@@ -220,9 +220,9 @@ class _Sideways(_Direct):
         residual: Array | None,
         out: Array,
     ) -> None:
-        found = empty_channels_last(self._wide, x.dtype)
-        super()._compute(x, weight, bias, residual, found)
-        self._back.run(address(found), address(out))
+        result = empty_channels_last(self._wide, x.dtype)
+        super()._compute(x, weight, bias, residual, result)
+        self._back.run(address(result), address(out))
 
 
 def long_axes(wins: Windows) -> tuple[int, ...]:
@@ -264,15 +264,15 @@ def forward(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows, kind: int
 ) -> Windowed | None:
     """A convolution or, by its ``kind``, a transposed one; None if there is none."""
-    fold = found = None
+    fold = kernel = None
     flat = len(slots.weight.shape) == slots.x.ndim
     if slots.constant and flat and not slots.mirrored:
         fold = folded(slots.x, slots.shape[1], wins)
     if fold is not None:
-        found = _forward(session, primitives, slots, fold.wins, kind, fold)
-    if found is None and is_dense(slots.weight):
-        found = _forward(session, primitives, slots, wins, kind)
-    return found
+        kernel = _forward(session, primitives, slots, fold.wins, kind, fold)
+    if kernel is None and is_dense(slots.weight):
+        kernel = _forward(session, primitives, slots, wins, kind)
+    return kernel
 
 
 def _forward(
@@ -287,20 +287,20 @@ def _forward(
         return None
     view = slots.weight if fold is None else _row_major(fold.weight)
     form = Form(slots.x.shape if fold is None else fold.x, slots.shape, wins)
-    made = _made(primitives.api, slots, form, view, kind)
-    if made is None:
+    description = _made(primitives.api, slots, form, view, kind)
+    if description is None:
         return None
     if kind == CONVOLUTION and len(view.shape) == len(form.x):
-        name, threads = made.description.implementation, primitives.api.threads
+        name, threads = description.description.implementation, primitives.api.threads
         side = None
         if slots.planned and fold is None and slots.residual is None:
             side = beside(form, name)
         other = shared(form, name, threads) if side is None else side.form
-        found = other and _made(primitives.api, slots, other, view, kind)
-        ready = found and _ready(session, primitives, slots, found, fold, side)
+        folded = other and _made(primitives.api, slots, other, view, kind)
+        ready = folded and _ready(session, primitives, slots, folded, fold, side)
         if ready is not None:
             return ready
-    return _ready(session, primitives, slots, made, fold)
+    return _ready(session, primitives, slots, description, fold)
 
 
 class Made(NamedTuple):
@@ -326,37 +326,37 @@ def _made(
     shift = None if bias is None else of_array(api, bias)
     other = target if residual is None else image(api, shape, residual.dtype)
     name = "convolution" if kind == CONVOLUTION else "deconvolution"
-    found = described(
+    description = described(
         *(api, f"{name}_forward", api.engine, INFERENCE, kind),
         *(source, any_layout(api, view.shape, view.dtype)),
         *(shift, target, *where),
         post=post_ops(api, slots.after, None if slots.in_place else other),
     )
-    if found is None:
+    if description is None:
         return None
-    operands: Operands = [(SRC, source), (WEIGHTS, found.lent(WEIGHTS_MD))]
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
     if residual is not None and not slots.in_place:
         operands.append((added(slots.after), other))
-    return Made(found, operands, view)
+    return Made(description, operands, view)
 
 
 def _ready(
     session: Session,
     primitives: Primitives,
     slots: Slots,
-    made: Made,
+    choice: Made,
     fold: Folded | None,
     side: Beside | None = None,
 ) -> Windowed | None:
-    """The convolution of ``made``, with what brings its operands into their layouts."""
-    view = made.weight
+    """The convolution of a choice, with what brings its operands into their layouts."""
+    view = choice.weight
     form = (view.shape, view.strides)
     weights = Weights(
         *(primitives, session.packed, of_array(primitives.api, view), form),
-        *(made.description, WEIGHTS_MD),
+        *(choice.description, WEIGHTS_MD),
         arrange=None if fold is None else fold.weights,
     )
     arranged: Arrange | None
@@ -367,7 +367,7 @@ def _ready(
         arranged = way.image(primitives, slots.x)
     if arranged is None:
         return None
-    prepared = primitives.prepared(made.description, made.operands)
+    prepared = primitives.prepared(choice.description, choice.operands)
     given = (primitives, slots, arranged, prepared, weights)
     if side is None:
         return _Direct(*given)

@@ -90,23 +90,23 @@ def weight_grad(
         *(api, "convolution_forward", api.engine, TRAINING, CONVOLUTION),
         *(source, chosen, line, outer, *where),
     )
-    found = hint and described(
+    description = hint and described(
         *(api, "convolution_backward_weights", api.engine, CONVOLUTION),
         *(source, chosen, line, outer, *where, hint.handle),
     )
-    if found is None:
+    if description is None:
         return None
-    wanted = found.lent(DIFF_WEIGHTS_MD)
+    wanted = description.descriptor(DIFF_WEIGHTS_MD)
     operands: Operands = [(SRC, source), (DIFF_DST, outer), (DIFF_WEIGHTS, wanted)]
     if line is not None:
         operands.append((DIFF_BIAS, line))
-    made = WeightGrad(
+    kernel = WeightGrad(
         Arranged(primitives, x, channels_last(x.shape)),
         Arranged(primitives, grad, channels_last(grad.shape)),
-        primitives.prepared(found, operands),
+        primitives.prepared(description, operands),
         shape,
     )
     plain = of_array(api, view)
     if not api.same(plain, wanted):
-        made.unpack(primitives.reorder(wanted, plain), api.size_of(wanted))
-    return made
+        kernel.unpack(primitives.reorder(wanted, plain), api.size_of(wanted))
+    return kernel

@@ -66,9 +66,9 @@ def conv(
         planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias))
         key = ("conv", planned, constant, groups, steps, forms)
-        found = session.primitives.get(key, make, _work(x, weight, stride))
-        if found is not None:
-            return found.run(x, weight, bias)
+        kernel = session.primitives.get(key, make, _work(x, weight, stride))
+        if kernel is not None:
+            return kernel.run(x, weight, bias)
     return conv_op.kernel(
         *(x, weight, bias),
         stride=stride,
@@ -113,9 +113,9 @@ def conv_then(
         planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias), form(residual))
         key = ("conv", planned, constant, groups, steps, after, forms, in_place)
-        found = session.primitives.get(key, make, _work(x, weight, stride))
-        if found is not None:
-            return found.run(x, weight, bias, residual)
+        kernel = session.primitives.get(key, make, _work(x, weight, stride))
+        if kernel is not None:
+            return kernel.run(x, weight, bias, residual)
     return conv_then_op.kernel(
         *(x, weight, bias, residual),
         after=after,
@@ -160,9 +160,9 @@ def conv_transpose(
         planned, constant = noting() is not None, may_round(weight)
         forms = (form(x), form(weight), form(bias))
         key = ("deconv", planned, constant, groups, steps, forms)
-        found = session.primitives.get(key, make, _work(x, weight))
-        if found is not None:
-            return found.run(x, weight, bias)
+        kernel = session.primitives.get(key, make, _work(x, weight))
+        if kernel is not None:
+            return kernel.run(x, weight, bias)
     return conv_transpose_op.kernel(
         *(x, weight, bias),
         stride=stride,
@@ -176,20 +176,20 @@ def conv_transpose(
 @conv_weight_grad_op.on(Cpu)
 def conv_weight_grad(x: Array, grad: Array, **static: Any) -> Array:
     """:func:`burn.ops.conv_weight_grad` by oneDNN where that pays, else by NumPy."""
-    found = _weight_grad(x, grad, False, **static)
-    if found is None:
+    kernel = _weight_grad(x, grad, False, **static)
+    if kernel is None:
         return conv_weight_grad_op.kernel(x, grad, **static)
-    return found.run(x, grad)
+    return kernel.run(x, grad)
 
 
 @conv_grads_op.on(Cpu)
 def conv_grads(x: Array, grad: Array, **static: Any) -> Any:
     """:func:`burn.ops.fused.conv_grads` by oneDNN where that pays, else by NumPy."""
-    found = _weight_grad(x, grad, True, **static)
-    if found is None:
+    kernel = _weight_grad(x, grad, True, **static)
+    if kernel is None:
         return conv_grads_op.kernel(x, grad, **static)
     bias = empty(grad.shape[1:2])
-    return found.run(x, grad, bias), bias
+    return kernel.run(x, grad, bias), bias
 
 
 def _weight_grad(
@@ -219,25 +219,25 @@ def _weight_grad(
 
     key = ("grad", biased, groups, steps, kernel_size, form(x), form(grad))
     work = grad.size * prod(kernel_size) * (x.shape[1] // groups)
-    found: WeightGrad | None = session.primitives.get(key, make, work)
-    return found
+    kernel: WeightGrad | None = session.primitives.get(key, make, work)
+    return kernel
 
 
 def _forward(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Windowed | None:
     """A convolution in the quickest way that there is."""
-    found = winograd(session, primitives, slots, wins)
-    if found is None:
+    kernel = winograd(session, primitives, slots, wins)
+    if kernel is None:
         return forward(session, primitives, slots, wins, CONVOLUTION)
-    return found
+    return kernel
 
 
 def _transposed(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Windowed | None:
     """A transposed convolution, which without strides is one of mirrored weights."""
-    found = None
+    kernel = None
     if set(wins.stride) | set(wins.dilation) == {1}:
         pads = tuple(
             (taps - 1 - before, taps - 1 - after)
@@ -246,10 +246,10 @@ def _transposed(
         other = Windows(
             wins.count, wins.kernel, wins.stride, (1,) * len(pads), pads, wins.size
         )
-        found = winograd(session, primitives, slots, other)
-    if found is None:
+        kernel = winograd(session, primitives, slots, other)
+    if kernel is None:
         return forward(session, primitives, slots, wins, DECONVOLUTION)
-    return found
+    return kernel
 
 
 def _session(x: Array, other: Array, bias: Array | None) -> Session | None:

@@ -60,7 +60,7 @@ class Beside:
         extents, images = self._given.x, self._images
         places = _apart(extents, images), _together(extents, images, self._width)
         move = primitives.reorder(
-            *(strided(primitives.api, *place, x.dtype) for place in places)
+            *(strided(primitives.api, *region, x.dtype) for region in places)
         )
         last = Arranged(primitives, x, channels_last(extents))
         return None if move is None else _Image(last, move, self.form.x)
@@ -70,7 +70,7 @@ class Beside:
         shape, images = self._given.shape, self._images
         places = _together(shape, images, self._count), _apart(shape, images)
         return primitives.reorder(
-            *(strided(primitives.api, *place, dtype) for place in places)
+            *(strided(primitives.api, *region, dtype) for region in places)
         )
 
 
@@ -105,8 +105,8 @@ def beside(form: Form, implementation: str) -> Beside | None:
     images = max((n for n in fitting if batch % n == 0), default=1)
     if images == 1:
         return None
-    found = Beside(form, images, count)
-    return found if found.right >= 0 else None
+    packing = Beside(form, images, count)
+    return packing if packing.right >= 0 else None
 
 
 def _reach(wins: Windows) -> int:

@@ -66,11 +66,13 @@ class Folded:
         """A copy of ``weight`` in the form."""
         outputs, channels, taps, columns = weight.shape
         rows = self.wins.kernel[0]
-        found = np.zeros((outputs, rows, 2, channels, columns), weight.dtype)
+        packed = np.zeros((outputs, rows, 2, channels, columns), weight.dtype)
         for tap in range(taps):
-            row, place = divmod(tap + self._late, 2)
-            found[:, row, place] = weight[:, :, tap]
-        return found.reshape(outputs, rows, 2 * channels, columns).swapaxes(1, 2).copy()
+            row, half = divmod(tap + self._late, 2)
+            packed[:, row, half] = weight[:, :, tap]
+        return (
+            packed.reshape(outputs, rows, 2 * channels, columns).swapaxes(1, 2).copy()
+        )
 
 
 class _Image:
@@ -82,9 +84,11 @@ class _Image:
     def __call__(self, x: Array) -> Array:
         if not is_dense(x):
             x = compact(x)
-        found = empty(_memory(self._shape), x.dtype)
-        self._reorder.run(address(x), address(found))
-        return found.reshape(self._shape[0], *self._shape[2:], -1).transpose(0, 3, 1, 2)
+        packed = empty(_memory(self._shape), x.dtype)
+        self._reorder.run(address(x), address(packed))
+        return packed.reshape(self._shape[0], *self._shape[2:], -1).transpose(
+            0, 3, 1, 2
+        )
 
 
 def _memory(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -106,6 +110,6 @@ def folded(x: Array, outputs: int, wins: Windows) -> Folded | None:
         return None
     if wins.kernel[0] < _ROWS or x.shape[2] % 2 or min(wins.pads)[0] < 0:
         return None
-    found = Folded(x.shape, outputs, wins)
-    (_, below), rows = found.wins.pads[0], found.wins.kernel[0]
-    return found if below >= 0 and found.wins.size[0] >= rows else None
+    form = Folded(x.shape, outputs, wins)
+    (_, below), rows = form.wins.pads[0], form.wins.kernel[0]
+    return form if below >= 0 and form.wins.size[0] >= rows else None

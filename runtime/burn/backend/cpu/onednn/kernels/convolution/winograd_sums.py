@@ -172,7 +172,7 @@ class Outer(NamedTuple):
 
 def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
     """What makes the sums of an image; nothing if the library has no code for it."""
-    found: list[Sums | Outer] = []
+    sums: list[Sums | Outer] = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.image[1:-1, 1 : 1 + height]
         strides = (rows.of_image(), rows.of_sums())
@@ -181,18 +181,18 @@ def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
             return []
         source, target = first * rows.form.rows * rows.line, rows.step
         places = (_BYTES * source, _BYTES * (target + first * rows.line))
-        found.append(Sums(prepared, matrix, *places))
+        sums.append(Sums(prepared, matrix, *places))
     for index, above in ((0, 1), (rows.form.products - 1, 0)):
         outer = _outer(primitives, rows, index, above)
         if outer is None:
             return []
-        found.append(outer)
-    return found
+        sums.append(outer)
+    return sums
 
 
 def back(primitives: Primitives, rows: Rows, slots: Slots) -> list[Sums]:
     """What makes a result of the products; nothing if there is no code for it."""
-    found = []
+    sums = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.result[:height]
         extents, strides = (rows.images, tiles, rows.line), rows.of_sums()
@@ -202,8 +202,8 @@ def back(primitives: Primitives, rows: Rows, slots: Slots) -> list[Sums]:
         if prepared is None:
             return []
         source, target = first * rows.line, first * rows.form.rows * rows.line
-        found.append(Sums(prepared, matrix, _BYTES * source, _BYTES * target))
-    return found
+        sums.append(Sums(prepared, matrix, _BYTES * source, _BYTES * target))
+    return sums
 
 
 def _matmul(
@@ -218,15 +218,17 @@ def _matmul(
     step = matrix.strides[0] // _BYTES
     small = strided(api, (1, 1, height, width), (height * step, height * step, step, 1))
     given = strided(api, (*tiles, width, line), strides[0])
-    made = strided(api, (*tiles, height, line), strides[1])
-    operands: Operands = [(SRC, small), (WEIGHTS, given), (DST, made)]
+    target = strided(api, (*tiles, height, line), strides[1])
+    operands: Operands = [(SRC, small), (WEIGHTS, given), (DST, target)]
     post = None
     if slots is not None:
-        post = post_ops(api, slots.after, None if slots.in_place else made)
+        post = post_ops(api, slots.after, None if slots.in_place else target)
         if slots.residual is not None and not slots.in_place:
-            operands.append((added(slots.after), made))
-    found = described(api, "matmul", api.engine, small, given, None, made, post=post)
-    return None if found is None else primitives.prepared(found, operands)
+            operands.append((added(slots.after), target))
+    description = described(
+        api, "matmul", api.engine, small, given, None, target, post=post
+    )
+    return None if description is None else primitives.prepared(description, operands)
 
 
 def _outer(primitives: Primitives, rows: Rows, index: int, above: int) -> Outer | None:
@@ -239,18 +241,18 @@ def _outer(primitives: Primitives, rows: Rows, index: int, above: int) -> Outer 
         *(((above, below), (0, 0)), (rows.tiles, rows.width)),
     )
     channels = (rows.channels, rows.channels)
-    made = convolution(primitives, rows.images, channels, wins, rows.channels)
-    if made is None:
+    product = convolution(primitives, rows.images, channels, wins, rows.channels)
+    if product is None:
         return None
     extents = (rows.channels, 1, 1, taps, 1)
     numbers = np.broadcast_to(numbers[:taps].reshape(1, 1, 1, taps, 1), extents)
-    block = _packed(primitives, made, np.ascontiguousarray(numbers))
-    return None if block is None else Outer(made, block, _BYTES * index * rows.step)
+    block = _packed(primitives, product, np.ascontiguousarray(numbers))
+    return None if block is None else Outer(product, block, _BYTES * index * rows.step)
 
 
 def _packed(primitives: Primitives, prepared: Prepared, weights: Array) -> Block | None:
     """``weights`` in the layout that a convolution wants."""
-    wanted = prepared.description.lent(WEIGHTS_MD)
+    wanted = prepared.description.descriptor(WEIGHTS_MD)
     reorder = primitives.reorder(of_array(primitives.api, weights), wanted)
     if reorder is None:
         return None
@@ -278,14 +280,14 @@ def convolution(
     if groups is not None:
         extents = (groups, outputs // groups, inputs // groups, *wins.kernel)
     shift = None if bias is None else of_array(api, bias)
-    found = described(
+    description = described(
         *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION),
         *(source, any_layout(api, extents), shift, target, *where),
     )
-    if found is None:
+    if description is None:
         return None
-    operands: Operands = [(SRC, source), (WEIGHTS, found.lent(WEIGHTS_MD))]
+    operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if shift is not None:
         operands.append((BIAS, shift))
-    return primitives.prepared(found, operands)
+    return primitives.prepared(description, operands)

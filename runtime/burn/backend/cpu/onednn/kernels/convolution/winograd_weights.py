@@ -110,11 +110,11 @@ def _sum(weight: Array, numbers: Array, mirrored: bool) -> Array:
     """[O, I, 3, columns] as those of one product, [O, I, 1, columns]."""
     if mirrored:
         weight = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
-    found = np.zeros_like(weight[:, :, :1], np.float64)
+    sums_ = np.zeros_like(weight[:, :, :1], np.float64)
     for row, number in enumerate(numbers):
         if number:
-            found[:, :, 0] += weight[:, :, row] * number
-    return np.ascontiguousarray(found, np.float32)
+            sums_[:, :, 0] += weight[:, :, row] * number
+    return np.ascontiguousarray(sums_, np.float32)
 
 
 def _moving(
@@ -137,14 +137,16 @@ def _moving(
     left = strided(api, matrix.shape, (3, 1))
     rows = strided(api, (3, line), (line, 1))
     sums = strided(api, (len(matrix), line), (line, 1))
-    made = described(api, "matmul", api.engine, left, rows, None, sums)
-    if copy is None or made is None:
+    description = described(api, "matmul", api.engine, left, rows, None, sums)
+    if copy is None or description is None:
         return None
-    product = primitives.prepared(made, [(SRC, left), (WEIGHTS, rows), (DST, sums)])
+    product = primitives.prepared(
+        description, [(SRC, left), (WEIGHTS, rows), (DST, sums)]
+    )
     places = [columns - 1 - c if slots.mirrored else c for c in range(columns)]
     copies = [
-        (copy, _BYTES * right * column, _BYTES * step * place)
-        for column, place in enumerate(places)
+        (copy, _BYTES * right * column, _BYTES * step * position)
+        for column, position in enumerate(places)
     ]
     given = strided(api, (outputs, inputs, 1, columns), (1, outputs, line, step))
     packed = [

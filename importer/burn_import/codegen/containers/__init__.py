@@ -1,0 +1,1 @@
+"""Attributes of a class: modules, lists of modules, stored arrays, tied weights."""

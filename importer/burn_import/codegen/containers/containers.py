@@ -1,0 +1,193 @@
+"""Attributes of a class: modules, and the lists and holders they stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from burn_import.provenance.path_segments import Path
+from burn_import.structure.numeric_segments import is_sparse
+from burn_import.tracing.identifiers import Namespace, camel, singular
+
+#: How tensors are made that are no module's.
+_TENSOR = re.compile(r"nn\.(parameter|buffer)\(")
+#: So many equal modules in a row are made in a loop.
+MANY = 4
+
+
+class Holders:
+    """Classes that only hold modules, for scopes that no node runs in as a whole."""
+
+    def __init__(self, names: Namespace) -> None:
+        self.names = names
+        self.known: dict[tuple[str, ...], str] = {}
+        self.made: dict[str, list[str]] = {}
+
+    def class_of(self, name: str, fields: list[str]) -> str:
+        """The class with these fields; a new one is called after ``name``."""
+        key = tuple(fields)
+        if key not in self.known:
+            self.known[key] = self.names.unique(camel(name, "Part"))
+            self.made[self.known[key]] = fields
+        return self.known[key]
+
+    def take(self, name: str) -> list[str] | None:
+        """The fields of the class called ``name``, the first time that it is asked."""
+        return self.made.pop(name, None)
+
+
+class Containers:
+    """The fields of one class, as ``__init__`` makes and ``__call__`` reads them.
+
+    Numbered children are an ``nn.ModuleList`` if they are alike, else an
+    ``nn.ModuleTuple``, with ``nn.Identity`` in the gaps: keys of the record stay what
+    they were.
+    """
+
+    def __init__(self, entries: Mapping[Path, str], holders: Holders) -> None:
+        self.entries: dict[Path, str] = {}
+        self.holders = holders
+        self.children: dict[Path, dict[str, None]] = {}
+        self.texts: dict[Path, str] = {}
+        #: Lists that are called as a whole.
+        self.chains: set[Path] = set()
+        #: Lists that get further members, which are not called.
+        self.growing: set[Path] = set()
+        for path, text in entries.items():
+            self.add(path, text)
+
+    def add(self, path: Path, text: str) -> None:
+        """Hold what ``text`` makes at ``path``."""
+        self.entries[path] = text
+        for length in range(len(path)):
+            self.children.setdefault(path[:length], {})[path[length]] = None
+            self.texts.pop(path[:length], None)
+
+    def names(self, path: Path) -> Collection[str]:
+        """What is held in what stands at ``path``."""
+        return self.children.get(path, ())
+
+    def has_room(self, path: Path) -> bool:
+        """Whether nothing stands at ``path``, inside it or, as one module, around."""
+        inner = [path[:length] for length in range(1, len(path))]
+        around = any(part in self.entries for part in inner)
+        # What a list is like is known once somebody asked: it stays so.
+        settled = any(part in self.texts for part in inner)
+        mixed = any(
+            self.is_list(part) != path[len(part)].isdigit()
+            for part in inner
+            if part in self.children
+        )
+        sparse = any(
+            is_sparse(map(int, {*self.names(part), path[len(part)]}))
+            for part in inner
+            if path[len(part)].isdigit() and not mixed
+        )
+        taken = path in self.entries or path in self.children
+        return not (around or settled or mixed or sparse or taken)
+
+    def fields(self, path: Path = ()) -> list[str]:
+        """The assignments of ``__init__``."""
+        names = self.children.get(path, ())
+        return [f"self.{_attribute(n)} = {self.text((*path, n))}" for n in names]
+
+    def text(self, path: Path) -> str:
+        """The source that makes what stands at ``path``."""
+        if path not in self.texts:
+            self.texts[path] = self.entries.get(path) or self._container(path)
+        return self.texts[path]
+
+    def _container(self, path: Path) -> str:
+        if not self.is_list(path):
+            words = [segment for segment in path if not segment.isdigit()]
+            word = singular(words[-1]) if path[-1].isdigit() else words[-1]
+            return f"{self.holders.class_of(word, self.fields(path))}()"
+        names = self.children[path]
+        count = self.length(path)
+        if self.is_of_tensors(path):
+            boxes = [
+                self.text((*path, str(i))) if str(i) in names else "None"
+                for i in range(count)
+            ]
+            return f"nn.ParameterList([{', '.join(_runs(boxes))}])"
+        texts = [
+            self.text((*path, str(i))) if str(i) in names else "nn.Identity()"
+            for i in range(count)
+        ]
+        if path in self.chains:
+            return f"nn.Sequential({', '.join(texts)})"
+        if len(set(texts)) > 1 and _one_class(texts):
+            return f"nn.ModuleList([{', '.join(_runs(texts))}])"
+        if len(set(texts)) > 1 or (count == 1 and "ModuleTuple" in texts[0]):
+            return f"nn.ModuleTuple({', '.join(texts)})"
+        if count > 1:
+            return f"nn.ModuleList({texts[0]} for _ in range({count}))"
+        return f"nn.ModuleList([{texts[0]}])"
+
+    def is_of_tensors(self, path: Path) -> bool:
+        """Whether a list holds parameters and buffers alone."""
+        entries = [self.entries.get((*path, name), "") for name in self.children[path]]
+        return all(_TENSOR.match(text) for text in entries)
+
+    def length(self, path: Path) -> int:
+        """How many modules stand in the list at ``path``, gaps included."""
+        return max(map(int, self.children[path])) + 1
+
+    def is_list(self, path: Path) -> bool:
+        """Whether the children at ``path`` are numbered."""
+        return all(name.isdigit() for name in self.children[path])
+
+    def is_alike(self, path: Path, start: int = 0, stop: int | None = None) -> bool:
+        """Whether the children from ``start`` to before ``stop`` are of one class."""
+        numbers = [int(name) for name in self.children[path]]
+        last = max(numbers) + 1 if stop is None else stop
+        chosen = [n for n in numbers if start <= n < last]
+        found = {self.outline((*path, str(n))) for n in chosen}
+        texts = [one for one in found if isinstance(one, str)]
+        return len(found) == 1 or (len(texts) == len(found) and _one_class(texts))
+
+    def is_uniform(self, path: Path) -> bool:
+        """Whether all children are made by the same source."""
+        return len({self.outline((*path, name)) for name in self.children[path]}) == 1
+
+    def outline(self, path: Path) -> Hashable:
+        """What stands at ``path``: equal for what becomes the same source."""
+        if path in self.entries:
+            return self.entries[path]
+        names = sorted(self.children[path])
+        return tuple((name, self.outline((*path, name))) for name in names)
+
+    def has(self, path: Path, start: int, stop: int) -> bool:
+        """Whether there is a list at ``path`` with all children in that range."""
+        names = self.children.get(path, {})
+        return self.is_list(path) and all(str(i) in names for i in range(start, stop))
+
+    def access(self, path: Path) -> str:
+        """The source that reads what stands at ``path``: ``self.layer[0]``."""
+        text = f"self.{_attribute(path[0])}"
+        for length in range(1, len(path)):
+            name = path[length]
+            known = path[:length] in self.children
+            inside = self.is_list(path[:length]) if known else name.isdigit()
+            text += f"[{name}]" if inside else f".{_attribute(name)}"
+        return text
+
+
+def _runs(texts: Sequence[str]) -> Iterator[str]:
+    """``texts``, in which many equal ones in a row become one."""
+    for text, group in groupby(texts):
+        count = len(list(group))
+        many = f"*({text} for _ in range({count}))"
+        yield from [many] if count >= MANY else [text] * count
+
+
+def _one_class(texts: Sequence[str]) -> bool:
+    """Whether all are of one class, made with other numbers."""
+    heads = {text.partition("(")[0] for text in texts}
+    return len(heads) == 1 and heads.isdisjoint({"nn.ModuleList", "nn.ModuleTuple"})
+
+
+def _attribute(name: str) -> str:
+    """A number among names cannot be an attribute."""
+    return f"part_{name}" if name.isdigit() else name

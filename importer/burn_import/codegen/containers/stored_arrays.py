@@ -1,0 +1,166 @@
+"""Stored arrays that the code of a class reads itself, as attributes of the class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from burn.dtypes import float32, is_float
+from burn_import.codegen.containers.containers import Containers
+from burn_import.provenance.exporter_folding import is_folded
+from burn_import.provenance.exporter_names import is_leftover
+from burn_import.provenance.path_segments import Path, clean
+from burn_import.provenance.trainable import contents, is_trained
+from burn_import.provenance.weight_owners import is_key, original
+from burn_import.rewriting.arrays import same_view
+from burn_import.structure.folded_expressions import is_persistent
+from burn_import.structure.module_tree import Part
+from burn_import.tracing.identifiers import Namespace, attribute, dtype_source
+from burn_ir.graph import Graph
+
+
+class StoredArrays:
+    """The attributes of one class that are no modules, by the constants they hold.
+
+    What the file calls by a path is at that path, so that its key is the one that it
+    has in PyTorch; the name of anything else tells what it is for.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        containers: Containers,
+        nouns: Mapping[str, str],
+        settled: Mapping[str, str] | None = None,
+    ) -> None:
+        """``settled`` are attributes that arrays have already, by their names."""
+        self.settled = settled or {}
+        self.part, self.graph = part, part.graph
+        self.containers, self.nouns = containers, nouns
+        #: What each array is for, known once loops are made.
+        self.roles: Mapping[str, str] = {}
+        self.taken = Namespace(path[0] for path in containers.entries)
+        self.weights = part.layer_weights()
+        self.places: dict[str, Path] = {}
+        self.plain: dict[str, str] = {}
+        self.plain_names: set[str] = set()
+        for constant in part.held:
+            self.place(constant)
+
+    def access(self, constant: str) -> str:
+        """The attribute path that the code reads ``constant`` by."""
+        if constant in self.part.reached:
+            return self.part.reached[constant]
+        if constant in self.weights:
+            path = self.weights[constant]
+        else:
+            path = self.places.get(constant) or self.place(constant)
+        return self.containers.access(path).removeprefix("self.")
+
+    def reserve(self, constants: Iterable[str]) -> None:
+        """Note the lists that arrays will be further members of.
+
+        What is not float32 is held by no layer: a list may have some layers, and the
+        arrays of others. It is not run through as if all of it were modules. An array
+        of which the file tells no path does not get the name of a module around others.
+        """
+        for constant in constants:
+            is_elsewhere = constant in self.weights or constant in self.part.reached
+            path = () if is_elsewhere else self.told(constant)
+            if len(path) > 1 and self.containers.has_room(path):
+                self.taken.taken.add(path[0])
+                self.containers.growing |= {
+                    path[:n]
+                    for n in range(1, len(path))
+                    if path[n].isdigit()
+                    and path[n] not in self.containers.names(path[:n])
+                }
+
+    def place(self, constant: str) -> Path:
+        """Make an attribute for ``constant``; its path."""
+        text = tensor_text(self.graph, constant)
+        settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
+        path = settled or self.told(constant)
+        if self.has_room(path):
+            self.containers.add(path, text)
+            self.taken.taken.add(path[0])
+        else:
+            is_named = path and not path[-1].isdigit()
+            leaf = path[-1] if is_named else self.word(constant)
+            path = (self.taken.unique(attribute(leaf)),)
+            self.plain[constant] = text
+            self.plain_names.add(path[0])
+        self.places[constant] = path
+        self.part.tensors[constant] = ".".join(path)
+        return path
+
+    def has_room(self, path: Path) -> bool:
+        """Whether an array can stand at ``path``, inside a module of this one."""
+        if len(path) < 2 or not self.containers.has_room(path):
+            return False
+        return path[0] not in self.plain_names
+
+    def told(self, constant: str) -> Path:
+        """The file's path for ``constant``, from this class on; () if it tells none."""
+        name = original(self.graph, constant)
+        constants = self.graph.constants
+        made = name in constants.literals  # by an upgrade
+        # A key means its layout too: what was turned or reshaped is not it.
+        whole = same_view(constants[name], constants[constant])
+        known = name in constants.trained or is_key(self.graph.producer, name)
+        path, own = clean(name.split(".")), self.part.path
+        if made or not whole or not known:
+            path = constants.layer_weights.get(constant, ())
+        if not path:
+            return ()
+        pairs = zip(own, path, strict=False)
+        within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
+        inside = self.named(path[len(own) :]) if within else path[-1:]
+        # A number by itself is no attribute: it is a place in a list of this class.
+        return () if inside[-1].isdigit() and len(inside) == 1 else inside
+
+    def named(self, path: Path) -> Path:
+        """``path`` from this class on, with numbers for places in lists alone."""
+        found: Path = ()
+        for segment in path:
+            known = found in self.containers.children
+            names = not found or (known and not self.containers.is_list(found))
+            found += (f"part_{segment}" if segment.isdigit() and names else segment,)
+        return found
+
+    def word(self, constant: str) -> str:
+        """What ``constant`` is called where the file does not say where it belongs."""
+        name = original(self.graph, constant)
+        known = contents(self.graph.constants[constant])
+        if known:
+            return known
+        if constant in self.graph.constants.layer_weights:
+            return self.graph.constants.layer_weights[constant][-1]
+        if is_folded(self.graph, constant):
+            # The author may have a parameter of the plain name, which this is not.
+            noun = self.nouns.get(constant, "") or self.roles.get(constant, "")
+            noun = "bias" if noun == "mask" else noun
+            return f"folded_{noun}" if noun else "folded"
+        word = attribute(re.split(r"[./:]", name.rstrip("/:."))[-1])
+        if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
+            return word
+        noun = self.nouns.get(constant, "")
+        if noun == "mask" and is_float(self.graph.constants[constant].dtype):
+            noun = "bias"
+        return attribute(noun or self.roles.get(constant, "constant"))
+
+    def fields(self) -> list[str]:
+        """The assignments of ``__init__`` of what stands in no other module."""
+        return [f"self.{self.places[c][0]} = {t}" for c, t in self.plain.items()]
+
+
+def tensor_text(graph: Graph, constant: str) -> str:
+    """``nn.parameter(...)`` for a weight, ``nn.buffer(...)`` for anything else."""
+    array = graph.constants[constant]
+    is_parameter = is_trained(graph, constant)
+    args = [str(extent) for extent in array.shape]
+    if array.dtype != float32:
+        args.append(f"dtype={dtype_source(array.dtype)}")
+    if not is_parameter and not is_persistent(graph, constant):
+        args.append("persistent=False")
+    return f"nn.{'parameter' if is_parameter else 'buffer'}({', '.join(args)})"

@@ -1,0 +1,206 @@
+"""Weights that are one under several names: ``lm_head.weight = wte.weight``.
+
+PyTorch lists a tied weight under each of its names. So do the modules here, which hold
+one array for all of them; the record stores it once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from burn.dtypes import is_float
+from burn_import.codegen.class_text import ClassText
+from burn_import.provenance.path_segments import Path
+from burn_import.provenance.weight_owners import is_authored, is_dotted, original
+from burn_import.rewriting.arrays import memory_of
+from burn_import.structure import Part, Tree
+from burn_import.structure.module_tree import Entry, calls_of
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+
+#: The first elements tell most arrays apart.
+_FEW = 64
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A key whose array is that of another one."""
+
+    key: Path
+    first: Path
+
+
+def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
+    """Return the entries with one for each key, as long as their arrays are equal.
+
+    A module that is called whole at one place and layer by layer at another one has
+    several, and the file may have a copy of the array for each call.
+    """
+    first: dict[Path, Entry] = {}
+    kept = []
+    for entry in entries:
+        known = first.setdefault(entry.key, entry)
+        same = known.constant == entry.constant
+        if known is entry or not (same or _equal(graph, known, entry)):
+            kept.append(entry)
+    return kept
+
+
+def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
+    """The keys whose arrays are those of others.
+
+    Two layers are tied if the file has one array for them, unless all its elements are
+    the same: exporters merge what is equal, and new biases are. Some store a projection
+    back to a vocabulary apart from the table that it is tied to, or the transpose of an
+    author's own parameter: these two are tied if they are equal.
+    """
+    ties: list[Tie] = []
+    first: dict[tuple[str, tuple[int, ...]], Entry] = {}
+    backs: list[Entry] = []
+    # Whoever has the file's name for an array is the one that others are tied to.
+    shared = _first_names(graph)
+    for entry in sorted(entries, key=lambda e: not _is_named(e, graph)):
+        array = graph.constants[entry.constant]
+        name = original(graph, entry.constant)
+        if name in shared:
+            name = shared[name]
+        elif not _may_be_tied(entry, graph):
+            continue
+        known = first.setdefault((name, array.shape), entry)
+        if known is not entry and _equal(graph, known, entry):
+            if known in backs and entry.layer == "Embedding":
+                first[name, array.shape] = entry  # to which the projection is tied
+                ties = [_moved(tie, known, entry) for tie in ties]
+            else:
+                ties.append(Tie(entry.key, known.key))
+        elif entry.layer == "Linear" and array.ndim == 2:
+            backs.append(entry)
+    tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
+    for back in backs:
+        table = next((t for t in tables if _equal(graph, t, back)), None)
+        if table is not None:
+            ties.append(Tie(back.key, table.key))
+    return ties
+
+
+def _first_names(graph: Graph) -> dict[str, str]:
+    """Return the first name of each tensor that the file lists under several names."""
+    constants = graph.constants
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name in constants.trained:
+        if name in constants and constants[name].size:
+            groups.setdefault(memory_of(constants[name]), []).append(name)
+    several = [names for names in groups.values() if len(names) > 1]
+    return {name: names[0] for names in several for name in names}
+
+
+def _may_be_tied(entry: Entry, graph: Graph) -> bool:
+    """Whether equal contents tell that an array is a weight of several modules."""
+    array, name = graph.constants[entry.constant], original(graph, entry.constant)
+    if not is_float(array.dtype):
+        return False
+    if not (entry.layer or is_dotted(name) or is_authored(graph, entry.constant)):
+        return False
+    return array.size >= 2 and not _is_uniform(array)
+
+
+def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
+    """Whether a linear layer may have the transpose of this array, stored apart."""
+    own = not entry.layer and is_authored(graph, entry.constant)
+    return own or entry.layer == "Embedding"
+
+
+def _moved(tie: Tie, known: Entry, entry: Entry) -> Tie:
+    """``tie``, to the other entry if it is one to ``known``."""
+    return Tie(tie.key, entry.key) if tie.first == known.key else tie
+
+
+def _is_named(entry: Entry, graph: Graph) -> bool:
+    return ".".join(entry.key) == original(graph, entry.constant)
+
+
+def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
+    """The entries that a record stores: each array once."""
+    tied = {tie.key for tie in ties}
+    return [entry for entry in entries if entry.key not in tied]
+
+
+def with_ties(
+    texts: Sequence[ClassText], tree: Tree, entries: Sequence[Entry], ties: list[Tie]
+) -> list[ClassText]:
+    """``texts`` with an assignment for every tie, in the innermost class around it.
+
+    An ``nn.Sequential`` has no class: the ties in it are made by the class that has it.
+    """
+    run = _Writer(tree, entries, {text.name for text in texts})
+    lines: dict[str, list[str]] = {}
+    for tie in ties:
+        name, line = run.line(tie)
+        lines.setdefault(name, []).append(line)
+    return [replace(t, fields=t.fields + lines.get(t.name, [])) for t in texts]
+
+
+class _Writer:
+    def __init__(
+        self, tree: Tree, entries: Iterable[Entry], classes: Collection[str]
+    ) -> None:
+        self.root = tree.root
+        self.classes = classes
+        self.count = Counter(part.class_name for part in tree.parts)
+        paths = [*(e.key for e in entries), *(part.path for part in tree.parts)]
+        self.children: dict[Path, set[str]] = {}
+        for path in paths:
+            for length in range(len(path)):
+                self.children.setdefault(path[:length], set()).add(path[length])
+
+    def line(self, tie: Tie) -> tuple[str, str]:
+        """The class that a tie is made in, and the assignment."""
+        part, around = self.root, True
+        while around:
+            around = False
+            for inner in _inside(part):
+                path, alone = inner.path, self._has_own_class(inner)
+                if alone and path == tie.key[: len(path)] == tie.first[: len(path)]:
+                    part, around = inner, True
+                    break
+        key, first = (self.access(p, len(part.path)) for p in (tie.key, tie.first))
+        return part.class_name, f"{key} = {first}"
+
+    def _has_own_class(self, part: Part) -> bool:
+        """Whether the class of ``part`` is written, and of no other part."""
+        written = not part.sequence and part.class_name in self.classes
+        return written and self.count[part.class_name] == 1
+
+    def access(self, path: Path, start: int) -> str:
+        """What stands at ``path``, as a module that is ``start`` deep reads it."""
+        text = "self"
+        for length in range(start, len(path)):
+            segment = path[length]
+            listed = all(name.isdigit() for name in self.children[path[:length]])
+            name = f"part_{segment}" if segment.isdigit() else segment
+            text += f"[{segment}]" if listed else f".{name}"
+        return text
+
+
+def _inside(part: Part) -> list[Part]:
+    return [call.part for item in part.items for call in calls_of(item)]
+
+
+def _is_uniform(array: Array) -> bool:
+    """Whether all elements are the same."""
+    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view, however it is laid out
+    return bool((row == row[0]).all() and (array == row[0]).all())
+
+
+def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
+    """Whether two arrays have the same dtype, extents and elements."""
+    x, y = graph.constants[a.constant], graph.constants[b.constant]
+    if x.dtype != y.dtype or x.shape != y.shape:
+        return False
+    if x.ndim and not (x[:1] == y[:1]).all():
+        return False
+    return np.array_equal(x, y)

@@ -1,0 +1,110 @@
+"""What generated source may hold: the tables of the gate."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+from functools import cache
+from types import ModuleType
+
+from burn_import.tracing.identifiers import RESERVED
+
+HEADER = re.compile(
+    rb"# Imported by burn-import [^\r\n]*\n"
+    rb"# source sha256 [0-9a-f]{64}\n"
+    rb"# body   sha256 [0-9a-f]{64}\n"
+)
+COOKIE = re.compile(rb"coding[:=]")
+
+#: What a module may consist of. Statements of a module and of a class are fewer.
+NODES = (
+    *(ast.Module, ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Expr),
+    *(ast.Assign, ast.AnnAssign, ast.Return, ast.Pass, ast.If, ast.For, ast.While),
+    *(
+        ast.Break,
+        ast.Raise,
+        ast.Attribute,
+        ast.BinOp,
+        ast.BoolOp,
+        ast.Call,
+        ast.Compare,
+    ),
+    *(ast.Constant, ast.Dict, ast.GeneratorExp, ast.IfExp, ast.List, ast.Name),
+    *(
+        ast.Slice,
+        ast.Starred,
+        ast.Subscript,
+        ast.Tuple,
+        ast.UnaryOp,
+        ast.alias,
+        ast.arg,
+    ),
+    *(ast.arguments, ast.comprehension, ast.keyword, ast.expr_context),
+    *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+)
+TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.FunctionDef)
+IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
+#: The attribute of a class that may be assigned to in its body.
+RECORD_NAMES = "record_names"
+SEGMENT = re.compile(r"[\w-]*", re.ASCII)
+IMPORTS = frozenset(
+    {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
+    | {("typing", "Self"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}
+)
+CONSTANTS = (str, int, float, bool, type(None), type(...))
+#: Names that are read without being assigned in the module.
+GIVEN = frozenset(
+    {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
+    | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
+    | {"NotImplementedError"}
+)
+#: Names that nothing in a module may mean anew.
+TAKEN = RESERVED | frozenset(dir(builtins))
+BASES = frozenset({"nn.Module", "nn.Sequential", "NamedTuple"})
+#: Attributes of values: those of tensors that compute, and the value of a parameter.
+METHODS = frozenset(
+    {"cast", "dtype", "expand", "flatten", "item", "max", "mean", "mT", "min", "ndim"}
+    | {"permute", "reshape", "shape", "size", "squeeze", "sum", "tolist", "transpose"}
+    | {"unsqueeze", "value", "append", "detach"}
+)
+#: Calls that are allowed as they stand though their parts are not.
+PHRASES = frozenset(
+    {"super().__init__", "super().__call__", "cls().load_weights"}
+    | {"Path(__file__).with_name"}
+)
+WORD = re.compile(r"[\w.]*", re.ASCII)
+#: The decorator of ``__call__``, and how the type of an input is written.
+CHECK = "nn.check_inputs"
+INPUT = re.compile(r"\w+\[[\w\[\], |.?()*/+-]*\]( \| None)?", re.ASCII)
+#: What a message about something to be written may be.
+PROSE = re.compile(r"[\w ,:]*", re.ASCII)
+#: Functions to which every string is data: they look it up, match it or return it.
+TEXTS = frozenset(
+    {"ops.dict_vectorize", "ops.lookup", "ops.regex_full_match", "ops.string_normalize"}
+    | {"ops.string_split", "ops.tokenize", "ops.zip_map"}
+)
+#: Which strings the first argument of a call may hold.
+STRINGS = {
+    "float": re.compile("nan"),
+    "ops.array": re.compile(r"(?s).*"),  # a tensor of strings
+    "ops.einsum": re.compile(r"[A-Za-z.,> -]*"),
+    "Path(__file__).with_name": WORD,
+}
+
+
+@cache
+def public() -> dict[str, frozenset[str]]:
+    """What may be read of each imported module."""
+    import burn
+    from burn import dtypes, nn, ops
+
+    found = {
+        "burn": {n for n in vars(burn) if hasattr(dtypes, n)} | {"Backend", "Tensor"},
+        "math": {"inf", "nan", "pi", "prod", "ceil"},
+    }
+    for name, module in (("ops", ops), ("nn", nn)):
+        members = inspect.getmembers(module, callable)
+        found[name] = {n for n, m in members if not isinstance(m, ModuleType)}
+    return {name: frozenset(names) for name, names in found.items()}

@@ -1,0 +1,320 @@
+"""The last look at generated source, before it is written or run.
+
+Every string of a model enters source through ``names``. Should one ever slip past, or
+an expression be printed that no template means, this says so: the finished bytes may
+hold only what the tables here list. It does not know what the model is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from burn_import.codegen.gate.allowed import (
+    BASES,
+    CHECK,
+    CONSTANTS,
+    COOKIE,
+    GIVEN,
+    HEADER,
+    IMPORTS,
+    IN_CLASSES,
+    INPUT,
+    METHODS,
+    NODES,
+    PHRASES,
+    PROSE,
+    RECORD_NAMES,
+    SEGMENT,
+    STRINGS,
+    TAKEN,
+    TEXTS,
+    TOP,
+    WORD,
+    public,
+)
+from burn_import.codegen.gate.member_names import member_attributes, root
+from burn_import.tracing.identifiers import MEMBERS
+
+#: What may be raised.
+_UNWRITTEN = "NotImplementedError"
+
+
+class UnsafeSource(RuntimeError):  # noqa: N818  a defect of ours, not of the model
+    """Generated source holds what no template means; names line and construct."""
+
+    def __init__(self, line: int, construct: str) -> None:
+        super().__init__(f"generated source, line {line}: {construct}")
+        self.line = line
+        self.construct = construct
+
+
+def check(source: bytes) -> None:
+    """Return if a whole module, header included, is what this compiler means to write.
+
+    Raises:
+        UnsafeSource: it is not.
+    """
+    header = HEADER.match(source)
+    if header is None or COOKIE.search(header[0]):
+        raise UnsafeSource(1, "expected the three lines of the header")
+    _check_bytes(header[0])
+    try:
+        check_body(source[header.end() :])
+    except UnsafeSource as error:
+        line = error.line + header[0].count(b"\n")
+        raise UnsafeSource(line, error.construct) from None
+
+
+@lru_cache(maxsize=2)  # before the module is tried, and before it is written
+def check_body(source: bytes) -> None:
+    """Return if the text of a module is what this compiler means to write.
+
+    Raises:
+        UnsafeSource: it is not.
+    """
+    _check_bytes(source)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line_number = getattr(error, "lineno", None) or 1
+        raise UnsafeSource(line_number, f"{type(error).__name__}: {error}") from error
+    _Gate(list(ast.walk(tree))).run()
+
+
+def _check_bytes(source: bytes) -> None:
+    for number, line in enumerate(source.split(b"\n"), 1):
+        if not line.isascii() or any(byte < 32 or byte == 127 for byte in line):
+            raise UnsafeSource(number, "a byte that is not printable ASCII")
+
+
+class _Gate:
+    def __init__(self, nodes: list[ast.AST]) -> None:
+        self.nodes = nodes
+        self.known = GIVEN.union(*(_binds(node) for node in nodes))
+        self.known |= set(_functions(nodes))
+        self.imported = {n.name for n in nodes if isinstance(n, ast.alias)}
+        #: The strings and names that stand where they may, by identity.
+        self.placed: set[int] = set()
+        self.members = member_attributes(nodes)
+
+    def run(self) -> None:
+        for node in self.nodes:
+            self.place(node)
+        for node in self.nodes:
+            allowed = isinstance(node, NODES)
+            find = getattr(self, f"on_{type(node).__name__.lower()}", None)
+            problem = find(node) if allowed and find else "" if allowed else "not known"
+            if problem:
+                construct = f"{type(node).__name__}, {problem}"
+                raise UnsafeSource(getattr(node, "lineno", 1), construct)
+
+    def place(self, node: ast.AST) -> None:
+        """Note the strings and names that ``node`` gives a place to."""
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                self.placed.add(id(first.value))
+        elif isinstance(node, ast.Attribute):
+            self.placed.add(id(node.value))  # ops, nn: never on their own
+        elif isinstance(node, ast.Dict):
+            self.strings(node.keys, WORD)
+        elif isinstance(node, ast.Assign) and _assigns_record_names(node):
+            assert isinstance(node.value, ast.Dict)
+            self.strings(node.value.values, SEGMENT)
+        elif isinstance(node, ast.Subscript):
+            self.strings([node.slice], WORD)
+        elif isinstance(node, ast.keyword):
+            self.strings([node.value], WORD)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            self.strings(node.exc.args, PROSE)
+        elif isinstance(node, ast.Call):
+            self.place_call(node)
+
+    def place_call(self, node: ast.Call) -> None:
+        text = _spelt(node.func)
+        if text in STRINGS:
+            self.strings(node.args[:1], STRINGS[text])
+        if text in TEXTS:
+            given = [*node.args, *(k.value for k in node.keywords)]
+            self.strings(given, STRINGS["ops.array"])
+        if text == CHECK:
+            self.strings([k.value for k in node.keywords], INPUT)
+        if text == "Path" and [_spelt(arg) for arg in node.args] == ["__file__"]:
+            self.placed.add(id(node.args[0]))
+
+    def strings(
+        self, values: Iterable[ast.expr | None], pattern: re.Pattern[str]
+    ) -> None:
+        for value in values:
+            for node in _elements(value):
+                if isinstance(node.value, str) and pattern.fullmatch(node.value):
+                    self.placed.add(id(node))
+
+    def on_module(self, node: ast.Module) -> str:
+        strange = [s for s in node.body if not isinstance(s, TOP)]
+        return f"with a {type(strange[0]).__name__}" if strange else ""
+
+    def on_classdef(self, node: ast.ClassDef) -> str:
+        if node.keywords or node.decorator_list:
+            return f"{node.name} with a keyword or decorator"
+        if [_spelt(base) in BASES for base in node.bases] != [True]:
+            return f"{node.name} with other bases"
+        inside = all(
+            isinstance(s, IN_CLASSES)
+            and (not isinstance(s, ast.Assign) or _assigns_record_names(s))
+            for s in node.body
+        )
+        return "" if inside else f"{node.name} with other statements"
+
+    def on_functiondef(self, node: ast.FunctionDef) -> str:
+        special = node.name in ("__init__", "__call__")
+        decorators = [_spelt(d) for d in node.decorator_list]
+        fine = decorators in ([], ["classmethod"]) or (
+            node.name == "__call__" and len(decorators) == 1 and _is_check(node)
+        )
+        plain = special or not node.name.startswith("_")
+        return "" if fine and plain else f"{node.name}"
+
+    def on_import(self, node: ast.Import | ast.ImportFrom) -> str:
+        origin = getattr(node, "module", "") or ""
+        wrong = [a for a in node.names if a.asname or (origin, a.name) not in IMPORTS]
+        return f"of {wrong[0].name!r}" if wrong else ""
+
+    on_importfrom = on_import
+
+    def on_expr(self, node: ast.Expr) -> str:
+        documented = id(node.value) in self.placed
+        call = node.value
+        known = isinstance(call, ast.Call) and (
+            _spelt(call.func) == "super().__init__"
+            or isinstance(call.func, ast.Attribute)
+            and (call.func.attr == "append" or _sets_state(call.func))
+        )
+        return "" if documented or known else "a value that nobody uses"
+
+    def on_constant(self, node: ast.Constant) -> str:
+        if type(node.value) not in CONSTANTS:
+            return f"of type {type(node.value).__name__}"
+        stray = isinstance(node.value, str) and id(node) not in self.placed
+        return "a string in no place for strings" if stray else ""
+
+    def on_name(self, node: ast.Name) -> str:
+        modules = public().keys()
+        if isinstance(node.ctx, ast.Store) or node.id in self.known:
+            return ""
+        imported = node.id in modules and node.id in self.imported
+        fine = id(node) in self.placed and (imported or node.id == "__file__")
+        return "" if fine else f"{node.id!r}, which nothing binds"
+
+    def on_attribute(self, node: ast.Attribute) -> str:
+        if _spelt(node) in PHRASES:
+            return ""
+        if isinstance(node.ctx, ast.Store) and root(node) != "self":
+            return f"an assignment to {node.attr!r}"
+        if isinstance(node.value, ast.Name) and node.value.id in public():
+            allowed = node.attr in public()[node.value.id]
+        elif root(node) == "self" or id(node) in self.members:
+            allowed = node.attr not in MEMBERS - METHODS and node.attr[0] != "_"
+        else:
+            allowed = node.attr in METHODS
+        return "" if allowed else f"{node.attr!r}"
+
+    def on_call(self, node: ast.Call) -> str:
+        function = node.func
+        fine = isinstance(function, ast.Attribute) or root(function)
+        return "" if fine else "of the result of an expression"
+
+    def on_raise(self, node: ast.Raise) -> str:
+        call = node.exc
+        named = isinstance(call, ast.Call) and _spelt(call.func) == _UNWRITTEN
+        return "" if named and node.cause is None else "of something else"
+
+    def on_starred(self, node: ast.Starred) -> str:
+        made = isinstance(node.value, ast.GeneratorExp)
+        return "" if made else "of something else than modules made in a row"
+
+    def on_keyword(self, node: ast.keyword) -> str:
+        return "" if node.arg else "**"
+
+
+def _is_check(function: ast.FunctionDef) -> bool:
+    """Whether the first decorator is a check of inputs with types by name."""
+    call = function.decorator_list[0]
+    if not isinstance(call, ast.Call) or _spelt(call.func) != CHECK or call.args:
+        return False
+    values = [keyword.value for keyword in call.keywords]
+    return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
+
+
+def _sets_state(function: ast.Attribute) -> bool:
+    """Whether ``function`` is how something that the module holds is replaced."""
+    return function.attr == "set" and root(function) == "self"
+
+
+def _assigns_record_names(node: ast.Assign) -> bool:
+    """Whether a statement is ``record_names = {...}`` with strings alone."""
+    targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+    if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
+        return False
+    parts = [*node.value.keys, *node.value.values]
+    return all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
+
+
+def _functions(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names of functions of the module, and of those inside functions.
+
+    Raises:
+        UnsafeSource: one of them means something already.
+    """
+    for node in nodes:
+        inside = list(ast.walk(node))[1:] if isinstance(node, ast.FunctionDef) else []
+        inside += node.body if isinstance(node, ast.Module) else []
+        for inner in inside:
+            if isinstance(inner, ast.FunctionDef):
+                if inner.name in TAKEN or inner.name.startswith("_"):
+                    raise UnsafeSource(inner.lineno, f"a function {inner.name!r}")
+                yield inner.name
+
+
+def _binds(node: ast.AST) -> Iterator[str]:
+    """The names that ``node`` binds.
+
+    Raises:
+        UnsafeSource: one of them means something already.
+    """
+    name = ""
+    if isinstance(node, ast.ClassDef):
+        name = node.name
+    elif isinstance(node, ast.arg):
+        name = node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        name = node.id
+    if name in ("cls", "self", "WEIGHTS", "_", ""):
+        yield from filter(None, [name])
+    elif name in TAKEN or name.startswith("_"):
+        raise UnsafeSource(getattr(node, "lineno", 1), f"an assignment to {name!r}")
+    else:
+        yield name
+
+
+def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
+    """The constants that ``value`` is or holds in lists and tuples."""
+    if isinstance(value, ast.Constant):
+        yield value
+    elif isinstance(value, ast.List | ast.Tuple):
+        for item in value.elts:
+            yield from _elements(item)
+
+
+def _spelt(node: ast.expr) -> str:
+    """A short expression of names, attributes and calls as it is written, else ""."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_spelt(node.value)}.{node.attr}"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return f"{node.func.id}({', '.join(_spelt(arg) for arg in node.args)})"
+    return ""

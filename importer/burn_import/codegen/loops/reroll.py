@@ -1,0 +1,97 @@
+"""Equal steps through the members of a list become a loop.
+
+A step is all that happens from the call of one member to that of the next. What it has
+from the step before is carried; what is made before the first step is the same for all
+steps, or there is one for each. Values that are read after the loop are those that are
+carried, or are collected in a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from burn_import.codegen.containers.containers import Containers
+from burn_import.codegen.loops.equal_steps import Steps
+from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rolled
+from burn_import.codegen.loops.schedules import schedules
+from burn_import.codegen.loops.sequential_calls import chain_up
+from burn_import.codegen.trace.function import FunctionTrace, drop_unread
+from burn_import.provenance.path_segments import Path
+from burn_import.tracing.extents import Extents, MissingExtent
+from burn_import.tracing.identifiers import Namespace
+from burn_import.tracing.trace import Block, ModuleCall, Repetition
+
+
+def roll_up(
+    trace: FunctionTrace, containers: Containers, nouns: dict[str, str]
+) -> None:
+    """Replace equal steps through lists of modules by loops, also inside of loops.
+
+    ``nouns`` are of values by name; those of what a round has are added.
+    """
+    drop_unread(trace)
+    _Rolls(trace, containers, Common(nouns)).roll(trace.body)
+
+
+class _Rolls:
+    def __init__(
+        self, trace: FunctionTrace, containers: Containers, common: Common
+    ) -> None:
+        self.trace = trace
+        self.common = common
+        self.containers = containers
+
+    def roll(self, block: Block) -> None:
+        """Roll up what can be in ``block`` and in the loops that this makes."""
+        for path in _lists(block):
+            if path in self.containers.growing or not self.containers.is_list(path):
+                continue
+            own = block is self.trace.body and not self.containers.is_uniform(path)
+            if own and chain_up(block, path, self.containers):
+                continue
+            while self.rolls(block, path):
+                pass
+        for statement in block.statements:
+            if isinstance(statement, Repetition) and statement.members:
+                self.roll(statement.body)
+
+    def rolls(self, block: Block, path: Path) -> bool:
+        """Whether steps through the list at ``path`` have become a loop."""
+        before = block.statements
+        found = list(self.candidates(block, path))
+        found.sort(key=lambda made: -made.saving)
+        for made in found:
+            block.statements = made.statements
+            if self.written():
+                return True
+            block.statements = before
+        return False
+
+    def candidates(self, block: Block, path: Path) -> Iterator[Rolled]:
+        """Loops through the list at ``path`` that are less to read than the steps."""
+        for statements in schedules(block.statements, path):
+            steps = Steps(statements, self.containers)
+            for run in steps.runs(path):
+                known = (steps.shapes, self.containers, self.common)
+                made = rolled(statements, block.results, run, *known)
+                yield from (one for one in made if one.saving >= 0)
+
+    def written(self) -> bool:
+        """Whether all extents can still be read from a value."""
+        try:
+            Extents(Namespace()).plan(self.trace.parameters, self.trace.body)
+        except MissingExtent:
+            return False
+        return True
+
+
+def _lists(block: Block) -> list[Path]:
+    """The lists of which several members are called, the outermost first."""
+    found: dict[Path, set[str]] = {}
+    for statement in block.statements:
+        if isinstance(statement, ModuleCall) and not statement.visit:
+            for place, name in enumerate(statement.path):
+                if place and name.isdigit():
+                    found.setdefault(statement.path[:place], set()).add(name)
+    several = [path for path, names in found.items() if len(names) > 1]
+    return sorted(several, key=len)

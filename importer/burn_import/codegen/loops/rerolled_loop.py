@@ -1,0 +1,358 @@
+"""The loop that does what equal steps do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from burn import Tensor, ops
+from burn.dtypes import is_float
+from burn.primitive import recording
+from burn_import.codegen.containers.containers import Containers
+from burn_import.codegen.loops.equal_statements import Shape, rebuilt
+from burn_import.codegen.loops.equal_steps import Run, members_of
+from burn_import.codegen.naming.function_names import agree
+from burn_import.tracing.identifiers import plural
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
+from burn_import.tracing.statements import reads, symbols_in
+from burn_import.tracing.trace import (
+    CHANGING,
+    Apply,
+    Block,
+    Members,
+    ModuleCall,
+    Repetition,
+    Statement,
+    Symbol,
+    Tracer,
+)
+from burn_ir.containers import sequence_of
+from burn_ir.dim import symbol
+from burn_ir.types import Type
+
+#: What is collected if it has no name.
+UNNAMED = "state"
+#: A place in a step: the statement, and which of its results.
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Common:
+    """What the values of all steps are called in a round, by ``nouns`` of each.
+
+    A value that no graph has gets a name of its own, with its noun beside the others.
+    """
+
+    nouns: dict[str, str]
+
+    def noun(self, symbols: Sequence[Symbol]) -> str:
+        """What all of them are called, numbers aside; "" if that differs."""
+        return agree([self.nouns.get(one.name, "") for one in symbols])
+
+    def name(self, symbols: Sequence[Symbol]) -> str:
+        """The name of what stands for one of ``symbols`` in each round."""
+        noun = self.noun(symbols)
+        return self.key(noun) if noun else ""
+
+    def key(self, noun: str) -> str:
+        """The name of a value that is called ``noun``."""
+        self.nouns[f"each {noun}"] = noun
+        return f"each {noun}"
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """Statements with a loop in them, and how much less there is to read."""
+
+    statements: list[Statement]
+    saving: int
+
+
+def rolled(
+    statements: Sequence[Statement],
+    results: Sequence[Any],
+    run: Run,
+    shapes: Sequence[Shape | None],
+    containers: Containers,
+    common: Common,
+) -> Iterator[Rolled]:
+    """``statements`` with a loop for ``run``, or for parts of it."""
+    waiting = [run]
+    while waiting:
+        run = waiting.pop()
+        rolling = _Rolling(statements, results, run, shapes, containers, common)
+        parts = rolling.parts()
+        if parts == [run]:
+            made = rolling.whole()
+            if made is not None:
+                yield made
+        else:
+            waiting += [part for part in parts if part.count > 1]
+
+
+class _Rolling:
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        results: Sequence[Any],
+        run: Run,
+        shapes: Sequence[Shape | None],
+        containers: Containers,
+        common: Common,
+    ) -> None:
+        self.statements = statements
+        self.common = common
+        self.run = run
+        self.shapes = shapes
+        self.containers = containers
+        self.tracer = Tracer()
+        self.end = run.start + run.period * run.count
+        self.maker = {
+            target: (position - run.start, place)
+            for position in range(run.start, self.end)
+            for place, target in enumerate(statements[position].targets)
+        }
+        #: The places that the step after reads.
+        self.carried = set(self.sources())
+        #: The steps of which the result in a place is read after the loop.
+        self.read = self.read_outside(results)
+        #: The body's symbol for what stands in a place of each step.
+        self.inside: dict[Place, Symbol] = {}
+        #: Carried values, by where they are made and what they are at first.
+        self.state: dict[tuple[Place, Symbol], tuple[Symbol, Tensor]] = {}
+        self.items: dict[tuple[Symbol, ...], tuple[Symbol, tuple[Tensor, ...]]] = {}
+
+    def leaves(self, offset: int) -> list[tuple[Tensor, ...]]:
+        """For each value that a statement reads, what it is in every step."""
+        found = []
+        for at in range(self.run.start + offset, self.end, self.run.period):
+            shape = self.shapes[at]
+            assert shape is not None
+            found.append(shape.leaves)
+        return list(zip(*found, strict=True))
+
+    def sources(self) -> list[Place]:
+        """The places from which values are carried to the step after."""
+        found = []
+        for offset in range(self.run.period):
+            for _, new, *_ in self.leaves(offset):
+                at, place = self.maker.get(new.data, (self.run.period, 0))
+                if at < self.run.period:
+                    found.append((at, place))
+        return found
+
+    def read_outside(self, results: Sequence[Any]) -> dict[Place, list[int]]:
+        """By place, the steps whose result is read after the loop."""
+        after = {s for one in self.statements[self.end :] for s in reads(one)}
+        after.update(symbols_in(list(results)))
+        found: dict[Place, list[int]] = {}
+        for target, (at, place) in self.maker.items():
+            if target in after:
+                step, offset = divmod(at, self.run.period)
+                found.setdefault((offset, place), []).append(step)
+        return found
+
+    def parts(self) -> list[Run]:
+        """The run, or those that collect no values for the sake of one.
+
+        A stream that is looked at once on its way is two loops, and what the last step
+        alone makes for others is that step's own.
+        """
+        run, last = self.run, self.run.count - 1
+        for place, steps in self.read.items():
+            if place not in self.carried:
+                if steps == [last]:
+                    return [replace(run, count=last)]
+                continue
+            taps = [step for step in steps if step != last]
+            if len(taps) == 1 and last > 1:
+                done = taps[0] + 1
+                start = run.start + run.period * done
+                rest = replace(run, start=start, count=run.count - done)
+                return [replace(run, count=done), rest]
+        return [run]
+
+    def whole(self) -> Rolled | None:
+        """The statements with the loop in them."""
+        if self.mixed():
+            return None
+        body = Block()
+        for offset in range(self.run.period):
+            statement = self.statement(offset)
+            if statement is None:
+                return None
+            body.statements.append(statement)
+        lists = self.lists()
+        loop = self.loop(body, lists)
+        taken = [one for place in lists for one in self.taken(place, lists[place])]
+        rest = [self.with_lists(s, lists) for s in self.statements[self.end :]]
+        made = [*self.statements[: self.run.start], loop, *taken, *rest]
+        return Rolled(made, self.saving(loop, len(taken)))
+
+    def saving(self, loop: Repetition, taken: int) -> int:
+        """How many words less there are to read, about."""
+        words = 0
+        for at in range(self.run.start, self.run.start + self.run.period):
+            shape, targets = self.shapes[at], self.statements[at].targets
+            words += len(targets) + len(shape.leaves if shape else ())
+        head = 1 + len(loop.members) + sum(not one.whole for one in loop.members)
+        state = len(loop.state) - 1
+        lists = loop.targets[len(loop.state) :]
+        named = all(one.name != self.common.key(plural(UNNAMED)) for one in lists)
+        items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
+        collected = len(lists) + (0 if named else taken // 2)
+        return words * (self.run.count - 1) - head - state - items - collected
+
+    def mixed(self) -> bool:
+        """Whether a step also calls what stands for the member of each step."""
+        stepping = {
+            (*path, str(first)) for path, first in members_of(self.run, self.shapes)
+        }
+        for at in range(self.run.start, self.run.start + self.run.period):
+            one, other = self.shapes[at], self.shapes[at + self.run.period]
+            assert one is not None and other is not None
+            fixed = one.path if one.path == other.path else ()
+            if any(fixed[: len(path)] == path for path in stepping):
+                return True
+        return False
+
+    def statement(self, offset: int) -> Statement | None:
+        """A statement of the body; None if what it reads has no place there."""
+        leaves = []
+        for values in self.leaves(offset):
+            leaf = self.leaf(values)
+            if leaf is None:
+                return None
+            leaves.append(leaf)
+        first = self.statements[self.run.start + offset]
+        assert isinstance(first, Apply | ModuleCall)
+        targets = [Symbol() for _ in first.targets]
+        for place, target in enumerate(targets):
+            made = self.made((offset, place))
+            target.type = _common(made)
+            target.name = self.common.name(made)
+            self.inside[offset, place] = target
+        return rebuilt(first, leaves, targets)
+
+    def made(self, place: Place) -> list[Symbol]:
+        """What stands in a place of each step."""
+        positions = range(self.run.start + place[0], self.end, self.run.period)
+        return [self.statements[at].targets[place[1]] for at in positions]
+
+    def leaf(self, values: tuple[Tensor, ...]) -> Tensor | None:
+        """What a round reads in place of ``values``, one of each step."""
+        symbols = tuple(value.data for value in values)
+        at, place = self.maker.get(symbols[1], (-1, 0))
+        if at >= self.run.period:
+            inner = self.inside[at - self.run.period, place]
+            return Tensor(inner, self.tracer)
+        if at >= 0:
+            key = ((at, place), symbols[0])
+            if key not in self.state:
+                made = [symbols[0], *self.made((at, place))]
+                # The first one is the stream through the modules.
+                name = self.common.name(made[1:]) if self.state else ""
+                self.state[key] = (Symbol(_common(made), name), values[0])
+            return Tensor(self.state[key][0], self.tracer)
+        if any(one in self.maker for one in symbols):
+            return None
+        if all(one is symbols[0] for one in symbols):
+            return values[0]
+        if any(one.constant and not _is_weight(one) for one in symbols):
+            return None
+        if symbols not in self.items:
+            item = Symbol(_common(symbols), self.common.name(symbols))
+            self.items[symbols] = (item, values)
+        return Tensor(self.items[symbols][0], self.tracer)
+
+    def lists(self) -> dict[Place, Symbol]:
+        """The lists of the results that are read after the loop, by their place."""
+        found: dict[Place, Symbol] = {}
+        last = self.run.count - 1
+        for place, steps in self.read.items():
+            if place in self.carried and steps == [last]:
+                continue
+            made = self.made(place)
+            known = _common(made)
+            word = self.common.noun(made)
+            if not word and place not in self.carried:
+                word = UNNAMED
+                self.inside[place].name = self.common.key(word)
+            name = self.common.key(plural(word) if word else "hidden_states")
+            found[place] = Symbol(sequence_of(known) if known else None, name)
+        return found
+
+    def loop(self, body: Block, lists: Mapping[Place, Symbol]) -> Repetition:
+        """The loop with what it begins with and ends with."""
+        targets: list[Symbol] = []
+        for place, _ in self.state:
+            last = self.made(place)[-1]
+            targets.append(Symbol(last.type) if last in targets else last)
+        following = [*(place for place, _ in self.state), *lists]
+        body.results = [Tensor(self.inside[p], self.tracer) for p in following]
+        members = []
+        for path, first in members_of(self.run, self.shapes):
+            count = self.containers.length(path)
+            members.append(Members(path, first, first + self.run.count, count))
+        return Repetition(
+            None,
+            symbol("?step"),
+            [start for _, start in self.state.values()],
+            [state for state, _ in self.state.values()],
+            body,
+            "",
+            [*targets, *lists.values()],
+            list(self.items.values()),
+            members,
+        )
+
+    def taken(self, place: Place, collected: Symbol) -> list[Statement]:
+        """Statements that take from a list what is read by itself."""
+        block = Block()
+        self.tracer.blocks.append(block)
+        made = self.made(place)
+        for step in self.read[place]:
+            if place in self.carried and step == self.run.count - 1:
+                continue
+            with recording(self.tracer):
+                ops.sequence_at(Tensor(collected, self.tracer), step)
+            block.statements[-1].targets[:] = [made[step]]
+        self.tracer.blocks.pop()
+        return block.statements
+
+    def with_lists(self, of: Statement, lists: Mapping[Place, Symbol]) -> Statement:
+        """A statement that reads lists for operands that are all that they hold."""
+        if not isinstance(of, Apply) or not lists:
+            return of
+        whole = {tuple(self.made(place)): made for place, made in lists.items()}
+        args = []
+        for arg in of.args:
+            plain = isinstance(arg, list) and all(isinstance(a, Tensor) for a in arg)
+            found = whole.get(tuple(a.data for a in arg)) if plain else None
+            args.append(arg if found is None else Tensor(found, self.tracer))
+        return Apply(of.primitive, tuple(args), of.static, of.targets)
+
+
+def _common(symbols: Sequence[Symbol]) -> Type | None:
+    """What is known of a value that is each of ``symbols`` in turn."""
+    known = [one.type for one in symbols]
+    if any(one is None for one in known):
+        return None
+    return reduce(_merged, (one.forget() for one in known if one is not None))
+
+
+def _merged(one: Type, other: Type) -> Type:
+    if one == other or type(one) is not Type:
+        return one
+    if one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
+        return Type(one.dtype, None)
+    dims = zip(one.shape, other.shape, strict=True)
+    return Type(one.dtype, tuple(a if a == b else CHANGING for a, b in dims))
+
+
+def _is_weight(value: Symbol) -> bool:
+    """Whether a stored array is read from the record wherever it is used."""
+    known = value.known
+    return known is not None and is_float(known.dtype) and known.size > INLINE_LIMIT

@@ -1,0 +1,1 @@
+"""Class merging: classes with anti-unifiable bodies become one, with parameters."""

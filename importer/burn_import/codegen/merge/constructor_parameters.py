@@ -1,0 +1,237 @@
+"""What a constructor is given: the numbers in which the classes of a family differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn_import.codegen.merge.expression_slots import DifferError
+from burn_import.codegen.merge.init_fields import MISSING, Column, Field
+from burn_import.tracing.identifiers import Namespace, identifier, literal
+
+#: A constructor with more parameters than this explains less than two classes do.
+MOST_PARAMETERS = 9
+#: Factors that a number may be of another one.
+FACTORS = (2, 3, 4, 6, 8)
+#: A condition on fewer classes than this holds by chance.
+FEW = 3
+#: Words in the names of numbers that say how wide something is.
+WIDTHS = ("features", "channels", "hidden", "width")
+#: Names of parameters that say little, and what is said where nothing else is known.
+VAGUE = {"normalized_shape": "features", "num_features": "channels", "size": "size"}
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A constructor parameter, and what it is for each class."""
+
+    name: str
+    kind: str
+    values: Row
+
+
+@dataclass
+class Constructor:
+    """The parameters, and the source of each column in terms of them."""
+
+    parameters: list[Parameter] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    #: The source of what tells whether a class has a field, by the field's name.
+    conditions: dict[str, str] = field(default_factory=dict)
+
+    def call(self, name: str, member: int) -> str:
+        """The source that makes a class of the family: ``Block(8, stride=2)``."""
+        args = []
+        for parameter in self.parameters:
+            text = literal(parameter.values[member])
+            named = parameter.kind == "bool"
+            args.append(f"{parameter.name}={text}" if named else text)
+        return f"{name}({', '.join(args)})"
+
+    @property
+    def signature(self) -> str:
+        """The parameters after ``self``; those that are named stand last."""
+        return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
+
+
+def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Constructor:
+    """Parameters that all columns can be written with.
+
+    Raises:
+        DifferError: they would be too many, or of several kinds.
+    """
+    run = _Plan()
+    for column in columns:
+        run.add(column, columns)
+    for one in fields:
+        if not all(one.having):
+            run.condition(one)
+    made = run.made
+    if len(made.parameters) > MOST_PARAMETERS:
+        raise DifferError
+    made.parameters.sort(key=lambda p: p.kind == "bool")
+    return made
+
+
+class _Plan:
+    def __init__(self) -> None:
+        self.made = Constructor()
+        self.names = Namespace(["self"])
+        #: The parameters that only a class with a certain field is given.
+        self.only: dict[str, list[str]] = {}
+
+    def add(self, column: Column, columns: Sequence[Column]) -> None:
+        known = _known(column.values)
+        if len({(type(v), v) for v in known}) == 1:
+            self.made.texts.append(literal(known[0]))
+            return
+        twins = [other for other in columns if _alike(other.values, column.values)]
+        labels = [twin.label for twin in twins]
+        text = self.equal(column) or self.related(column, labels)
+        self.made.texts.append(text or self.new(column, labels))
+
+    def equal(self, column: Column) -> str:
+        """A parameter that is the same wherever the column has a number."""
+        for parameter in self.made.parameters:
+            pairs = zip(parameter.values, column.values, strict=True)
+            if all(b is MISSING or _same(a, b) for a, b in pairs):
+                return parameter.name
+        return ""
+
+    def related(self, column: Column, labels: Sequence[str]) -> str:
+        """The column in terms of parameters, if it follows from them."""
+        label = next((word for word in labels if _is_width(word)), column.label)
+        known = [i for i, v in enumerate(column.values) if v is not MISSING]
+        values = [column.values[i] for i in known]
+        if not all(type(value) is int for value in values):
+            return ""
+        for text, row in self.terms(label):
+            if [row[i] for i in known] == values:
+                return text
+        return ""
+
+    def terms(self, label: str) -> Iterator[tuple[str, list[Any]]]:
+        """What can be computed from the parameters, and may be what is meant."""
+        whole = [p for p in self.made.parameters if p.kind == "int"]
+        for p in whole:
+            if label == "padding" and "kernel" in p.name:
+                yield f"{p.name} // 2", [v // 2 for v in p.values]
+            if not (_is_width(label) and _is_width(p.name)):
+                continue
+            for k in FACTORS:
+                yield f"{k} * {p.name}", [k * v for v in p.values]
+                if all(v % k == 0 for v in p.values):
+                    yield f"{p.name} // {k}", [v // k for v in p.values]
+        if label == "head_size":
+            yield from _quotients(whole)
+
+    def new(self, column: Column, labels: Sequence[str]) -> str:
+        """A parameter for the column, called after what it is given to."""
+        label = identifier(_label(labels))
+        if label in self.names.taken:
+            label = identifier(f"{column.field}_{label}")
+        name = self.names.unique(label)
+        values = tuple(None if v is MISSING else v for v in column.values)
+        kind = _kind([value for value in values if value is not None])
+        if MISSING in column.values:
+            self.only.setdefault(column.field, []).append(name)
+        if None in values:
+            kind = f"{kind} | None"
+        self.made.parameters.append(Parameter(name, kind, values))
+        return name
+
+    def condition(self, one: Field) -> None:
+        """Write what tells whether a class has the field."""
+        names = self.only.get(one.name)
+        if names:
+            text = " and ".join(f"{name} is not None" for name in names)
+        else:
+            text = self.unequal(one.having) or self.flag(one)
+        self.made.conditions[one.name] = text
+
+    def unequal(self, having: Row) -> str:
+        """``a != b`` of two parameters, if that is what tells."""
+        whole = [p for p in self.made.parameters if p.kind == "int"]
+        for place, p in enumerate(whole):
+            for q in whole[place + 1 :]:
+                pairs = zip(p.values, q.values, strict=True)
+                if len(having) >= FEW and tuple(a != b for a, b in pairs) == having:
+                    return f"{p.name} != {q.name}"
+        return ""
+
+    def flag(self, one: Field) -> str:
+        for parameter in self.made.parameters:
+            if parameter.kind == "bool" and parameter.values == one.having:
+                return parameter.name
+        name = self.names.unique(identifier(one.name))
+        self.made.parameters.append(Parameter(name, "bool", one.having))
+        return name
+
+
+def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
+    """Widths by numbers of heads."""
+    for p in whole:
+        for q in whole:
+            pairs = list(zip(p.values, q.values, strict=True))
+            fits = p is not q and all(b and not a % b for a, b in pairs)
+            if fits and _is_width(p.name) and q.name == "heads":
+                yield f"{p.name} // {q.name}", [a // b for a, b in pairs]
+
+
+def _is_width(label: str) -> bool:
+    """Whether a number called so says how wide something is."""
+    return any(word in label for word in WIDTHS)
+
+
+def _label(labels: Sequence[str]) -> str:
+    """What a number is called that is given to several: ``channels``, in and out."""
+    known = [label for label in labels if label not in VAGUE] or [
+        VAGUE[label] for label in labels
+    ]
+    first = known[0]
+    direction, _, word = first.partition("_")
+    both = {f"in_{word}", f"out_{word}"} <= set(known) and direction in ("in", "out")
+    return word if both else first
+
+
+def _alike(a: Row, b: Row) -> bool:
+    """Whether two columns are the same wherever both have a number."""
+    return all(
+        x is MISSING or y is MISSING or _same(x, y) for x, y in zip(a, b, strict=True)
+    )
+
+
+def _known(values: Row) -> list[Any]:
+    return [value for value in values if value is not MISSING]
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and bool(a == b)
+
+
+def _kind(values: Sequence[Any]) -> str:
+    """The annotation of a parameter.
+
+    Raises:
+        DifferError: it would be one of several.
+    """
+    kinds = sorted({_kind_of(value) for value in values})
+    if len(kinds) > 1 and (kinds[0] != "int" or not kinds[1].startswith("tuple")):
+        raise DifferError
+    return " | ".join(kinds)
+
+
+def _kind_of(value: Any) -> str:
+    words = {int: "int", float: "float", bool: "bool", str: "str"}
+    if not isinstance(value, tuple):
+        if type(value) not in words:
+            raise DifferError
+        return words[type(value)]
+    if all(type(item) is int for item in value):
+        return "tuple[int, ...]"
+    if not all(isinstance(item, tuple) and len(item) == 2 for item in value):
+        raise DifferError
+    return "tuple[tuple[int, int], ...]"

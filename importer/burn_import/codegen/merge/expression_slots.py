@@ -1,0 +1,71 @@
+"""Places in a body, and what stands there in each of several bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import Parameter
+from typing import Any
+
+import numpy as np
+
+from burn.primitive import Primitive
+from burn_import.codegen.trace.function import FunctionTrace
+from burn_import.codegen.trace.primitive_parameters import parameters
+from burn_import.tracing.trace import Apply, Block, Statement, Symbol
+
+#: A position in the first body: a statement, and the way to one of its operands.
+Place = tuple[int | str, ...]
+
+
+class DifferError(Exception):
+    """Two bodies are not the same."""
+
+
+def can_infer(trace: FunctionTrace, place: Place) -> bool:
+    """Whether an extent follows from the others: of a reshape that has no such."""
+    if not isinstance(place[0], int) or len(place) != 3:
+        return False
+    statement = trace.body.statements[place[0]]
+    if not isinstance(statement, Apply) or statement.primitive.name != "reshape":
+        return False
+    shape = statement.args[1]
+    return isinstance(shape, tuple | list) and -1 not in shape
+
+
+def is_inside(place: Place) -> bool:
+    """Whether a place is in a loop."""
+    return isinstance(place[0], str) and place[0] != "result"
+
+
+def items_of(value: Any) -> Sequence[Any] | None:
+    """What is in a list, a tuple or a slice."""
+    if isinstance(value, slice):
+        return (value.start, value.stop, value.step)
+    return value if isinstance(value, list | tuple) else None
+
+
+def makers(block: Block) -> dict[Symbol, tuple[int | str, Statement]]:
+    return {
+        target: (number, statement)
+        for number, statement in enumerate(block.statements)
+        for target in statement.targets
+    }
+
+
+def padded(
+    primitive: Primitive[..., Any], args: tuple[Any, ...], length: int
+) -> list[Any]:
+    """``args`` with the defaults of those that are left out."""
+    declared = parameters(primitive)[len(args) : length]
+    if len(args) + len(declared) < length:
+        raise DifferError
+    if any(parameter.default is Parameter.empty for parameter in declared):
+        raise DifferError
+    return [*args, *(parameter.default for parameter in declared)]
+
+
+def equal(values: Sequence[Any]) -> bool:
+    first = values[0]
+    if isinstance(first, np.ndarray):
+        return all(np.array_equal(first, value) for value in values)
+    return all(type(v) is type(first) and bool(v == first) for v in values)

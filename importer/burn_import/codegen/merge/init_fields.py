@@ -1,0 +1,193 @@
+"""What the fields of several classes have in common: one ``__init__`` for all."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn import nn
+from burn_import.codegen.merge.expression_slots import DifferError
+from burn_import.tracing.unparse import unparsed
+
+#: Modules that only hold others: what they are given are no numbers of theirs.
+HOLDERS = frozenset(
+    {"ModuleList", "ModuleTuple", "Sequential", "Identity"} | {"ParameterList"}
+)
+#: What a column holds for a class that has not got the field.
+MISSING: Any = object()
+#: By the name of a class of ours: what its constructor's parameters are called.
+Labels = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A literal that is another one in each class, and what it is given to."""
+
+    values: tuple[Any, ...]
+    label: str
+    field: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """An attribute: what makes it, with columns as ``<number>``, and who has it."""
+
+    name: str
+    text: str
+    having: tuple[bool, ...]
+
+
+def slot(number: int) -> str:
+    """What stands in the text of a field for the column of that number."""
+    return f"slot_{number}_"
+
+
+def unite_fields(
+    classes: Sequence[Sequence[str]], labels: Labels, columns: list[Column]
+) -> list[Field]:
+    """The fields of all classes, each with what is in it; ``columns`` grow.
+
+    Raises:
+        DifferError: one field is not the same in all classes that have it.
+    """
+    made = [dict(map(_assignment, lines)) for lines in classes]
+    run = _Fields(labels, columns)
+    names = list(dict.fromkeys(name for fields in made for name in fields))
+    found = []
+    for name in names:
+        having = tuple(name in fields for fields in made)
+        run.field, run.having = name, having
+        nodes = [fields[name] for fields in made if name in fields]
+        found.append(Field(name, unparsed(run.same(nodes)), having))
+    return found
+
+
+def _assignment(line: str) -> tuple[str, ast.expr]:
+    statement = ast.parse(line).body[0]
+    if not isinstance(statement, ast.Assign):
+        raise DifferError
+    (target,) = statement.targets
+    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        raise DifferError  # a tie
+    return target.attr, statement.value
+
+
+class _Fields:
+    def __init__(self, labels: Labels, columns: list[Column]) -> None:
+        self.labels = labels
+        self.columns = columns
+        self.field = ""
+        self.having: tuple[bool, ...] = ()
+
+    def same(self, nodes: Sequence[ast.expr], label: str | None = None) -> ast.expr:
+        """One expression for all; literals given as ``label`` may differ."""
+        first = nodes[0]
+        equal = len({ast.dump(node) for node in nodes}) == 1 and label is None
+        if equal and not any(isinstance(node, ast.Call) for node in ast.walk(first)):
+            return first
+        if all(isinstance(node, ast.Call) for node in nodes):
+            return self.call(nodes)  # type: ignore[arg-type]
+        if all(isinstance(node, ast.GeneratorExp) for node in nodes):
+            return self.generator(nodes)  # type: ignore[arg-type]
+        if all(isinstance(node, ast.List) for node in nodes):
+            return self.items(nodes)  # type: ignore[arg-type]
+        return self.literal(nodes, label)
+
+    def literal(self, nodes: Sequence[ast.expr], label: str | None) -> ast.expr:
+        try:
+            values = [ast.literal_eval(node) for node in nodes]
+        except ValueError:
+            values = []
+        if len({ast.dump(node) for node in nodes}) == 1 and (
+            label is None or not values
+        ):
+            return nodes[0]
+        if not values or label is None:
+            raise DifferError
+        return self.column(values, label)
+
+    def column(self, values: Sequence[Any], label: str) -> ast.expr:
+        own = iter(values)
+        row = tuple(next(own) if has else MISSING for has in self.having)
+        self.columns.append(Column(row, label, self.field))
+        return ast.Name(slot(len(self.columns) - 1))
+
+    def items(self, nodes: Sequence[ast.List]) -> ast.expr:
+        if len({len(node.elts) for node in nodes}) > 1:
+            raise DifferError
+        columns = zip(*(node.elts for node in nodes), strict=True)
+        return ast.List([self.same(items) for items in columns], ast.Load())
+
+    def generator(self, nodes: Sequence[ast.GeneratorExp]) -> ast.expr:
+        made = self.same([node.elt for node in nodes])
+        rounds = nodes[0].generators
+        if len({ast.dump(node.generators[0]) for node in nodes}) > 1:
+            counts = [_count(node) for node in nodes]
+            times = ast.Call(ast.Name("range"), [self.literal(counts, "depth")], [])
+            rounds = [ast.comprehension(rounds[0].target, times, [], 0)]
+        return ast.GeneratorExp(made, rounds)
+
+    def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
+        function = nodes[0].func
+        if len({ast.dump(n.func) for n in nodes}) > 1:
+            raise DifferError
+        if len({len(n.args) for n in nodes}) > 1:
+            raise DifferError
+        labels = self.labels_of(function)
+        args = []
+        for place, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
+            label = labels[min(place, len(labels) - 1)] if labels else None
+            args.append(self.same(given, label))
+        keywords = self.keywords(nodes)
+        return ast.Call(function, args, keywords)
+
+    def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:
+        """The keywords of all, with the defaults of a layer where one has none."""
+        given = [{k.arg: k.value for k in node.keywords} for node in nodes]
+        names = list(dict.fromkeys(name for own in given for name in own))
+        defaults = _defaults(nodes[0].func) if nodes else {}
+        order = list(defaults)
+        names.sort(key=lambda n: order.index(n) if n in order else -1)
+        made = []
+        for name in names:
+            values = [own.get(name) or defaults.get(name) for own in given]
+            if name is None or any(value is None for value in values):
+                raise DifferError
+            made.append(ast.keyword(name, self.same(values, name)))  # type: ignore
+        return made
+
+    def labels_of(self, function: ast.expr) -> Sequence[str]:
+        """What the positional arguments of a call that makes a module are called."""
+        if isinstance(function, ast.Name):
+            return self.labels.get(function.id, ())
+        if not isinstance(function, ast.Attribute) or function.attr in HOLDERS:
+            return ()
+        made = getattr(nn, function.attr, None)
+        if not inspect.isclass(made):
+            return ["size"]  # nn.parameter, nn.buffer
+        return list(inspect.signature(made).parameters)
+
+
+def _count(node: ast.GeneratorExp) -> ast.expr:
+    """The 3 in ``... for _ in range(3)``."""
+    times = node.generators[0].iter
+    if not isinstance(times, ast.Call) or len(times.args) != 1:
+        raise DifferError
+    return times.args[0]
+
+
+def _defaults(function: ast.expr) -> dict[str | None, ast.expr]:
+    """The defaults of a layer's options that are numbers."""
+    made = (
+        getattr(nn, function.attr, None) if isinstance(function, ast.Attribute) else 0
+    )
+    if not inspect.isclass(made):
+        return {}
+    return {
+        name: ast.Constant(parameter.default)
+        for name, parameter in inspect.signature(made).parameters.items()
+        if isinstance(parameter.default, int | float | str)
+    }

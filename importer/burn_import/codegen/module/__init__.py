@@ -1,0 +1,1 @@
+"""Classes, functions and imports in the order of the file."""

@@ -1,0 +1,121 @@
+"""The classes of a module, in the order of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.containers.containers import Holders
+from burn_import.codegen.merge.merge_classes import (
+    Draft,
+    Families,
+    Family,
+    bare,
+    common_name,
+    find_families,
+    levels,
+)
+from burn_import.codegen.merge.merge_fields import share
+from burn_import.codegen.module.classes import ClassWriter, part_doc
+from burn_import.codegen.module.local_functions import as_functions
+from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
+from burn_import.internal import located
+from burn_import.structure import Part, Tree
+from burn_import.structure.shared_classes import tuple_name
+from burn_import.tracing.identifiers import Namespace
+
+_MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
+
+
+def class_texts(tree: Tree, nouns: Nouns) -> list[ClassText]:
+    """The text of each class: what the file shows, and what its constructors are given.
+
+    Afterwards the parts of ``tree`` are called after the classes that stand for them.
+    """
+    run = _Assembly(tree, nouns)
+    for level in levels(tree):
+        run.settle(level)
+    texts = list(run.ordered())
+    shared = share(texts, holders_only=True)
+    kept = [shared.texts[text.name] for text in texts if text.name in shared.texts]
+    functions = {part.class_name for part in tree.classes if part.function}
+    return as_functions(kept, functions)
+
+
+class _Assembly:
+    def __init__(self, tree: Tree, nouns: Nouns) -> None:
+        self.tree = tree
+        self.nouns = nouns
+        self.known = Families()
+        self.holders = Holders(Namespace(tree.names.taken))
+        self.texts: dict[str, ClassText] = {}
+        #: By class, the name of the class that stands for it.
+        self.names: dict[str, str] = {}
+
+    def settle(self, parts: list[Part]) -> None:
+        """Write the classes of one level, which hold only what is settled."""
+        drafts = [self.draft(part) for part in parts]
+        for group in find_families(drafts, self.known):
+            if isinstance(group, Family):
+                self.unite(group, drafts)
+            else:
+                self.texts[group[0].part.class_name] = group[0].text
+
+    def draft(self, part: Part) -> Draft:
+        """The class of one part as it is by itself."""
+        with located("module", ".".join(part.path) or part.class_name):
+            return self.write_draft(part)
+
+    def write_draft(self, part: Part) -> Draft:
+        """See :meth:`draft`."""
+        local = self.nouns.inside(part)
+        writer = ClassWriter(part, self.holders, self.known, local)
+        root = part is self.tree.root
+        wrap = tuple_name(part.class_name) if root and len(part.outputs) > 1 else ""
+        doc = part_doc(part, self.tree.instances([part.class_name]))
+        outputs = self.nouns.outputs if root else []
+        text = writer.write(parameter_names(part, local), outputs, wrap, doc)
+        bodies = writer.body(writer.traced()), writer.body(writer.rolled)
+        return Draft(part, text, *bodies)
+
+    def unite(self, family: Family, drafts: list[Draft]) -> None:
+        """Write the class that stands for several, which has the name of the first."""
+        parts = [draft.part for draft in family.members]
+        own = [part.class_name for part in parts]
+        name = next(d.part.class_name for d in drafts if d.part.class_name in own)
+        if len({draft.stem for draft in family.members}) > 1:
+            common = common_name(own)
+            if common and common not in self.holders.names.taken:
+                name = self.holders.names.unique(common)
+        given = self.nouns.shared(parts, family.union.parameters)
+        local = self.nouns.within(parts[0], given)
+        writer = ClassWriter(parts[0], self.holders, self.known, local, family)
+        family.register(name, self.known)
+        doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
+        text = writer.write(named(given), [], "", doc)
+        text.name = name
+        text.fields = family.lines()
+        text.constructor = family.constructor.signature
+        if family.open_shapes:
+            text.body = bare(text.body)
+        self.texts[name] = text
+        self.names.update(dict.fromkeys(own, name))
+
+    def ordered(self) -> Iterator[ClassText]:
+        """The classes in the order of the tree, holders after who holds them first."""
+        for part in self.tree.classes:
+            name = self.names.get(part.class_name, part.class_name)
+            if name in self.texts:
+                yield from self.with_holders(self.texts.pop(name))
+        for part in self.tree.parts:
+            part.class_name = self.names.get(part.class_name, part.class_name)
+
+    def with_holders(self, text: ClassText) -> Iterator[ClassText]:
+        """A class, and those that only hold modules of its own."""
+        yield text
+        for line in text.fields:
+            for name in _MADE.findall(line):
+                fields = self.holders.take(name)
+                if fields is not None:
+                    yield from self.with_holders(ClassText(name, "", fields))

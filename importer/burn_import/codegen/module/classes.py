@@ -1,0 +1,319 @@
+"""The text of one class: fields in ``__init__``, the traced body in ``__call__``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn_import.codegen.class_text import ClassText, MethodText
+from burn_import.codegen.containers.containers import Containers, Holders
+from burn_import.codegen.containers.stored_arrays import StoredArrays
+from burn_import.codegen.loops.reroll import roll_up
+from burn_import.codegen.merge.anti_unify import Body
+from burn_import.codegen.merge.merge_classes import Families, Family
+from burn_import.codegen.merge.patching import Arrangement, arrange, patch
+from burn_import.codegen.module.methods import Method, cut
+from burn_import.codegen.naming.function_names import constant_roles, named
+from burn_import.codegen.printing.writer import Writer
+from burn_import.codegen.trace.function import FunctionTrace, trace_part
+from burn_import.provenance.path_segments import Path
+from burn_import.structure import Part
+from burn_import.structure.module_tree import calls_of
+from burn_import.structure.sequential import function_name
+from burn_import.tracing.identifiers import (
+    MEMBERS,
+    Namespace,
+    comment,
+    dtype_source,
+    literal,
+    snake,
+)
+from burn_import.tracing.trace import Block
+from burn_ir.containers import kind_of, python_type
+from burn_ir.dim import symbol
+from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.op import Layer
+from burn_ir.types import Type
+
+
+class ClassWriter:
+    """Writes the class of one part, and learns which stored arrays it reads."""
+
+    def __init__(
+        self,
+        part: Part,
+        holders: Holders,
+        known: Families,
+        nouns: Mapping[str, str],
+        family: Family | None = None,
+    ) -> None:
+        """``family`` is what the class is written for, if not for ``part`` alone."""
+        self.part = part
+        self.families = known
+        self.family = family
+        self.graph = part.graph
+        self.trace: FunctionTrace = self.traced()
+        part.layers = self.trace.layers
+        settled = dict(part.tensors) if family else {}
+        self.containers = Containers(self.modules(), holders)
+        self.nouns = dict(nouns)
+        self.stored = StoredArrays(part, self.containers, self.nouns, settled)
+        self.stored.reserve(constant_roles(self.trace.body))
+        roll_up(self.trace, self.containers, self.nouns)
+        if family is not None and family.rolled:
+            patch(self.trace, family.union, family.bodies, family.numerals.values)
+        self.stored.roles = constant_roles(self.trace.body)
+        body = Block(list(self.trace.body.statements), self.trace.body.results)
+        self.rolled = replace(self.trace, body=body)
+
+    def traced(self) -> FunctionTrace:
+        """The body, which calls modules as the classes that they are now want it."""
+        trace = trace_part(self.part)
+        arrange(trace.body, self.arrangements())
+        family = self.family
+        if family is not None and not family.rolled:
+            patch(trace, family.union, family.bodies, family.numerals.values)
+        return trace
+
+    def arrangements(self) -> dict[Path, Arrangement]:
+        """What of its arguments each module is given, if that is no longer all."""
+        known = self.families.arrangements
+        return {
+            call.path: known[call.part.class_name]
+            for item in self.part.items
+            for call in calls_of(item)
+            if call.part.class_name in known
+        }
+
+    def body(self, trace: FunctionTrace) -> Body:
+        """What the class is compared with others by, once it is written."""
+        weights = {c: ".".join(path) for c, path in self.stored.weights.items()}
+        named = {**weights, **self.part.tensors}
+        lines = [line.partition(" = ")[0] for line in self.fields()]
+        fields = frozenset(line.removeprefix("self.") for line in lines)
+        stored = frozenset(self.part.tensors.values())
+        return Body(trace, lambda constant: named.get(constant, ""), fields, stored)
+
+    def modules(self) -> dict[Path, str]:
+        """The source of every module the class holds, by path, in the order of use."""
+        entries: dict[Path, str] = {}
+        for item in self.part.items:
+            for call in calls_of(item):
+                part = call.part
+                made = self.families.call(part.class_name)
+                entries[call.path] = sequence_text(part) if part.sequence else made
+            if isinstance(item, Node):
+                for node in nested_nodes(item):
+                    path = self.part.layer_paths.get(id(node))
+                    if path is not None and path in self.trace.layers:
+                        entries[path] = layer_text(self.trace.layers[path])
+        entries.update((p, layer_text(layer)) for p, layer in self.part.kept.items())
+        # What is kept in a module inside is no field of this one.
+        return {p: t for p, t in entries.items() if not _is_inside(p, entries)}
+
+    def write(
+        self, parameters: list[str], outputs: list[str], wrap: str, doc: str
+    ) -> ClassText:
+        """The class text; ``wrap`` names the tuple that several results make."""
+        plain = self.plain()
+        writer = self.writer(self.trace, parameters, outputs, wrap)
+        body = writer.write()
+        taken = Namespace(self.stored.taken.taken | MEMBERS)
+        methods = [self.method(method) for method in cut(self.trace, len(body), taken)]
+        modules = writer.render.modules
+        if methods:
+            writer = self.writer(self.trace, parameters, outputs, wrap)
+            body = writer.write()
+        body = self.defaults(parameters) + body
+        kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
+        several = wrap or f"tuple[{', '.join(kinds)}]"
+        return ClassText(
+            self.part.class_name,
+            doc,
+            self.fields(),
+            self.signature(parameters),
+            kinds[0] if len(kinds) == 1 else several,
+            body,
+            not self.part.path,
+            modules | self.imported(),
+            plain=[", ".join(kinds), *plain],
+            methods=methods,
+        )
+
+    def writer(
+        self,
+        trace: FunctionTrace,
+        parameters: list[str],
+        outputs: Sequence[str] = (),
+        wrap: str = "",
+    ) -> Writer:
+        """Who writes the body of ``trace``, a function of this class."""
+        access = self.containers.access
+        return Writer(
+            trace, parameters, self.attribute, access, self.nouns, outputs, wrap
+        )
+
+    def method(self, method: Method) -> MethodText:
+        """A piece of the body as a function of its own."""
+        given, results = method.trace.parameters, method.trace.body.results
+        names = named([self.nouns.get(symbol.name, "") for symbol in given])
+        kinds = [python_type(symbol.type) for symbol in given]
+        pairs = zip(names, kinds, strict=True)
+        signature = "".join(f", {name}: {kind}" for name, kind in pairs)
+        made = [python_type(result.data.type) for result in results]
+        result = made[0] if len(made) == 1 else f"tuple[{', '.join(made)}]"
+        body = self.writer(method.trace, names).write()
+        return MethodText(method.name, signature, result, body)
+
+    def plain(self) -> list[str]:
+        """The body as it would be if the file had no names for values."""
+        kinds = [python_type(each.type) for each in self.trace.parameters]
+        parameters = [f"p{number}" for number in range(len(kinds))]
+        access = self.containers.access
+        body = Writer(self.trace, parameters, self.attribute, access).write()
+        return [", ".join(kinds), *body]
+
+    def imported(self) -> set[str]:
+        """The modules that the source of the fields reads."""
+        made = [
+            *self.containers.entries.values(),
+            *map(self.default, self.optional.values()),
+        ]
+        modules = ("ops", "math", "burn")
+        return {name for name in modules for t in made if f"{name}." in t}
+
+    def attribute(self, constant: str) -> str:
+        """The attribute path of a stored array that the code reads itself."""
+        return self.stored.access(constant)
+
+    @property
+    def optional(self) -> Mapping[str, str]:
+        """The inputs that a caller may leave out, with what stands in for them.
+
+        Modules inside are called with what the model was given, or with that.
+        """
+        return {} if self.part.path else self.graph.defaults
+
+    def signature(self, parameters: list[str]) -> str:
+        """The parameters of ``__call__`` after ``self``."""
+        kinds = [python_type(each.type) for each in self.trace.parameters]
+        shown = [
+            f"{name}: {kind} | None = None" if optional else f"{name}: {kind}"
+            for name, kind, optional in zip(
+                parameters, kinds, self.may_lack(), strict=True
+            )
+        ]
+        return "".join(f", {text}" for text in shown)
+
+    def may_lack(self) -> list[bool]:
+        """Which of the parameters may be None."""
+        if self.family is not None:
+            return [None in places for places in self.family.union.parameters]
+        return [value in self.optional for value in self.part.inputs]
+
+    def defaults(self, parameters: list[str]) -> list[str]:
+        """Lines that put the stored value in place of an input left out."""
+        lines: list[str] = []
+        for name, value in zip(parameters, self.part.inputs, strict=False):
+            if value in self.optional:
+                lines += [
+                    f"        if {name} is None:",
+                    f"            {name} = {self.default(self.optional[value])}",
+                ]
+        return lines
+
+    def default(self, constant: str) -> str:
+        """What stands in for an input left out: a stored array, or one integer."""
+        array = self.graph.constants[constant]
+        if array.dtype != np.int64 or array.size != 1:
+            return f"self.{self.attribute(constant)}.value"
+        return f"ops.full({array.shape}, value={array.item()})"
+
+    def fields(self) -> list[str]:
+        """The assignments of ``__init__``: modules, then stored arrays."""
+        return self.containers.fields() + self.stored.fields()
+
+
+def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
+    return any(path[:length] in entries for length in range(1, len(path)))
+
+
+def sequence_text(part: Part) -> str:
+    """``nn.Sequential(...)``: a layer stands at its number, functions between."""
+    steps: list[str] = []
+    for node in part.items:
+        assert isinstance(node, Node)
+        path = part.layer_paths.get(id(node))
+        if path is None:
+            steps.append(f"ops.{function_name(node)}")
+            continue
+        layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
+        assert layer is not None
+        part.layers[path] = layer
+        steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
+        steps.append(layer_text(layer))
+    return f"nn.Sequential({', '.join(steps)})"
+
+
+def layer_text(layer: Layer) -> str:
+    """``nn.Conv2d(3, 8, kernel_size=3)``."""
+    args = [literal(arg) for arg in layer.args]
+    args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
+    return f"nn.{layer.name}({', '.join(args)})"
+
+
+def _argument(value: Any) -> str:
+    return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
+
+
+def part_doc(part: Part, paths: list[Path], shown: bool = True) -> str:
+    """Where a module stands in the model, and what it makes of which shape.
+
+    Shapes are left out unless ``shown``: not all that stand for it have them.
+    """
+    if not part.path or not part.inputs or not part.outputs:
+        return ""
+    first = ".".join(paths[0])
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    shapes = [
+        shown_type(part.graph.types[name]).partition("[")[2]
+        for name in (part.inputs[0], part.outputs[0])
+    ]
+    result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
+    doc = f"``{first}``{more}: [{shapes[0]} -> {result}."
+    short = shown and len(doc) <= 78
+    return comment(doc if short else f"``{first}``{more}.", 78)
+
+
+def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
+    """Lines of documentation: name, dtype and shape of outputs.
+
+    What the file calls something else has that name behind it.
+    """
+    width = max((len(name) for name in names), default=0)
+    lines = []
+    for name, value in zip(names, values, strict=True):
+        known = graph.type(value)
+        shown = "" if known is None else comment(shown_type(known))
+        origin = origin_of(name, value)
+        behind = f"  ({origin})" if origin else ""
+        lines.append(f"    {name:<{width}}  {shown}{behind}")
+    return lines
+
+
+def origin_of(name: str, value: str) -> str:
+    """The name of a value in the file, if it differs from ``name`` in source."""
+    same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
+    return "" if same else comment(value, 40)
+
+
+def shown_type(known: Type) -> str:
+    """The type with extents that are long expressions left open."""
+    if kind_of(known) != "tensor":
+        return known.name
+    dims = known.shape or ()
+    short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
+    return known.with_shape(None if known.shape is None else short).name

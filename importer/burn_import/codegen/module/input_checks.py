@@ -1,0 +1,30 @@
+"""The types of inputs as the decorator of the model's ``__call__`` declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from burn_import.codegen.gate.allowed import INPUT
+from burn_import.codegen.module.classes import origin_of, shown_type
+from burn_import.tracing.identifiers import literal
+from burn_ir.graph import Graph
+
+
+def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
+    """Return the arguments of ``nn.check_inputs``: ``image="float32[batch, 3]",``.
+
+    ``names`` are the parameters for the inputs of ``graph``. Inputs that the file calls
+    something else have that name in a comment. Inputs of unknown type are left out.
+    """
+    checks = []
+    for name, value in zip(names, graph.given, strict=True):
+        known = graph.type(value)
+        text = "" if known is None else shown_type(known)
+        if text and INPUT.fullmatch(text):
+            origin = origin_of(name, value)
+            behind = f"  # {origin} in the file" if origin else ""
+            checks.append(f"{name}={literal(text)},{behind}")
+    if checks:
+        # Without a comma at the end black may choose one line.
+        checks[-1] = checks[-1].removesuffix(",")
+    return checks

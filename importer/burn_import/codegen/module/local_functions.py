@@ -1,0 +1,74 @@
+"""Local functions of a model as functions of the module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.tracing.identifiers import snake
+
+
+def as_functions(
+    texts: Sequence[ClassText], functions: Collection[str]
+) -> list[ClassText]:
+    """``texts`` with those of ``functions``, names of classes, as functions.
+
+    One that has weights is a class, and so is one that stands in a list, that a module
+    around the one with it calls, or whose name is the name of a value somewhere.
+    """
+    taken = set(re.findall(r"\w+", "\n".join(map(_words, texts))))
+    for text in list(texts):
+        name = snake(text.name, "function")
+        bare = not (text.fields or text.constructor or text.methods or text.root)
+        fits = text.name in functions and bare and text.body and name not in taken
+        if fits and _is_called_by_owners(texts, text.name):
+            texts = [_calling(other, text.name, name) for other in texts]
+            taken.add(name)
+    return list(texts)
+
+
+def _words(text: ClassText) -> str:
+    attributes = [line.partition(" = ")[0].rpartition(".")[2] for line in text.fields]
+    methods = [line for m in text.methods for line in (m.name, m.signature, *m.body)]
+    return "\n".join([text.signature, *text.body, *attributes, *methods])
+
+
+def _is_called_by_owners(texts: Sequence[ClassText], made: str) -> bool:
+    """Whether only the classes that hold ``made`` by an attribute call it."""
+    if not all(_only_called(text, made) for text in texts):
+        return False
+    fields = [line for text in texts for line in text.fields]
+    held = [
+        line.partition(" = ")[0] for line in fields if line.endswith(f" = {made}()")
+    ]
+    names = "|".join(re.escape(name.removeprefix("self.")) for name in held)
+    # ``self.self`` is a module inside: an attribute that the file calls like that.
+    inside = re.compile(rf"(?:(?<!\bself)|(?<=\.self))\.({names})\(")
+    return not names or not any(inside.search(_words(text)) for text in texts)
+
+
+def _only_called(text: ClassText, made: str) -> bool:
+    """Whether a class holds ``made`` by attributes of its own alone, if at all."""
+    lines = [line for line in (*text.fields, text.steps) if f"{made}(" in line]
+    return all(re.fullmatch(rf"self\.\w+ = {made}\(\)", line) for line in lines)
+
+
+def _calling(text: ClassText, made: str, name: str) -> ClassText:
+    """``text`` with calls of the function ``name`` for those of ``made``."""
+    if text.name == made:
+        body = [line.removeprefix("    ") for line in text.body]
+        return replace(text, function=name, body=body)
+    held = [line for line in text.fields if line.endswith(f" = {made}()")]
+    body, methods = text.body, text.methods
+    for line in held:
+        attribute = line.partition(" = ")[0]
+        call = re.compile(rf"{re.escape(attribute)}\(")
+        body = [call.sub(f"{name}(", one) for one in body]
+        methods = [
+            replace(m, body=[call.sub(f"{name}(", one) for one in m.body])
+            for m in methods
+        ]
+    fields = [line for line in text.fields if line not in held]
+    return replace(text, fields=fields, body=body, methods=methods)

@@ -1,0 +1,161 @@
+"""Long bodies, cut into methods where little flows from one piece to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import accumulate
+
+from burn import Tensor
+from burn.backend import Backend
+from burn_import.codegen.trace.function import FunctionTrace
+from burn_import.tracing.extents import Extents, MissingExtent
+from burn_import.tracing.identifiers import Namespace, singular, snake
+from burn_import.tracing.statements import block_reads, reads
+from burn_import.tracing.trace import Block, ModuleCall, Statement, Symbol
+from burn_ir.dim import Dim
+
+#: A body of more lines than this is cut.
+LONG = 72
+#: So many lines are meant to be in a piece.
+PIECE = 36
+#: At most so many values flow over a cut.
+NARROW = 4
+
+
+@dataclass(frozen=True)
+class Method:
+    """A piece of a body: what it is called, reads and gives."""
+
+    name: str
+    trace: FunctionTrace
+
+
+def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
+    """The methods that the statements of ``trace`` become; it calls them instead.
+
+    ``lines`` is how many it has as one. There are none if no cut is narrow enough.
+    """
+    statements = trace.body.statements
+    pieces = round(lines / PIECE)
+    places = list(_places(trace, pieces)) if lines > LONG and pieces > 1 else []
+    if not places or trace.states:
+        return []
+    bounds = [0, *places, len(statements)]
+    pairs = list(zip(bounds, bounds[1:], strict=False))
+    traces = _pieces(trace, pairs)
+    methods: list[Method] = []
+    calls: list[Statement] = []
+    for (start, stop), made in zip(pairs, traces, strict=False):
+        name = taken.unique(_name(statements[start:stop]))
+        methods.append(Method(name, made))
+        results = [result.data for result in made.body.results]
+        args = tuple(Tensor(s, _backend(trace)) for s in made.parameters)
+        calls.append(ModuleCall((name,), args, results))
+    if methods:
+        trace.body.statements = calls
+    return methods
+
+
+def _backend(trace: FunctionTrace) -> Backend:
+    backend: Backend = trace.body.results[0].backend
+    return backend
+
+
+def _places(trace: FunctionTrace, pieces: int) -> Iterator[int]:
+    """Where to cut: near even pieces, where the fewest values are alive."""
+    statements = trace.body.statements
+    alive = _alive(trace)
+    step = len(statements) / pieces
+    last = 0
+    for number in range(1, pieces):
+        middle = round(number * step)
+        slack = int(step * 0.4)
+        window = range(max(last + 2, middle - slack), middle + slack + 1)
+        fits = [at for at in window if at < len(statements) and alive[at] <= NARROW]
+        if fits:
+            last = min(fits, key=lambda at: (alive[at], abs(at - middle)))
+            yield last
+
+
+def _alive(trace: FunctionTrace) -> list[int]:
+    """How many values are made before each statement and read from there on."""
+    statements = trace.body.statements
+    made = set(trace.parameters)
+    last: dict[Symbol, int] = {}
+    for at, statement in enumerate(statements):
+        made.update(statement.targets)
+        last.update((symbol, at) for symbol in reads(statement))
+    last.update((value.data, len(statements)) for value in trace.body.results)
+    counts = [0] * (len(statements) + 2)  # changes, summed in the end
+    starts = dict.fromkeys(trace.parameters, 0)
+    for at, statement in enumerate(statements):
+        starts.update(dict.fromkeys(statement.targets, at + 1))
+    for symbol, start in starts.items():
+        end = last.get(symbol, -1) + 1
+        if start < end:
+            counts[start] += 1
+            counts[end] -= 1
+    return list(accumulate(counts))[: len(statements) + 1]
+
+
+def _pieces(
+    trace: FunctionTrace, bounds: Sequence[tuple[int, int]]
+) -> list[FunctionTrace]:
+    """The statements within each pair of ``bounds`` as functions, in order.
+
+    A piece gives what the body's results or a later piece take: what this reads, and
+    values whose extents it writes. Empty if an extent is known to none of them.
+    """
+    wanted = {result.data for result in trace.body.results}
+    found: list[FunctionTrace] = []
+    for start, stop in reversed(bounds):
+        made = _piece(trace, start, stop, wanted)
+        if made is None:
+            return []
+        wanted.update(made.parameters)
+        found.append(made)
+    return found[::-1]
+
+
+def _piece(
+    trace: FunctionTrace, start: int, stop: int, wanted: Set[Symbol]
+) -> FunctionTrace | None:
+    """The statements of a piece, with those of its values as results that are wanted.
+
+    None if an extent that it writes is known to no value before it.
+    """
+    statements = trace.body.statements
+    inside = statements[start:stop]
+    before = list(trace.parameters)
+    before += [t for statement in statements[:start] for t in statement.targets]
+    read = set(block_reads(Block(inside)))
+    made = [t for s in inside for t in s.targets if t in wanted]
+    results = [Tensor(symbol, _backend(trace)) for symbol in made]
+    block = Block(list(inside), results)
+    parameters = [symbol for symbol in before if symbol in read]
+    while True:
+        try:
+            Extents(Namespace()).plan(parameters, block)
+        except MissingExtent as error:
+            having = (s for s in before if _has_extent(s, error.extent))
+            source = next(having, None)
+            if source is None or source in parameters:
+                return None
+            parameters.append(source)
+            continue
+        return FunctionTrace(parameters, block, trace.layers)
+
+
+def _has_extent(symbol: Symbol, extent: Dim) -> bool:
+    shape = None if symbol.type is None else symbol.type.shape
+    return shape is not None and extent in shape
+
+
+def _name(statements: Sequence[Statement]) -> str:
+    """What a piece is called: after the modules that it calls first and last."""
+    paths = [s.path for s in statements if isinstance(s, ModuleCall)]
+    words = list(dict.fromkeys(singular(snake(path[0])) for path in paths))
+    if len(words) == 1:
+        return f"run_{words[0]}"
+    return "part"

@@ -1,0 +1,173 @@
+"""From a tree of parts to the text of a module and the list of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+import numpy as np
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.containers.tied_weights import (
+    find_ties,
+    untied,
+    with_ties,
+    without_repetitions,
+)
+from burn_import.codegen.module.assembly import class_texts
+from burn_import.codegen.module.classes import describe
+from burn_import.codegen.module.input_checks import input_checks
+from burn_import.codegen.module.sequential_model import opened
+from burn_import.codegen.naming.argument_order import order_boundaries
+from burn_import.codegen.naming.function_names import Nouns, parameter_names
+from burn_import.codegen.naming.record_names import (
+    find_record_names,
+    key_of,
+    with_record_names,
+)
+from burn_import.structure import Tree
+from burn_import.structure.shared_classes import tuple_name
+from burn_import.tracing.identifiers import comment, literal
+from burn_ir.containers import python_type
+from burn_ir.errors import UnsupportedModel
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+from burn_templates import render
+
+#: A constant that repeats one element may be this large once it is written out.
+REPEATED_BYTES = 2**32
+#: A note may be this long.
+_NOTE = 400
+
+
+@dataclass(frozen=True)
+class Source:
+    """A generated module without its header, and what goes into its record.
+
+    ``notes`` are sentences that stand in its docstring too.
+    """
+
+    text: str
+    weights: list[tuple[str, Array]]
+    class_name: str
+    notes: tuple[str, ...] = ()
+
+
+def emit(
+    tree: Tree,
+    graph: Graph,
+    record: str,
+    notes: Sequence[str] = (),
+    inside: str = "",
+) -> Source:
+    """The source of ``tree``; ``record`` is the file name of the weights.
+
+    ``notes`` are sentences that stand in the docstring of the module. ``inside`` is the
+    attribute of a list that becomes the model itself, so that keys begin with numbers.
+    """
+    nouns = Nouns(tree)
+    order_boundaries(tree, nouns)
+    texts = class_texts(tree, nouns)
+    inputs = parameter_names(tree.root, nouns.values)
+    texts[0].checks = input_checks(tree.root.graph, inputs)
+    entries = without_repetitions(tree.entries(), graph)
+    arrays = [(entry, graph.constants[entry.constant]) for entry in entries]
+    _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
+    ties = find_ties(entries, graph)
+    texts = with_ties(texts, tree, entries, ties)
+    names = find_record_names(texts, entries, graph)
+    texts = with_record_names(texts, names)
+    weights = [
+        (key_of(entry, names), graph.constants[entry.constant])
+        for entry in untied(entries, ties)
+    ]
+    if inside:
+        texts, weights = opened(texts, weights, inside)
+    text = _module(tree, nouns, texts, weights, record, notes)
+    return Source(formatted(text), weights, tree.root.class_name, tuple(notes))
+
+
+def _check_sizes(weights: list[tuple[str, Array]]) -> None:
+    """Return if no stored array is one element seen more often than a record holds.
+
+    Raises:
+        UnsupportedModel: one is: a file of a few bytes would lead to a full disk.
+    """
+    for key, array in weights:
+        if array.nbytes > REPEATED_BYTES and 0 in array.strides:
+            raise UnsupportedModel(
+                f"constant {key!r}: expected at most {REPEATED_BYTES} bytes of "
+                f"repeated elements, got {array.nbytes} for shape {list(array.shape)}"
+            )
+
+
+def _module(
+    tree: Tree,
+    nouns: Nouns,
+    texts: list[ClassText],
+    weights: list[tuple[str, Array]],
+    record: str,
+    notes: Sequence[str],
+) -> str:
+    graph = tree.root.graph
+    several = len(graph.results) > 1
+    inputs = parameter_names(tree.root, nouns.values)
+    outputs = nouns.outputs
+    count = sum(int(np.prod(array.shape, dtype=np.int64)) for _, array in weights)
+    return render(
+        "module.py.j2",
+        title=_title(tree.root.class_name, inputs, outputs),
+        outputs=describe(graph, outputs, graph.results),
+        notes=wrapped(notes),
+        weights=counted(count),
+        record=comment(record),
+        record_literal=literal(record),
+        imports=imports(texts, several),
+        output_tuple=tuple_name(tree.root.class_name) if several else "",
+        output_fields=[
+            (name, python_type(graph.type(value)))
+            for name, value in zip(outputs, graph.results, strict=True)
+        ],
+        classes=texts,
+    )
+
+
+def counted(count: int) -> str:
+    """``12 345 numbers``."""
+    return f"{count:,} number{'s' * (count != 1)}".replace(",", " ")
+
+
+def wrapped(notes: Sequence[str]) -> list[str]:
+    """Sentences as the lines of a paragraph."""
+    text = " ".join(comment(note, _NOTE) for note in notes)
+    return wrap(text, 84, break_long_words=False)  # not within an escaped letter
+
+
+def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
+    given = f"{', '.join(inputs)} -> " if inputs else ""
+    for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
+        title = f"{class_name}: {given}{shown}."
+        if len(title) <= 85:
+            return title
+    return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
+
+
+def imports(texts: Sequence[ClassText], several: bool) -> list[str]:
+    """The import statements of a module; ``several`` is whether it has a NamedTuple."""
+    used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
+    typing = ["NamedTuple", "Self"] if several else ["Self"]
+    lines = ["import math"] if "math" in used else []
+    lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
+    names = ["Tensor"] if any(text.body for text in texts) else []
+    names += sorted(used & {"nn", "ops"})
+    return [*lines, "import burn", f"from burn import {', '.join(names)}"]
+
+
+def formatted(text: str) -> str:
+    """``text`` as black lays it out."""
+    from black import format_str
+    from black.mode import Mode, TargetVersion
+
+    mode = Mode(line_length=88, target_versions={TargetVersion.PY311})
+    return format_str(text, mode=mode)

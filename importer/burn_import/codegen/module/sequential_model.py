@@ -1,0 +1,60 @@
+"""A model that is one list: its class is an ``nn.Sequential``, its keys are numbers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.tracing.unparse import unparsed
+from burn_ir.types import Array
+
+Weights = list[tuple[str, Array]]
+
+
+def opened(
+    texts: Sequence[ClassText], weights: Weights, inside: str
+) -> tuple[list[ClassText], Weights]:
+    """``texts`` and ``weights`` with the list at ``inside`` as the model itself.
+
+    They stay as they are if the model holds something else too.
+    """
+    root, *others = texts
+    given = _items(root.fields, inside)
+    prefix = f"{inside}."
+    if given is None or not all(key.startswith(prefix) for key, _ in weights):
+        return list(texts), weights
+    called = re.compile(rf"return self\.{inside}\(\w+\)")
+    body = [_inside_out(line, inside) for line in root.body]
+    last = body[-1].partition("return ")
+    whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
+    if last[1] and not whole_list:  # what a list holds is of any type
+        body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
+    whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
+    kept = [(key.removeprefix(prefix), array) for key, array in weights]
+    return [whole, *others], kept
+
+
+def _inside_out(line: str, inside: str) -> str:
+    """A line of ``__call__`` that reads the list as the model itself."""
+    line = re.sub(rf"\bself\.{inside}\(", "super().__call__(", line)
+    return re.sub(rf"\bself\.{inside}\b", "self", line)
+
+
+def _items(fields: Sequence[str], inside: str) -> str | None:
+    """What the only field, a list, is made of."""
+    if len(fields) != 1:
+        return None
+    line = ast.parse(fields[0]).body[0]
+    call = line.value if isinstance(line, ast.Assign) else None
+    if not isinstance(call, ast.Call) or fields[0].split()[0] != f"self.{inside}":
+        return None
+    items = list(call.args)
+    if len(items) == 1 and isinstance(items[0], ast.List):
+        items = items[0].elts
+    if any(isinstance(item, ast.GeneratorExp) for item in items):
+        made = next(item for item in items if isinstance(item, ast.GeneratorExp))
+        return f"*({ast.unparse(made)[1:-1]})"
+    return ", ".join(unparsed(item) for item in items)

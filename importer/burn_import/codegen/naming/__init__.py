@@ -1,0 +1,1 @@
+"""Names of values, parameters and record keys in generated source."""

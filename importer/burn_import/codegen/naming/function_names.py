@@ -1,0 +1,283 @@
+"""What values are called in one function: the nouns of the model, words for others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from burn.dtypes import is_float
+from burn_import.codegen.naming.value_names import find_nouns
+from burn_import.codegen.naming.vocabulary import result_of
+from burn_import.codegen.printing.name_candidates import STREAMS
+from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
+from burn_import.structure import Call, Item, Part, Tree
+from burn_import.structure.module_tree import Fork, calls_of
+from burn_import.tracing.identifiers import Namespace, identifier, snake
+from burn_import.tracing.statements import symbols_in
+from burn_import.tracing.trace import Apply, Block, blocks_of
+from burn_ir.graph import Graph, Node, nested_nodes
+
+#: What a stored operand of these primitives is called.
+CONSTANT_ROLES = {
+    "matmul": "weight",
+    "linear": "weight",
+    "add": "bias",
+    "sub": "offset",
+    "mul": "scale",
+    "div": "scale",
+    "take": "table",
+    "embedding": "table",
+    "where": "fill",
+}
+#: What the stored operands of a recurrent layer are called, in order.
+_RECURRENT = {
+    "lstm": ("x", "weight_ih", "weight_hh", "bias", "h0", "c0", "lengths", "peephole"),
+    "gru": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+    "rnn": ("x", "weight_ih", "weight_hh", "bias", "h0", "lengths"),
+}
+#: What a model calls those of its inputs by that only its decoder reads.
+DECODER = "decoder_"
+_NUMBER = re.compile(r"_?\d+(?=_|$)")
+
+#: The places of a parameter of several classes in each.
+Places = Sequence[int | None]
+
+
+def constant_roles(block: Block) -> dict[str, str]:
+    """What each stored array is, by name, from the primitive that reads it first."""
+    roles: dict[str, str] = {}
+    for statement in block.statements:
+        if isinstance(statement, Apply):
+            for place, arg in enumerate(statement.args):
+                word = _constant_role(statement.primitive.name, place)
+                for symbol in symbols_in(arg):
+                    if symbol.constant:
+                        roles.setdefault(symbol.constant, word)
+        for inner in blocks_of(statement):
+            roles = {**constant_roles(inner), **roles}
+    return roles
+
+
+def _constant_role(primitive: str, place: int) -> str:
+    if primitive in _RECURRENT:
+        return _RECURRENT[primitive][place]
+    return CONSTANT_ROLES.get(primitive, "constant")
+
+
+class Nouns:
+    """What the values of a tree of modules are called in the class of each."""
+
+    def __init__(self, tree: Tree) -> None:
+        graph = tree.root.graph
+        self.values = find_nouns(tree)
+        self.tree = tree
+        #: What the results of the model are called.
+        self.outputs = output_names(graph, self.values)
+        for name, noun in zip(graph.results, self.outputs, strict=True):
+            if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
+                self.values[name] = noun
+        self.instances: dict[int, list[Part]] = {}
+        for part in tree.parts:
+            self.instances.setdefault(id(tree.model[id(part)]), []).append(part)
+        self.known: dict[int, dict[str, str]] = {}
+
+    def inside(self, part: Part) -> dict[str, str]:
+        """The nouns in the class that ``part`` is the model of.
+
+        They are those that all instances agree on, without a number where nothing else
+        is called so: ``past_key_0`` is ``past_key`` in the first layer.
+        """
+        if id(part) not in self.known:
+            self.known[id(part)] = self._agreed(part)
+        return self.known[id(part)]
+
+    def shared(self, members: Sequence[Part], places: Sequence[Places]) -> list[str]:
+        """The nouns of what comes into a class that stands for those of ``members``.
+
+        ``places`` has for each parameter its place in each of them, None where one has
+        not got it. "" is what has no noun that all agree on.
+        """
+        found = []
+        for row in places:
+            words, duties = [], set()
+            for part, place in zip(members, row, strict=True):
+                if place is not None:
+                    name = part.inputs[place]
+                    words.append(self.inside(part).get(name, ""))
+                    duties.add(tasks(part).get(name, ""))
+            ends = {word.rpartition("_")[2] for word in words}
+            duty = max(duties - {""}, default="")
+            found.append(agree(words) or duty or (ends.pop() if len(ends) == 1 else ""))
+        names = Namespace()
+        return [name and names.unique(name) for name in found]
+
+    def within(self, part: Part, given: Sequence[str]) -> dict[str, str]:
+        """The nouns in a class of several, whose parameters are ``given`` theirs."""
+        known = self.inside(part)
+        strange = {known[n] for n in part.inputs if n in known} - set(given)
+        return {name: noun for name, noun in known.items() if noun not in strange}
+
+    def _agreed(self, part: Part) -> dict[str, str]:
+        columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
+        nouns = {
+            column[0]: agreed
+            for column in columns
+            if (agreed := agree([self.values.get(name, "") for name in column]))
+            and not (part.path and is_stream(agreed))
+        }
+        ends = {*part.inputs, *part.outputs}
+        crowd = Counter(plain(nouns[name]) for name in ends if name in nouns)
+        short = {
+            name: plain(noun)
+            for name, noun in nouns.items()
+            if name not in ends or (part.path and crowd[plain(noun)] == 1)
+        }
+        found = nouns | short | self._stored(part)
+        return _within_decoder(found) if part.path else found
+
+    def _stored(self, part: Part) -> dict[str, str]:
+        """The nouns of the stored arrays that a part reads itself."""
+        names = [name for node in part.nodes() for name in node.inputs]
+        stored = part.graph.constants
+        return {n: self.values[n] for n in names if n in stored and n in self.values}
+
+
+def _within_decoder(nouns: dict[str, str]) -> dict[str, str]:
+    """``nouns`` as they are inside of a decoder, which calls its own ``input_ids``."""
+    taken = set(nouns.values())
+    shorter = {
+        noun: noun.removeprefix(DECODER)
+        for noun in taken
+        if noun.startswith(DECODER) and noun.removeprefix(DECODER) not in taken
+    }
+    return {name: shorter.get(noun, noun) for name, noun in nouns.items()}
+
+
+def agree(nouns: Sequence[str]) -> str:
+    """What several call one thing, numbers aside; "" if they do not agree."""
+    if len(set(nouns)) == 1:
+        return nouns[0]
+    stems = {plain(noun) for noun in nouns}
+    return stems.pop() if len(stems) == 1 else ""
+
+
+def plain(noun: str) -> str:
+    """``noun`` without numbers that count: ``past_key_0`` is ``past_key``."""
+    stem = _NUMBER.sub("", noun)
+    stem = re.sub(r"^past_key_values_(?=.)", "past_", stem)
+    return stem if len(stem) > 2 and stem == identifier(stem) else noun
+
+
+def _slots(part: Part) -> list[str]:
+    """The values that a part gets and makes, in an order that its twins share."""
+    return list(dict.fromkeys(_names(part)))
+
+
+def _names(part: Part) -> Iterator[str]:
+    yield from part.inputs
+    for item in part.items:
+        if isinstance(item, Call):
+            yield from item.outputs
+            continue
+        for node in nested_nodes(item.node if isinstance(item, Fork) else item):
+            yield from (name for name in node.outputs if name is not None)
+            for body in node.op.bodies().values():
+                yield from body.inputs
+
+
+def tasks(part: Part) -> dict[str, str]:
+    """What the inputs of a module are by what it does with them, where that tells.
+
+    What is only added to something once is a residual; what keys and values are made
+    of, but no queries, is a context.
+    """
+    readers: dict[str, list[str]] = {}
+    for item in part.items:
+        for name, task in _tasks(part, item):
+            readers.setdefault(name, []).append(task)
+    found = {}
+    for name in part.inputs if len(part.inputs) > 1 else ():
+        read = readers.get(name, [])
+        if read == ["residual"]:
+            found[name] = "residual"
+        elif read and set(read) <= {"key", "value"}:
+            found[name] = read[0] if len(set(read)) == 1 else "context"
+    counts = Counter(found.values())
+    return {name: task for name, task in found.items() if counts[task] == 1}
+
+
+def _tasks(part: Part, item: Item) -> Iterator[tuple[str, str]]:
+    """The values that an item reads, each with what it does with it."""
+    if not isinstance(item, Node):
+        names = [name for call in calls_of(item) for name in call.inputs]
+        yield from ((name, "") for name in names)
+        return
+    task = result_of(part.layer_paths.get(id(item), ("",))[-1])
+    types = [part.graph.type(name) for name in item.inputs]
+    floats = all(known is not None and is_float(known.dtype) for known in types)
+    if item.op.onnx == "Add" and floats:
+        task = "residual"
+    for name in item.inputs:
+        if name is not None and item.op.onnx != "Shape":
+            yield name, task
+
+
+def parameter_names(part: Part, nouns: dict[str, str]) -> list[str]:
+    """What the parameters of ``__call__`` are called.
+
+    Those of the model have the file's names. What has no noun is ``x``, the main
+    stream, then ``y``, if what the module does with it does not tell.
+    """
+    names = Namespace()
+    if not part.path:
+        return [names.unique(snake(name, "input")) for name in part.inputs]
+    words = tasks(part)
+    return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
+
+
+def named(nouns: Sequence[str]) -> list[str]:
+    """Names of parameters with these nouns: ``x``, then ``y``, for those without."""
+    names = Namespace()
+    streams = iter(STREAMS)
+    return [names.unique(noun or next(streams, STREAMS[1])) for noun in nouns]
+
+
+def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
+    """What the outputs are called in a NamedTuple: as in the file, or by their nouns.
+
+    Where the file has what an exporter made up, several of one noun are counted.
+    """
+    own = [chosen(name) and snake(name, "output") for name in graph.results]
+    inputs = {snake(name, "input") for name in graph.given}
+    found = []
+    for name, known in zip(graph.results, own, strict=True):
+        noun = nouns.get(name, "")
+        found.append(plain(known) if known else "" if noun in inputs else noun)
+    groups: dict[str, list[str]] = {}
+    for known, noun in zip(own, found, strict=True):
+        groups.setdefault(noun, []).append(known)
+    names, numbers = Namespace(), Counter[str]()
+    result = []
+    for place, (known, noun) in enumerate(zip(own, found, strict=True)):
+        if noun and not _counted(groups[noun]):
+            result.append(names.unique(f"{noun}_{numbers[noun]}"))
+            numbers[noun] += 1
+        else:
+            result.append(names.unique(known or noun or _numbered(graph, place)))
+    return result
+
+
+def _numbered(graph: Graph, place: int) -> str:
+    """An operator's name that the file has, but its place for a counter."""
+    word = snake(graph.results[place].rpartition("/")[2], "output")
+    if not re.search(r"\d", word):
+        return word
+    return "output" if len(graph.results) == 1 else f"output_{place}"
+
+
+def _counted(group: list[str]) -> bool:
+    """Whether an author's own numbers are the places of several of one kind."""
+    numbers = [int(word) for name in group for word in re.findall(r"\d+$", name)]
+    in_turn = numbers and numbers == list(range(numbers[0], numbers[0] + len(group)))
+    return len(group) == 1 or (bool(in_turn) and numbers[0] < 2)

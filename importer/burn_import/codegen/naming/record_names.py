@@ -1,0 +1,98 @@
+"""Keys of fields whose names in PyTorch are no attributes of a module here.
+
+A child called ``boxes`` is the attribute ``boxes_``, as modules have a method of that
+name. So are ``_conv``, which begins with an underscore, and ``0`` beside other names.
+Classes list the names that keys have instead (``burn.nn.Module.record_names``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from burn_import.codegen.class_text import ClassText
+from burn_import.provenance.path_segments import ROOT, Path, clean
+from burn_import.provenance.weight_owners import is_key, original
+from burn_import.structure.module_tree import Entry
+from burn_import.tracing.identifiers import attribute
+from burn_ir.graph import Graph
+
+_FIELD = re.compile(r"self\.(\w+) = ")
+#: torchvision has children called ``block1-0``, which no attribute could be.
+_NAME = re.compile(r"[\w-]+", re.ASCII)
+
+
+def find_record_names(
+    texts: Sequence[ClassText], entries: Sequence[Entry], graph: Graph
+) -> dict[str, str]:
+    """Return the author's name of each attribute that has another one here.
+
+    Keys of stored arrays tell, and scopes of PyTorch's exporters. An attribute that
+    stands for two names keeps its own in keys, as does one whose name is taken.
+    """
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        for ours, theirs in _pairs(entry, graph):
+            found.setdefault(ours, set()).add(theirs)
+    scopes: dict[str, set[str]] = {}
+    if graph.producer.startswith("pytorch"):
+        for segment in {segment for node in graph.nodes for segment in node.scope}:
+            scopes.setdefault(attribute(segment), set()).add(segment)
+    found = {**scopes, **found}
+    names = {
+        ours: theirs
+        for ours, (theirs, *others) in found.items()
+        if not others and ours != theirs and _NAME.fullmatch(theirs)
+    }
+    fields = [set(_fields(text)) for text in texts]
+    return {
+        ours: theirs
+        for ours, theirs in names.items()
+        if not any(ours in own and theirs in own for own in fields)
+    }
+
+
+def _pairs(entry: Entry, graph: Graph) -> Iterator[tuple[str, str]]:
+    """Return the attributes in a key with the author's names, as far as both agree."""
+    name = original(graph, entry.constant)
+    if name not in graph.constants.trained and not is_key(graph.producer, name):
+        return
+    theirs = name.split(".")
+    cleaned = clean(theirs)
+    if cleaned[:1] == (ROOT,) and theirs[0] != ROOT:
+        theirs = [ROOT, *theirs]
+    for ours, plain, whole in zip(_own(entry), cleaned, theirs, strict=False):
+        if ours not in (plain, f"part_{plain}"):
+            return
+        yield ours, whole
+
+
+def _own(entry: Entry) -> Path:
+    """Return the attributes in a key that are fields of generated classes."""
+    return entry.key[:-1] if entry.layer else entry.key
+
+
+def with_record_names(
+    texts: Sequence[ClassText], names: Mapping[str, str]
+) -> list[ClassText]:
+    """Return ``texts`` with the names in keys of the fields that each class has."""
+    return [
+        replace(text, record_names={n: names[n] for n in _fields(text) if n in names})
+        for text in texts
+    ]
+
+
+def key_of(entry: Entry, names: Mapping[str, str]) -> str:
+    """Return the key of a stored array, with the author's names."""
+    own = _own(entry)
+    shown = [names.get(segment, segment) for segment in own]
+    return ".".join([*shown, *entry.key[len(own) :]])
+
+
+def _fields(text: ClassText) -> Iterator[str]:
+    """Return the attributes that a class assigns in its constructor."""
+    for line in text.fields:
+        match = _FIELD.match(line)
+        if match is not None:
+            yield match[1]

@@ -1,0 +1,301 @@
+"""One noun for each value of a model, found by what makes it and what reads it.
+
+The same value has the same noun in the module that makes it and in those that it is
+handed to. A value of which nothing is known has none: it is part of the main stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from burn.dtypes import bool_, is_float
+from burn_import.codegen.naming.vocabulary import (
+    COMPARES,
+    JOINS,
+    LASTING,
+    MADE,
+    MASKS,
+    MOVES,
+    OPERANDS,
+    SCALED,
+    SCALES,
+    USES,
+    indices_of,
+    keeps_noun,
+    result_of,
+)
+from burn_import.provenance.exporter_names import authored, chosen
+from burn_import.structure import Part, Tree
+from burn_import.structure.state_owners import states_of
+from burn_import.tracing.identifiers import snake
+from burn_ir.graph import Graph, Node
+
+#: What is chosen in place of a score that is to be hidden is at most this.
+HIDDEN = -1e4
+#: So many nodes are between a layer and the attention that its result is for.
+DEEPEST = 12
+
+
+def find_nouns(tree: Tree) -> dict[str, str]:
+    """The noun of every value that has one, by the value's name."""
+    run = _Finder(tree)
+    for node in run.nodes:
+        run.make(node)
+    for part in tree.parts:
+        run.result(part)
+    for node in reversed(run.nodes):
+        run.demand(node)
+    return run.nouns()
+
+
+class _Finder:
+    def __init__(self, tree: Tree) -> None:
+        self.graph = graph = tree.root.graph
+        self.constants = graph.constants
+        self.paths = {k: v for part in tree.parts for k, v in part.layer_paths.items()}
+        self.nodes = list(_every_node(graph))
+        self.inputs = {name: snake(name, "input") for name in graph.given}
+        #: The input that a value is, in another form.
+        self.origin = {name: name for name in graph.given}
+        #: The one input that a mask is made of, "" if there are others.
+        self.sources = {name: name for name in graph.given}
+        self.makers = {name: n for n in self.nodes for name in n.outputs if name}
+        self.made: dict[str, str] = {}
+        self.wanted: dict[str, str] = {}
+        self.written: dict[str, str] = {}
+        self.readers: dict[str, int] = {}
+        self.asking: dict[str, int] = {}
+        for node in self.nodes:
+            for name in node.inputs if node.op.onnx != "Shape" else ():
+                if name is not None:
+                    self.readers[name] = self.readers.get(name, 0) + 1
+
+    def make(self, node: Node) -> None:
+        """Note what the results of ``node`` are by what makes them."""
+        kind, attribute = self.kind(node), self.attribute(node)
+        first = node.inputs[0] if node.inputs else None
+        for place, name in enumerate(node.outputs):
+            if name is None:
+                continue
+            self.written[name] = authored(name)
+            noun = self.own(kind, place, node, attribute)
+            if noun:
+                self.made[name] = noun
+            if first is not None and kind in MOVES and first in self.origin:
+                self.origin[name] = self.origin[first]
+            self.sources[name] = self.mixed(node, kind)
+        for body in node.op.bodies().values():
+            if kind == "If":
+                for inner, outer in zip(body.inputs, node.inputs[1:], strict=True):
+                    self.origin.update({inner: self.origin.get(outer or "", "")})
+                    self.made.update({inner: self.made.get(outer or "", "")})
+            else:
+                self.written.update({name: chosen(name) for name in body.inputs})
+
+    def mixed(self, node: Node, kind: str) -> str:
+        """The one input that a result is made of, by the means that masks are."""
+        if kind not in MOVES | JOINS | COMPARES | SCALES:
+            return ""
+        names = [n for n in node.inputs if n is not None and n not in self.constants]
+        data = names[:1] if kind in MOVES else names
+        found = {self.sources.get(name, "") for name in data}
+        return found.pop() if len(found) == 1 else ""
+
+    def own(self, kind: str, place: int, node: Node, attribute: str) -> str:
+        """What the result at ``place`` is by the operator, the layer or its operand."""
+        nouns = MADE.get(kind, ())
+        if place < len(nouns) and nouns[place]:
+            return nouns[place]
+        if place == 0 and attribute:
+            noun = result_of(attribute)
+            return noun if noun == "bias" or kind != "Embedding" else ""
+        if place or not node.inputs:
+            return ""
+        if kind in MOVES | {"TopK"}:
+            return self.made.get(node.inputs[0] or "", "")
+        return self.mixture(kind, node)
+
+    def mixture(self, kind: str, node: Node) -> str:
+        """What the result of several values is."""
+        nouns_in = [
+            self.made.get(name, "")
+            for name in node.inputs
+            if name is not None and name not in self.constants
+        ]
+        first = nouns_in[0] if nouns_in else ""
+        if kind == "Div" and first == "weights":
+            return first  # weights by their sum
+        if kind in COMPARES and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
+            return "causal"
+        if kind == "Sub" and nouns_in == ["positions", "positions"]:
+            return "distance"
+        if kind == "Where" and self.hides(node):
+            return "mask"
+        alone = len(nouns_in) == 1 and kind in SCALES
+        return first if alone and first in SCALED | {"positions"} else ""
+
+    def hides(self, node: Node) -> bool:
+        """Whether a choice is between a number and one that hides a score."""
+        sides = [self.constants.get(name or "") for name in node.inputs[1:]]
+        return any(
+            float(side.reshape(-1)[0]) <= HIDDEN
+            for side in sides
+            if side is not None and side.size == 1 and is_float(side.dtype)
+        )
+
+    def kind(self, node: Node) -> str:
+        """The operator's name if it is one of ONNX or ours; others mean other things.
+
+        A lookup in a layer's weights is an Embedding.
+        """
+        if node.op.domain not in ("", "burn"):
+            return ""
+        found = node.op.onnx == "Gather" and bool(self.attribute(node))
+        return "Embedding" if found else node.op.onnx
+
+    def attribute(self, node: Node) -> str:
+        """The attribute of a layer, "" for any other node."""
+        path = self.paths.get(id(node), ())
+        return path[-1] if path else ""
+
+    def result(self, part: Part) -> None:
+        """Note what a module gives, by how its attribute is called."""
+        word = part.path[-1] if part.path else ""
+        if word and len(part.outputs) == 1 and part.outputs[0] not in self.made:
+            self.made[part.outputs[0]] = result_of(word)
+
+    def demand(self, node: Node) -> None:
+        """Note what the operands of ``node`` are by what reads them."""
+        kind, attribute = self.kind(node), self.attribute(node)
+        crossing = kind == "Attention" and self.crosses(node)
+        for place, noun in USES.get(kind, {}).items():
+            self.ask(node, place, f"cross_{noun}" if crossing and place == 3 else noun)
+        if kind == "Embedding":
+            self.ask(node, 1, indices_of(attribute))
+        noun = self.noun(node.outputs[0]) if node.outputs else ""
+        if kind == "MatMul":
+            self.product(node, noun)
+        elif attribute and keeps_noun(attribute):
+            self.ask(node, 0, noun or result_of(attribute))
+        elif noun:
+            self.carry(node, kind, noun)
+
+    def carry(self, node: Node, kind: str, noun: str) -> None:
+        """Note what the operands are by what the result is."""
+        if kind in MOVES:
+            self.ask(node, 0, noun)
+        elif kind == "Concat" or (noun in MASKS and kind in JOINS):
+            for place in range(len(node.inputs)):
+                self.ask(node, place, noun)
+        elif noun in MASKS and kind == "Add":
+            for place, name in enumerate(node.inputs):
+                masks = self.made.get(name or "") == "mask"
+                self.ask(node, place, noun if masks else MASKS[noun])
+        elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
+            self.scaled(node, noun)
+
+    def crosses(self, node: Node) -> bool:
+        """Whether an attention is of one stream to another."""
+        sources = [self.source(name) for name in node.inputs[:2]]
+        return "" not in sources and sources[0] != sources[1]
+
+    def source(self, name: str | None) -> str:
+        """What a layer made queries or keys of; "" if that is not found."""
+        for _ in range(DEEPEST):
+            node = self.makers.get(name or "")
+            if node is None:
+                return ""
+            kind, path = self.kind(node), self.paths.get(id(node))
+            if path is not None and not keeps_noun(path[-1]):
+                return node.inputs[0] or ""
+            if kind not in MOVES | SCALES | {"Concat", "RotaryEmbedding", "Linear"}:
+                return ""
+            name = node.inputs[-1 if kind == "Concat" else 0]
+        return ""
+
+    def scaled(self, node: Node, noun: str) -> None:
+        """What is scaled, or has a mask added, is what the result is."""
+        for place, name in enumerate(node.inputs):
+            if name in self.constants:
+                continue
+            if self.made.get(name or "") != "mask" and not self.is_mask(name):
+                self.ask(node, place, noun)
+            elif noun == "scores":
+                self.ask(node, place, "mask")
+            if node.op.onnx == "RotaryEmbedding":
+                break
+
+    def is_mask(self, name: str | None) -> bool:
+        known = self.graph.types.get(name or "")
+        return known is not None and known.dtype == bool_
+
+    def product(self, node: Node, noun: str) -> None:
+        """Scores are queries by keys, and what is attended to weights by values."""
+        left, right = node.inputs[:2]
+        if left in self.constants or right in self.constants:
+            return
+        if noun == "scores":
+            self.ask(node, 0, "query")
+            self.ask(node, 1, "key")
+        elif self.made.get(left or "") == "weights":
+            self.ask(node, 1, "value")
+
+    def ask(self, node: Node, place: int, noun: str) -> None:
+        """Note that ``node`` reads ``noun`` at ``place``; two nouns are none."""
+        name = node.inputs[place] if place < len(node.inputs) else None
+        if name is None or not noun:
+            return
+        self.asking[name] = self.asking.get(name, 0) + 1
+        if self.wanted.setdefault(name, noun) != noun:
+            self.wanted[name] = ""
+
+    def noun(self, name: str | None) -> str:
+        """What a value is: by its readers if these agree, else by its maker."""
+        if name is None:
+            return ""
+        wanted = self.wanted.get(name, "")
+        if wanted and wanted not in LASTING:
+            agreed = self.asking.get(name, 0) >= self.readers.get(name, 0)
+            wanted = wanted if agreed else ""
+        return wanted or self.made.get(name, "")
+
+    def nouns(self) -> dict[str, str]:
+        """The noun of each value: the author's own, else what was found."""
+        found = {**self.states(), **self.inputs}
+        ends = set(self.graph.outputs)
+        for name in dict.fromkeys([*self.written, *self.made, *self.wanted]):
+            if name in found:
+                continue
+            own = self.written.get(name, "")
+            noun = self.noun(name)
+            if noun not in OPERANDS:
+                noun = own or self.derived(name) or noun
+            if name in ends and own:
+                noun = snake(name)
+            if noun:
+                found[name] = noun
+        return found
+
+    def states(self) -> dict[str, str]:
+        """What a state is, before and after a call: what its key ends in."""
+        return {
+            name: snake(state.constant.rpartition(".")[2], "state")
+            for state in states_of(self.graph)
+            for name in (state.after, state.before)
+        }
+
+    def derived(self, name: str) -> str:
+        """The name of the input that a value is in another form, or masks by."""
+        origin = self.origin.get(name, "")
+        if origin:
+            return self.inputs[origin]
+        source = self.sources.get(name, "")
+        masked = "mask" in source.lower() and self.noun(name) in MASKS
+        return self.inputs[source] if masked else ""
+
+
+def _every_node(graph: Graph) -> Iterator[Node]:
+    for node in graph.nodes:
+        yield node
+        for body in node.op.bodies().values():
+            yield from _every_node(body)

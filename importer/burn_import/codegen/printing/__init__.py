@@ -1,0 +1,1 @@
+"""Traced statements as lines of Python."""

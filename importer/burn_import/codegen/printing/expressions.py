@@ -1,0 +1,397 @@
+"""Expressions of traced statements, as their owner would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from burn import Tensor, dtypes
+from burn.dtypes import DType, is_float
+from burn.methods import SPELLINGS
+from burn.ops.support import Array
+from burn_import.codegen.trace.primitive_parameters import (
+    default,
+    last_tensor,
+    parameters,
+    same_default,
+)
+from burn_import.tracing.expression import (
+    ATOM,
+    COMPARISON,
+    Expression,
+    atom,
+    merge,
+    negated,
+)
+from burn_import.tracing.extents import Extents
+from burn_import.tracing.identifiers import dtype_source, literal
+from burn_import.tracing.scalar_operands import (
+    fill_number,
+    fits,
+    is_list,
+    is_listable,
+    is_number,
+    is_text,
+    keeps_dtype,
+    nested,
+    number_in,
+    rank_of,
+    tensor_position,
+)
+from burn_import.tracing.trace import Apply, ModuleCall, Symbol
+from burn_ir.dim import Poly
+from burn_ir.errors import UnsupportedModel
+
+#: Primitives in which a Python number beside a tensor takes the tensor's dtype.
+WEAK = frozenset(
+    {"add", "sub", "mul", "div", "floor_div", "trunc_div", "remainder", "fmod", "pow"}
+    | {"maximum", "minimum", "where", "clip", "equal", "not_equal"}
+    | {"less", "less_equal", "greater", "greater_equal"}
+)
+#: How a primitive annotates tensors; a list of numbers would lose their dtype.
+TENSORS = (Array, Array | None, list[Array])
+#: Operands that may be a Python list of integers, and those of which dtypes.
+LISTS = {("concat", 0): (dtypes.int64,), ("take", 1): (dtypes.int64, dtypes.int32)}
+#: Operands that may be a Python number, in the dtype of the first operand.
+FILLS = frozenset({("pad", 2)})
+#: Primitives that keep tensors as they are, so that they may leave the model.
+KEEPS = frozenset({"sequence_insert", "sequence_joined", "element"})
+#: Methods that take a shape or an order of axes as separate arguments.
+SPREAD = frozenset({"reshape", "expand", "permute"})
+#: A tensor of more strings is refused: source is no place for a vocabulary.
+STRING_LIMIT = 4096
+
+
+class Renderer:
+    """Writes operands and calls, given what the values are called by now.
+
+    ``attribute`` gives the attribute of a stored array by its name, ``access`` the
+    source that reads a module by its path.
+    """
+
+    def __init__(
+        self,
+        extents: Extents,
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+    ) -> None:
+        self.extents = extents
+        self.attribute = attribute
+        self.access = access
+        self.names: dict[Symbol, str] = {}
+        self.pending: dict[Symbol, Expression] = {}
+        #: Values that nothing but an ``if`` reads: Python's own comparison will do.
+        self.conditions: set[Symbol] = set()
+        #: Those of them that were written as such.
+        self.python: set[Symbol] = set()
+        self.modules: set[str] = set()  # what the source must import
+        #: Modules that have a name of their own, as members of a list in a loop.
+        self.members: dict[tuple[str, ...], str] = {}
+
+    def statement(self, statement: Apply | ModuleCall) -> Expression:
+        """The right-hand side of a statement."""
+        if isinstance(statement, ModuleCall):
+            args = [self.given(arg) for arg in statement.args]
+            text = ", ".join(a.text for a in args)
+            module = self.module(statement.path)
+            return Expression(f"{module}({text})", ATOM, merge(args))
+        return self.apply(statement)
+
+    def module(self, path: tuple[str, ...]) -> str:
+        """The source that reads a module."""
+        for length in range(len(path), 0, -1):
+            name = self.members.get(path[:length])
+            if name is not None:
+                return name + self.access(path).removeprefix(self.access(path[:length]))
+        return self.access(path)
+
+    def given(self, arg: Any) -> Expression:
+        """What a module is called with: a tensor, or a tuple of them."""
+        if arg is None:  # a module of a class for several, which this is not given
+            return atom("None")
+        if not isinstance(arg, tuple):
+            return self.value(arg)
+        items = [self.value(item) for item in arg]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"({text})", ATOM, merge(items))
+
+    def apply(self, call: Apply) -> Expression:
+        """A call of a primitive: an operator, a method or ``ops.name(...)``."""
+        name = call.primitive.name
+        spelling = SPELLINGS.get(name)
+        special = self.special(call, name)
+        if special is not None:
+            return special
+        if spelling is not None and isinstance(
+            call.args[0], Tensor | int | float | list
+        ):
+            if spelling.kind == "infix" and not call.static:
+                left, right = self.arguments(call)
+                return left.infix(spelling.text, right, spelling.precedence)
+            if spelling.kind == "prefix":
+                (operand,) = self.arguments(call)
+                return operand.prefixed(spelling.text, spelling.precedence)
+            if spelling.kind == "index":
+                return self.index(call)
+            if spelling.kind == "argument":
+                return self.items(call.args[0])
+            receiver = self.data(call.args[0])
+            if spelling.kind == "method":
+                return self.method(call, receiver)
+        return self.function(call)
+
+    def special(self, call: Apply, name: str) -> Expression | None:
+        """What Python says better than a call of ours does."""
+        deciding = call.targets[0] in self.conditions
+        first: Any = call.args[0] if call.args else None
+        if name == "absent":
+            return atom("None")
+        if deciding and name == "logical_not" and first.data in self.python:
+            self.python.add(call.targets[0])
+            return negated(self.data(first), ordered=True)
+        if deciding and name == "has_element":
+            self.python.add(call.targets[0])
+            value = self.data(first)
+            return Expression(f"{value.text} is not None", COMPARISON, value.symbols)
+        if name == "cast" and is_float(call.static["dtype"]) and self.is_made(first):
+            return self.array(first.data, call.static["dtype"])
+        return None
+
+    def is_made(self, arg: Any) -> bool:
+        """Whether ``arg`` is a tensor of dimensions that is made where it is used."""
+        if not isinstance(arg, Tensor) or arg.data.constant:
+            return False
+        known = arg.data.known
+        unnamed = arg.data not in self.names and arg.data not in self.pending
+        return unnamed and known is not None and known.dtype == object
+
+    def index(self, call: Apply) -> Expression:
+        """``x[key]``."""
+        operand = self.data(call.args[0])
+        key = call.args[1]
+        parts = [self.key(k) for k in (key if isinstance(key, tuple) else (key,))]
+        text = ", ".join(part.text for part in parts)
+        return Expression(
+            f"{operand.inside(ATOM)}[{text}]", ATOM, merge([operand, *parts])
+        )
+
+    def key(self, key: Any) -> Expression:
+        """One index: an integer, a slice, None, ``...`` or a tensor."""
+        if isinstance(key, slice):
+            bounds = [
+                None if b is None else self.host(b) for b in (key.start, key.stop)
+            ]
+            text = ":".join("" if b is None else b.text for b in bounds)
+            if key.step is not None:
+                text += f":{self.host(key.step).text}"
+            return Expression(text, 0, merge(b for b in bounds if b is not None))
+        if key is Ellipsis:
+            return atom("...")
+        return self.host(key)
+
+    def method(self, call: Apply, receiver: Expression) -> Expression:
+        """``x.name(...)``."""
+        args = self.arguments(call, skip=1)
+        spread = call.primitive.name in SPREAD and len(call.args) > 1
+        if spread and _is_sequence(call.args[1]):
+            inner = args[0].text[1:-1].rstrip(",")
+            args[0] = Expression(inner, 0, args[0].symbols)
+        return self.finish(
+            f"{receiver.inside(ATOM)}.{call.primitive.name}",
+            call,
+            args,
+            [receiver],
+            True,
+        )
+
+    def function(self, call: Apply) -> Expression:
+        """``ops.name(...)``."""
+        self.modules.add("ops")
+        return self.finish(f"ops.{call.primitive.name}", call, self.arguments(call))
+
+    def finish(
+        self,
+        head: str,
+        call: Apply,
+        args: list[Expression],
+        before: list[Expression] | None = None,
+        positional: bool = False,
+    ) -> Expression:
+        """The call with its arguments, those at their defaults left out."""
+        declared = parameters(call.primitive)
+        first = len(before or [])
+        texts = []
+        keyword = False
+        last = last_tensor(call)
+        for position, arg in enumerate(args, first):
+            if position > last and arg.text == default(declared, position):
+                keyword = True
+                continue
+            plain = isinstance(call.args[position], int | None) and position > last
+            keyword = keyword or (plain and not positional)
+            name = declared[position].name if position < len(declared) else ""
+            texts.append(f"{name}={arg.text}" if keyword else arg.text)
+        for name, value in call.static.items():
+            if not same_default(declared, name, value):
+                text = self.static(value).text
+                bare = positional and name == "dtype"  # x.cast(burn.float32)
+                texts.append(text if bare else f"{name}={text}")
+        symbols = merge([*(before or []), *args])
+        return Expression(f"{head}({', '.join(texts)})", ATOM, symbols)
+
+    def arguments(self, call: Apply, skip: int = 0) -> list[Expression]:
+        """The positional arguments, each as its parameter wants it."""
+        declared = parameters(call.primitive)
+        name = call.primitive.name
+        weak = name in WEAK
+        if weak and all(is_number(arg) for arg in call.args):
+            if call.targets[0] in self.conditions:
+                self.python.add(call.targets[0])
+                return [self.number(arg) for arg in call.args]
+            return self.numbers(call)
+        result = []
+        for position, arg in enumerate(call.args[skip:], skip):
+            annotation = (
+                declared[position].annotation if position < len(declared) else None
+            )
+            if weak:
+                result.append(self.weak(arg, call))
+            elif (name, position) in FILLS and is_number(arg):
+                result.append(self.host(fill_number(arg)))
+            elif name in KEEPS and isinstance(arg, Tensor):
+                result.append(self.value(arg))
+            elif annotation in TENSORS:
+                result.append(self.data(arg, LISTS.get((name, position), ())))
+            else:
+                result.append(self.host(arg))
+        return result
+
+    def numbers(self, call: Apply) -> list[Expression]:
+        """The operands of a call of numbers alone: one of them becomes a tensor.
+
+        So does every other one that has more axes.
+        """
+        position = tensor_position(call)
+        rank = rank_of(call.args[position])
+        return [
+            self.data(arg) if i == position or rank_of(arg) > rank else self.number(arg)
+            for i, arg in enumerate(call.args)
+        ]
+
+    def weak(self, arg: Any, call: Apply) -> Expression:
+        """An operand of an elementwise primitive: one number is plain."""
+        if isinstance(arg, Tensor) and arg.data not in self.names:
+            number = number_in(arg.data)
+            others = [a for a in call.args if isinstance(a, Tensor) and a is not arg]
+            plain = number is not None and fits(arg.data, others)
+            if plain and keeps_dtype(arg, call):
+                return self.host(number)
+        return self.data(arg)
+
+    def number(self, arg: Any) -> Expression:
+        """An operand known to be one number."""
+        return self.host(number_in(arg.data) if isinstance(arg, Tensor) else arg)
+
+    def data(self, arg: Any, lists: Collection[DType] = ()) -> Expression:
+        """An operand that must be a tensor (or a Python number given by a lower)."""
+        if isinstance(arg, list):
+            items = [self.data(item, lists) for item in arg]
+            text = ", ".join(item.text for item in items)
+            return Expression(f"[{text}]", ATOM, merge(items))
+        if not isinstance(arg, Tensor):
+            return self.host(arg)
+        symbol: Symbol = arg.data
+        if symbol in self.pending:
+            return self.pending[symbol]
+        if symbol in self.names:
+            return atom(self.names[symbol], symbol)
+        known = symbol.known
+        if lists and is_list(symbol, lists):
+            return self.host(arg)
+        if symbol.constant and known is not None and is_text(known):
+            return self.strings(known)
+        if symbol.constant:
+            return atom(f"self.{self.attribute(symbol.constant)}")
+        return self.array(symbol)
+
+    def value(self, arg: Any) -> Expression:
+        """A tensor that is kept as such: of a parameter, its value."""
+        expression = self.data(arg)
+        stored = arg.data.constant and arg.data not in self.names
+        if stored and expression.text.startswith("self."):
+            return Expression(f"{expression.text}.value")
+        return expression
+
+    def items(self, values: Any) -> Expression:
+        """A list of tensors."""
+        items = [self.value(item) for item in values]
+        text = ", ".join(item.text for item in items)
+        return Expression(f"[{text}]", ATOM, merge(items))
+
+    def strings(self, known: np.ndarray[Any, Any]) -> Expression:
+        """A stored tensor of strings: they have no place in a record."""
+        if known.size > STRING_LIMIT:
+            raise UnsupportedModel(
+                f"expected at most {STRING_LIMIT} strings in a tensor, got {known.size}"
+            )
+        self.modules |= {"ops", "burn"}
+        return self.filled(known, atom(literal(known.tolist())), known.dtype)
+
+    def filled(
+        self, known: np.ndarray[Any, Any], values: Expression, dtype: DType
+    ) -> Expression:
+        """A tensor of ``values``; nested lists do not tell the shape of no elements."""
+        kind = dtype_source(dtype)
+        if known.ndim > 1 and not known.size:
+            return Expression(f"ops.zeros({literal(known.shape)}, dtype={kind})")
+        return Expression(f"ops.array({values.text}, dtype={kind})")
+
+    def array(self, symbol: Symbol, dtype: DType | None = None) -> Expression:
+        """A tensor of known integers and dimensions, made on the spot."""
+        assert symbol.type is not None and symbol.known is not None, symbol.name
+        self.modules |= {"ops", "burn"}
+        values = self.host(nested(symbol.known))
+        return self.filled(symbol.known, values, dtype or symbol.type.dtype)
+
+    def host(self, arg: Any) -> Expression:
+        """An operand that may be Python numbers: axes, sizes, bounds."""
+        if isinstance(arg, Tensor):
+            symbol: Symbol = arg.data
+            known = symbol.known
+            here = symbol in self.names or symbol in self.pending
+            if known is None or here or not is_listable(known):
+                return self.data(arg)
+            return self.host(known.tolist())
+        if isinstance(arg, list | tuple):
+            items = [self.host(item) for item in arg]
+            text = ", ".join(item.text for item in items)
+            if isinstance(arg, list):
+                return Expression(f"[{text}]", ATOM, merge(items))
+            text += "," if len(items) == 1 else ""
+            return Expression(f"({text})", ATOM, merge(items))
+        if isinstance(arg, Poly):
+            return self.extents.write(arg)
+        return self.static(arg)
+
+    def static(self, value: Any) -> Expression:
+        """A value that is no tensor: a number, a string, a dtype."""
+        if isinstance(value, np.dtype):
+            self.modules.add("burn")
+            return atom(dtype_source(value))
+        if isinstance(value, list | tuple) and any(
+            isinstance(item, list | tuple | Poly) for item in value
+        ):
+            return self.host(value)
+        text = literal(value)
+        if "math." in text:
+            self.modules.add("math")
+        return atom(text)
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        known = value.data.known
+        return known is not None and known.ndim == 1
+    return isinstance(value, list | tuple)

@@ -1,0 +1,70 @@
+"""Derivatives that a model computes itself: a function, and a call for its gradient."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.identifiers import identifier
+from burn_import.tracing.statements import held
+from burn_import.tracing.trace import Derivation
+
+if TYPE_CHECKING:
+    from burn_import.codegen.printing.writer import Writer
+
+
+def write_derivation(writer: Writer, statement: Derivation, indent: int) -> None:
+    """Write the function and the call, through ``writer``."""
+    outside = held(statement)
+    args = [writer.render.data(arg) for arg in statement.args]
+    live = dict(writer.live)
+    wish = identifier(statement.name, "function")
+    name = writer.free(wish, statement.targets[0], "function")
+    writer.kinds[name] = "function"
+    writer.live[name] = None
+    parameters = []
+    for symbol in statement.state:
+        parameter = writer.free(identifier(symbol.name, "x"), symbol)
+        writer.claim(symbol, parameter)
+        parameters.append(parameter)
+    shown = ", ".join(f"{parameter}: Tensor" for parameter in parameters)
+    writer.line("", 0)
+    writer.line(f"def {name}({shown}) -> Tensor:", indent)
+    _body(writer, statement, indent + 1)
+    writer.line("", 0)
+    for symbol in outside:
+        writer.release(symbol)
+    writer.live = live
+    _call(writer, statement, name, args, indent)
+
+
+def _body(writer: Writer, statement: Derivation, indent: int) -> None:
+    for symbol in statement.state:
+        writer.read_extents(symbol, indent)
+    writer.block(statement.body, indent)
+    result = writer.result(statement.body.results[0])
+    writer.spend(result)
+    writer.line(f"return {result.text}", indent)
+
+
+def _call(
+    writer: Writer,
+    statement: Derivation,
+    name: str,
+    args: list[Expression],
+    indent: int,
+) -> None:
+    writer.render.modules.add("ops")
+    for arg in args:
+        writer.spend(arg)
+    texts = [arg.text for arg in args]
+    count = len(statement.targets)
+    call = f"ops.gradient({name}, [{', '.join(texts[:count])}]"
+    if texts[count:]:
+        call += f", [{', '.join(texts[count:])}]"
+    expression = Expression(f"{call})")
+    targets = [writer.target(t, statement, expression) for t in statement.targets]
+    comma = "," if count == 1 else ""
+    writer.line(f"{', '.join(targets)}{comma} = {expression.text}", indent)
+    for symbol in statement.targets:
+        writer.read_extents(symbol, indent)

@@ -1,0 +1,121 @@
+"""An ``if`` of the source: branches that assign the same names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from burn_import.codegen.printing.name_candidates import noun_of
+from burn_import.tracing.expression import Expression, merge
+from burn_import.tracing.trace import (
+    Apply,
+    Block,
+    Choice,
+    ModuleCall,
+    Statement,
+    Symbol,
+)
+
+if TYPE_CHECKING:
+    from burn_import.codegen.printing.writer import Writer
+
+#: A line is no longer than this.
+WIDTH = 88
+#: A condition and both values are no longer than this in one expression.
+SHORT = 68
+
+
+def write_choice(writer: Writer, choice: Choice, indent: int) -> None:
+    """An ``if`` whose branches assign the same names."""
+    short = _ternary(writer, choice)
+    if short is not None:
+        writer.assign(choice, short, indent)
+        return
+    condition = writer.render.data(choice.condition)
+    writer.spend(condition)
+    begin, names = len(writer.lines), []
+    for target in choice.targets:
+        name = writer.free(noun_of(writer, target, choice) or "y", target)
+        names.append(name)
+        writer.claim(target, name)
+    for head, block in (
+        (f"if {condition.text}:", choice.then),
+        ("else:", choice.orelse),
+    ):
+        writer.line(head, indent)
+        live, start = dict(writer.live), len(writer.lines)
+        writer.forced.update(_made_here(writer, block, names))
+        writer.block(block, indent + 1)
+        for name, value in zip(names, block.results, strict=True):
+            result = writer.result(value)
+            writer.spend(result)
+            if result.text != name:
+                place = writer.declared(name, value.data, result)
+                writer.line(f"{place} = {result.text}", indent + 1)
+        if len(writer.lines) == start:
+            writer.line("pass", indent + 1)
+        writer.live = {
+            name: symbol
+            for name, symbol in live.items()
+            if symbol is None or writer.remaining.get(symbol, 0) > 0
+        }
+    _collapse(writer, begin, indent)
+    for target in choice.targets:
+        writer.read_extents(target, indent)
+
+
+def _collapse(writer: Writer, begin: int, indent: int) -> None:
+    """Make one line of an ``if`` that assigns one short value on either side."""
+    if len(writer.lines) - begin != 4:
+        return
+    head, then, _, orelse = (line.strip() for line in writer.lines[begin:])
+    name, _, value = then.partition(" = ")
+    other, _, default = orelse.partition(" = ")
+    condition = head.removeprefix("if ").removesuffix(":")
+    text = f"{name} = {value} if {condition} else {default}"
+    if name == other and len(text) + 4 * indent <= WIDTH and "#" not in text:
+        del writer.lines[begin:]
+        writer.line(text, indent)
+
+
+def _made_here(writer: Writer, block: Block, names: list[str]) -> dict[Symbol, str]:
+    """The results that a branch computes itself, with the names they go out by."""
+    made = {t for statement in block.statements for t in statement.targets}
+    return {
+        value.data: name
+        for name, value in zip(names, block.results, strict=True)
+        if value.data in made and writer.remaining.get(value.data) == 1
+    }
+
+
+def _ternary(writer: Writer, choice: Choice) -> Expression | None:
+    """``a if condition else b`` where both sides are one short expression."""
+    if len(choice.targets) != 1:
+        return None
+    sides = [_side(writer, block) for block in (choice.then, choice.orelse)]
+    condition = writer.render.data(choice.condition)
+    if sides[0] is None or sides[1] is None:
+        return None
+    then, orelse = sides[0], sides[1]
+    text = f"{then.text} if {condition.text} else {orelse.text}"
+    if len(text) > SHORT:
+        return None
+    return Expression(text, 1, merge([then, condition, orelse]))
+
+
+def _side(writer: Writer, block: Block) -> Expression | None:
+    """The value of a branch that is at most one call."""
+    (result,) = block.results
+    if not block.statements:
+        return writer.result(result)
+    first, *rest = block.statements
+    if rest or not isinstance(first, Apply | ModuleCall):
+        return None
+    if len(first.targets) != 1 or first.targets[0] is not result.data:
+        return None
+    return None if several(first) else writer.render.statement(first)
+
+
+def several(statement: Statement) -> bool:
+    """Whether the right-hand side is a tuple whatever its length."""
+    primitive = getattr(statement, "primitive", None)
+    return primitive is not None and primitive.outputs != 1

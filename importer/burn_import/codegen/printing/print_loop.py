@@ -1,0 +1,269 @@
+"""Loops of the model: ``for i in range(n):`` and ``while going:``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from burn import Tensor
+from burn_import.codegen.printing.name_candidates import noun_of
+from burn_import.tracing.expression import ATOM, Expression, merge, negated
+from burn_import.tracing.identifiers import singular, snake
+from burn_import.tracing.statements import block_reads, held, mentions
+from burn_import.tracing.trace import Members, Repetition, Symbol
+
+if TYPE_CHECKING:
+    from burn_import.codegen.printing.writer import Writer
+
+EMPTY = Expression("[]")
+
+
+def write_loop(writer: Writer, loop: Repetition, indent: int) -> None:
+    """Write a loop and all that belongs to it, through ``writer``."""
+    outside = held(loop)
+    trips = None if loop.trips is None else writer.render.host(loop.trips)
+    names = _begin(writer, loop, indent)
+    lists = _lists(writer, loop, indent)
+    if trips is not None:
+        writer.spend(trips)
+    counted = mentions(loop.body, loop.counter)
+    counter = writer.extents.locals[loop.counter] if counted else "_"
+    taken = [_source(writer, source) for _, source in loop.items]
+    live = dict(writer.live)
+    if taken or loop.members:
+        _items(writer, loop, indent, taken)
+    else:
+        _head(writer, loop, indent, trips, counter, names)
+    _round(writer, loop, indent + 1, names, lists)
+    for expression in taken:
+        writer.spend(expression)
+    if trips is None and counted:
+        writer.line(f"{counter} = {counter} + 1", indent + 1)
+    for members in loop.members:
+        del writer.render.members[(*members.path, str(members.start))]
+    for symbol in outside:
+        writer.remaining[symbol] -= 1
+    writer.live = {
+        name: symbol
+        for name, symbol in live.items()
+        if symbol is None or writer.remaining.get(symbol, 0) > 0
+    }
+    for target, name in zip(loop.targets, [*names, *lists], strict=True):
+        if writer.remaining.get(target) or target in writer.extents.reads:
+            writer.claim(target, name)
+            writer.read_extents(target, indent)
+
+
+def _begin(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+    """Assign what the carried values are at first; their names."""
+    names = []
+    starts = [writer.result(value) for value in loop.initial]
+    for start in starts:
+        writer.spend(start)
+    places = zip(loop.state, loop.targets, starts, strict=False)
+    for number, (state, target, start) in enumerate(places):
+        later = {
+            name for other in starts[number + 1 :] for name in _names(writer, other)
+        }
+        name = _name(writer, loop, state, target, start, later)
+        if name != start.text:
+            writer.line(f"{writer.declared(name, state, start)} = {start.text}", indent)
+        writer.claim(state, name)
+        names.append(name)
+    return names
+
+
+def _name(
+    writer: Writer,
+    loop: Repetition,
+    state: Symbol,
+    target: Symbol,
+    start: Expression,
+    later: set[str],
+) -> str:
+    """What a carried value is called: as it begins, where that name is free."""
+    text = start.text
+    if text.isidentifier() and text not in writer.live and text not in later:
+        return text
+    going = loop.check == "before" and state is loop.state[0]
+    wish = writer.outputs.get(target) or noun_of(writer, state, loop)
+    if not loop.members:
+        wish = noun_of(writer, target, loop) or wish
+    plain = writer.stream() if loop.members else "state"
+    name = writer.free(wish or ("going" if going else plain), state)
+    while name in later:  # read by an assignment that is still to come
+        writer.live.setdefault(name, None)
+        name = writer.free(name, state)
+    return name
+
+
+def _names(writer: Writer, expression: Expression) -> list[str]:
+    return [writer.render.names[s] for s in expression.symbols]
+
+
+def _lists(writer: Writer, loop: Repetition, indent: int) -> list[str]:
+    """Begin the lists that the rounds append to; their names."""
+    names = []
+    for target in loop.targets[len(loop.state) :]:
+        wish = noun_of(writer, target, loop) or "rows"
+        name = writer.free(wish, target)
+        writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
+        writer.claim(target, name)
+        names.append(name)
+    return names
+
+
+def _source(writer: Writer, source: Any) -> Expression:
+    """What the rounds take apart: a list, or a tuple of values."""
+    if isinstance(source, Tensor):
+        return writer.result(source)
+    values = [writer.result(value) for value in source]
+    return Expression(_tuple([v.text for v in values]), ATOM, merge(values))
+
+
+def _tuple(texts: list[str]) -> str:
+    """A tuple of values: ``(a, b) * 13`` where they return over and over."""
+    count = len(texts)
+    size = next(n for n in range(1, count + 1) if texts[:n] * (count // n) == texts)
+    if count <= 3 or size == count:
+        return f"({', '.join(texts)})"
+    shown = ", ".join(texts[:size]) + "," * (size == 1)
+    return f"({shown}) * {count // size}"
+
+
+def _items(
+    writer: Writer, loop: Repetition, indent: int, taken: list[Expression]
+) -> None:
+    """``for layer, x in zip(self.layers, xs, strict=True):``."""
+    names, sources = [], []
+    for members in loop.members:
+        name, text = _member(writer, members)
+        names.append(name)
+        sources.append(text)
+    for (item, _), source in zip(loop.items, taken, strict=True):
+        used = writer.remaining.get(item) or item in writer.extents.reads
+        named = source.text if source.text.isidentifier() else ""
+        word = noun_of(writer, item, loop)
+        word = word or singular(named or ("y" if loop.members else "item"))
+        names.append(writer.free(word, item) if used else "_")
+        if used:
+            writer.claim(item, names[-1])
+    sources += [source.text for source in taken]
+    together = ", ".join(sources)
+    if len(sources) > 1:
+        together = f"zip({together}, strict=True)"
+    writer.line(f"for {', '.join(names)} in {together}:", indent)
+    for item, _ in loop.items:
+        writer.read_extents(item, indent + 1)
+
+
+def _member(writer: Writer, members: Members) -> tuple[str, str]:
+    """What a member of a list is called in a round, and the source of the list."""
+    word = members.path[-1]
+    kind = f"a member of {'.'.join(members.path)}"
+    wish = "layer" if word.isdigit() else singular(word)
+    name = writer.free(snake(wish), Symbol(), kind)
+    writer.kinds[name] = kind
+    writer.live[name] = None
+    text = writer.render.module(members.path)
+    if not members.whole:
+        stop = "" if members.stop == members.count else members.stop
+        text += f"[{members.start or ''}:{stop}]"
+    writer.render.members[(*members.path, str(members.start))] = name
+    return name, text
+
+
+def _head(
+    writer: Writer,
+    loop: Repetition,
+    indent: int,
+    trips: Expression | None,
+    counter: str,
+    names: list[str],
+) -> None:
+    if trips is not None:
+        writer.line(f"for {counter} in range({trips.text}):", indent)
+        if loop.check == "before":
+            writer.line(f"if not {names[0]}:", indent + 1)
+            writer.line("break", indent + 2)
+        return
+    if counter != "_":
+        writer.line(f"{counter} = 0", indent)
+    going = names[0] if loop.check == "before" else "True"
+    writer.line(f"while {going}:", indent)
+
+
+def _round(
+    writer: Writer, loop: Repetition, indent: int, names: list[str], lists: list[str]
+) -> None:
+    """The lines of the body: what it computes, appends and carries on."""
+    start = len(writer.lines)
+    for state in loop.state:
+        writer.read_extents(state, indent)
+    results = loop.body.results
+    writer.preferred.update(
+        {value.data: name for value, name in zip(results, names, strict=False)}
+    )
+    writer.block(loop.body, indent)
+    for name, value in zip(lists, results[len(names) :], strict=False):
+        item = writer.result(value)
+        writer.spend(item)
+        writer.line(f"{name}.append({item.text})", indent)
+    following = [writer.result(value) for value in results[: len(names)]]
+    going = writer.result(results[-1]) if loop.check == "after" else None
+    for expression in (*following, going):
+        if expression is not None:
+            writer.spend(expression)
+    moving = {n for n, value in zip(names, following, strict=True) if n != value.text}
+    if going is not None and moving.intersection(_names(writer, going)):
+        text = writer.free("going", results[-1].data)
+        writer.line(f"{text} = {going.text}", indent)
+        going = Expression(text)
+    ordered = going is not None and results[-1].data in writer.render.python
+    _carry(writer, names, following, _own_lists(writer, loop, names), indent)
+    if going is not None:
+        writer.line(f"if {negated(going, ordered).text}:", indent)
+        writer.line("break", indent + 1)
+    if len(writer.lines) == start:
+        writer.line("pass", indent)
+
+
+def _own_lists(writer: Writer, loop: Repetition, names: list[str]) -> set[str]:
+    """The lists that begin empty and are read once a round: nobody else has them."""
+    reads = list(block_reads(loop.body))
+    return {
+        name
+        for name, state, first in zip(names, loop.state, loop.initial, strict=True)
+        if writer.result(first).text == "[]" and reads.count(state) == 1
+    }
+
+
+def _carry(
+    writer: Writer,
+    names: list[str],
+    following: list[Expression],
+    own: set[str],
+    indent: int,
+) -> None:
+    """Assign what the next round begins with: at once, if one reads another."""
+    moved = [
+        (name, value)
+        for name, value in zip(names, following, strict=True)
+        if name != value.text
+    ]
+    assigned: set[str] = set()
+    entangled = False
+    for name, value in moved:
+        entangled = entangled or bool(assigned & set(_names(writer, value)))
+        assigned.add(name)
+    if entangled:
+        left = ", ".join(name for name, _ in moved)
+        right = ", ".join(value.text for _, value in moved)
+        writer.line(f"{left} = {right}", indent)
+        return
+    for name, value in moved:
+        item = value.text.removeprefix(f"{name} + [").removesuffix("]")
+        whole = value.text == f"{name} + [{item}]" and "] + [" not in item
+        if name in own and whole:
+            writer.line(f"{name}.append({item})", indent)
+        else:
+            writer.line(f"{name} = {value.text}", indent)

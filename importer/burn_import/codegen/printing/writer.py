@@ -1,0 +1,357 @@
+"""The lines of a function: what is inlined, what things are called, when names end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from burn import Tensor
+from burn_import.codegen.printing.expressions import Renderer
+from burn_import.codegen.printing.name_candidates import STREAMS, nested, wishes
+from burn_import.codegen.printing.print_derivative import write_derivation
+from burn_import.codegen.printing.print_if import WIDTH, several, write_choice
+from burn_import.codegen.printing.print_loop import write_loop
+from burn_import.codegen.trace.function import FunctionTrace, drop_unread
+from burn_import.tracing.expression import Expression
+from burn_import.tracing.extents import Extents
+from burn_import.tracing.identifiers import Namespace
+from burn_import.tracing.statements import (
+    conditions,
+    count_uses,
+    operands,
+    symbols_in,
+)
+from burn_import.tracing.trace import (
+    CHANGING,
+    Apply,
+    Block,
+    Choice,
+    Derivation,
+    ModuleCall,
+    Repetition,
+    Statement,
+    Symbol,
+)
+from burn_ir.containers import python_type
+
+#: A longer expression gets a name even if it is used once.
+INLINE_WIDTH = 40
+#: Up to here it gets none if it fits into the line of who reads it.
+TRIAL_WIDTH = 72
+#: An extent that is longer than this explains nothing: no comment.
+LONG_EXTENT = 24
+#: More names of one kind than this are not looked through one by one.
+CROWD = 64
+
+
+class Writer:
+    """Writes the body of one function, line by line."""
+
+    def __init__(
+        self,
+        trace: FunctionTrace,
+        parameters: Sequence[str],
+        attribute: Callable[[str], str],
+        access: Callable[[tuple[str, ...]], str],
+        nouns: Mapping[str, str] | None = None,
+        outputs: Sequence[str] = (),
+        wrap: str = "",
+    ) -> None:
+        """``nouns`` are of values by their names in the model, ``outputs`` of results.
+
+        ``wrap`` is the class that several results are returned as.
+        """
+        self.nouns = nouns or {}
+        self.outputs = _named_results(trace, outputs, bool(wrap))
+        self.trace = trace
+        self.wrap = wrap
+        drop_unread(trace)
+        self.remaining = count_uses(trace.body)
+        self.locals = Namespace([*parameters, wrap])
+        self.extents = Extents(self.locals)
+        self.render = Renderer(self.extents, attribute, access)
+        self.render.conditions = conditions(trace.body, self.remaining)
+        #: What layers that other modules keep are called with: their names are long.
+        self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
+        #: What has no name yet, and gets one if the line of its reader is too long.
+        self.trial: set[Symbol] = set()
+        self.held: dict[Symbol, tuple[Statement, Expression]] = {}
+        self.begin()
+        for symbol, name in zip(trace.parameters, parameters, strict=True):
+            self.claim(symbol, name)
+
+    def begin(self) -> None:
+        """Forget all that was written and named."""
+        self.lines: list[str] = []
+        self.live: dict[str, Symbol | None] = {}
+        self.numbers: dict[str, int] = {}  # the highest that a name was given
+        #: What each name is a name of, in the whole function.
+        self.kinds: dict[str, str] = {}
+        self.tail: Expression | None = None
+        self.early = {value.data for value in self.results_first()}
+        #: Names that results of branches must have.
+        self.forced: dict[Symbol, str] = {}
+        #: Names that values would rather have, if they are free by then.
+        self.preferred: dict[Symbol, str] = {}
+
+    def write(self) -> list[str]:
+        """The lines of the body, indented by two levels."""
+        self.extents.plan(self.trace.parameters, self.trace.body)
+        self.live.update(dict.fromkeys(self.extents.locals.values()))
+        for symbol in self.trace.parameters:
+            self.read_extents(symbol, 2)
+        self.block(self.trace.body, 2)
+        if self.trace.states:
+            self.replace_states(2)
+        self.finish(2)
+        return self.lines
+
+    def replace_states(self, indent: int) -> None:
+        """Lines that set the states, once nothing is to be read of what they were."""
+        read = [value for value in self.results_first() if value.data.constant]
+        for value in read:
+            if value.data in self.trace.states and value.data not in self.render.names:
+                text = self.result(value).text
+                leaf = text.removesuffix(".value").rpartition(".")[2]
+                name = self.free(leaf, value.data)
+                self.claim(value.data, name)
+                self.line(f"{name} = {text}", indent)
+        for state, value in zip(
+            self.trace.states, self.trace.replacements, strict=True
+        ):
+            place = self.render.attribute(state.constant)
+            self.line(f"self.{place}.set({self.result(value).text})", indent)
+
+    def results_first(self) -> list[Tensor]:
+        """The results that must be known before the first state is replaced."""
+        several = len(self.trace.states) > 1
+        later = self.trace.replacements if several else []
+        return [*self.trace.returned, *later] if self.trace.states else []
+
+    def passes_on(self, statement: Apply | ModuleCall) -> bool:
+        """Whether the function returns what ``statement`` gives: several values."""
+        results = [value.data for value in self.trace.body.results]
+        once = all(self.remaining.get(target) == 1 for target in statement.targets)
+        several = len(results) > 1 and not (self.wrap or self.trace.states)
+        several = several and getattr(statement, "results", None) is None
+        # Of pieces a type checker does not know how many there are.
+        several = several and (isinstance(statement, ModuleCall) or _fixed(statement))
+        return several and once and statement.targets == results
+
+    def finish(self, indent: int) -> None:
+        if self.tail is not None:
+            self.line(f"return {self.tail.text}", indent)
+            return
+        results = [self.result(value) for value in self.trace.returned]
+        text = ", ".join(result.text for result in results)
+        if self.wrap:
+            text = f"{self.wrap}({text})"
+        made = f"{'    ' * indent}{text} = "
+        if self.lines and text.isidentifier() and self.lines[-1].startswith(made):
+            text = self.lines.pop().removeprefix(made)
+        self.line(f"return {text}", indent)
+
+    def result(self, value: Tensor) -> Expression:
+        """A value that leaves the function or a branch: a tensor, no parameter."""
+        return self.render.value(value)
+
+    def block(self, block: Block, indent: int) -> None:
+        for statement in block.statements:
+            if isinstance(statement, Choice):
+                write_choice(self, statement, indent)
+            elif isinstance(statement, Repetition):
+                write_loop(self, statement, indent)
+            elif isinstance(statement, Derivation):
+                write_derivation(self, statement, indent)
+            elif statement is block.statements[-1] and self.passes_on(statement):
+                self.tail = self.render.statement(statement)
+            else:
+                self.assign(statement, self.render.statement(statement), indent)
+
+    def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
+        """Hold the expression back for its only reader, or give it a name."""
+        expression = self.in_one_line(statement, expression, indent)
+        if len(statement.targets) == 1 and not several(statement):
+            (target,) = statement.targets
+            if self.inlines(target, expression):
+                self.render.pending[target] = expression
+                self.held[target] = statement, expression
+                return
+        self.give_name(statement, expression, indent)
+
+    def give_name(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> None:
+        """Assign the results of a statement to names."""
+        for target in statement.targets:
+            self.render.pending.pop(target, None)
+        self.spend(expression)
+        names = [self.target(t, statement, expression) for t in statement.targets]
+        comma = "," if len(names) == 1 and several(statement) else ""
+        text = f"{', '.join(nested(names, statement))}{comma} = {expression.text}"
+        read = [s for s in statement.targets if s in self.render.names]
+        self.line(text, indent, self.comment(read or statement.targets, expression))
+        for target in statement.targets:
+            self.read_extents(target, indent)
+
+    def in_one_line(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> Expression:
+        """The expression; long operands get a name if it is too long with them."""
+        tried = [s for s in symbols_in(operands(statement)) if s in self.trial]
+        last = statement is self.trace.body.statements[-1]
+        start = 4 * indent + len("return " if last else "x = ")
+        short = start + len(expression.text) <= WIDTH
+        if short or not tried or not isinstance(statement, Apply | ModuleCall):
+            return expression
+        for symbol in dict.fromkeys(tried):
+            self.trial.discard(symbol)
+            self.give_name(*self.held[symbol], indent)
+        return self.render.statement(statement)
+
+    def inlines(self, target: Symbol, expression: Expression) -> bool:
+        once = self.remaining.get(target, 0) == 1
+        if target in self.early:
+            return False
+        if once and self.ends_with(target):
+            return target not in self.extents.reads
+        if expression.text == "[]":
+            return True
+        length = len(expression.text)
+        whole = expression.precedence > 1 and target not in self.far
+        fits = once and whole and target not in self.extents.reads
+        if fits and INLINE_WIDTH < length <= TRIAL_WIDTH:
+            self.trial.add(target)
+        return fits and length <= TRIAL_WIDTH
+
+    def ends_with(self, target: Symbol) -> bool:
+        """Whether the function ends with making ``target``, its only result."""
+        body = self.trace.body
+        only = len(body.results) == 1 and body.results[0].data is target
+        return only and body.statements[-1].targets == [target]
+
+    def spend(self, expression: Expression) -> None:
+        """Note that the names in ``expression`` have been read once more."""
+        for symbol in expression.symbols:
+            self.remaining[symbol] -= 1
+            name = self.render.names[symbol]
+            if self.remaining[symbol] == 0 and self.live.get(name) is symbol:
+                del self.live[name]
+
+    def target(
+        self, symbol: Symbol, statement: Statement, expression: Expression
+    ) -> str:
+        """The name of a result: ``_`` if nobody reads it."""
+        if not self.remaining.get(symbol) and symbol not in self.extents.reads:
+            return "_"
+        name = self.forced.get(symbol)
+        if name is None:
+            name = self.preferred.get(symbol)
+        if name is None or (name in self.live and symbol not in self.forced):
+            name = self.chosen(wishes(self, symbol, statement, expression), symbol)
+        self.claim(symbol, name)
+        return name
+
+    def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
+        """``name`` where it is assigned; with its type where a checker asks for it."""
+        fresh = start.text in ("[]", "None") and name not in self.kinds
+        return f"{name}: {python_type(symbol.type)}" if fresh else name
+
+    def claim(self, symbol: Symbol, name: str) -> None:
+        self.kinds.setdefault(name, python_type(symbol.type))
+        self.live[name] = symbol
+        self.render.names[symbol] = name
+
+    def chosen(self, wishes: Iterator[str], symbol: Symbol) -> str:
+        """The first of ``wishes`` that is free, else the first with a number."""
+        kind, first = python_type(symbol.type), ""
+        for name in wishes:
+            if name not in self.live and self.kinds.get(name, kind) == kind:
+                return name
+            first = first or name
+        return self.free(STREAMS[1] if first in STREAMS else first, symbol)
+
+    def stream(self) -> str:
+        """A name for a value of which nothing is known."""
+        return next((s for s in STREAMS if s not in self.live), STREAMS[1])
+
+    def free(self, name: str, symbol: Symbol, kind: str = "") -> str:
+        """``name`` or one with a number: free, and never used for another kind."""
+        base, number = name, 1
+        kind = kind or python_type(symbol.type)
+        while name in self.live or self.kinds.get(name, kind) != kind:
+            number += 1
+            if number == CROWD:  # so many alive at once: go on where the last one was
+                number = max(number, self.numbers.get(base, 0) + 1)
+            name = f"{base}{'_' if base[-1].isdigit() else ''}{number}"
+        self.numbers[base] = max(number, self.numbers.get(base, 0))
+        return name
+
+    def release(self, symbol: Symbol) -> None:
+        """Let go of what a loop has held: its name is free if nobody reads it."""
+        self.remaining[symbol] -= 1
+        name = self.render.names.get(symbol)
+        if not self.remaining[symbol] and name and self.live.get(name) is symbol:
+            del self.live[name]
+
+    def read_extents(self, symbol: Symbol, indent: int) -> None:
+        """Assign the extents that are read from ``symbol``, where it is available."""
+        reads = sorted(self.extents.reads.get(symbol, ()))
+        if not reads:
+            return
+        source = self.render.names[symbol]
+        axes = [axis for axis, _ in reads]
+        names = ", ".join(name for _, name in reads)
+        if len(axes) > 1 and axes == list(range(len(axes))):
+            whole = symbol.type is not None and len(symbol.shape) == len(axes)
+            piece = "" if whole else f"[:{len(axes)}]"
+            self.line(f"{names} = {source}.shape{piece}", indent)
+            return
+        for axis, name in reads:
+            self.line(f"{name} = {source}.shape[{axis}]", indent)
+
+    def comment(self, targets: list[Symbol], expression: Expression) -> str:
+        """The shape of the first result where it is not that of its source."""
+        shown = targets[0].type
+        if shown is None or not shown.shape or CHANGING in shown.shape:
+            return ""
+        for symbol in expression.symbols:
+            if symbol.type is not None and symbol.type.shape == shown.shape:
+                return ""
+            break
+        dims = [str(dim) for dim in shown.shape]
+        if any(len(dim) > LONG_EXTENT or "?" in dim for dim in dims):
+            return ""
+        return shown.name.partition("[")[2].join(("[", ""))
+
+    def line(self, text: str, indent: int, comment: str = "") -> None:
+        space = "    " * indent
+        whole = f"{space}{text}  # {comment}"
+        if not comment:
+            self.lines.append(space + text)
+        elif len(whole) <= WIDTH:
+            self.lines.append(whole)
+        else:
+            self.lines += [f"{space}# {comment}", space + text]
+
+
+def _named_results(
+    trace: FunctionTrace, outputs: Sequence[str], wrapped: bool
+) -> dict[Symbol, str]:
+    """The names of results that say something."""
+    return {
+        value.data: name
+        for value, name in zip(trace.returned, outputs, strict=False)
+        if not re.search(r"_\d+$|^\d|output", name) or wrapped
+    }
+
+
+def _fixed(statement: Apply) -> bool:
+    """Whether a primitive always has as many results."""
+    return bool(statement.primitive.outputs)
+
+
+def _far_args(statement: Statement) -> tuple[Any, ...]:
+    visit = isinstance(statement, ModuleCall) and statement.visit
+    return operands(statement) if visit else ()

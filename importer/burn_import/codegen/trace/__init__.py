@@ -1,0 +1,1 @@
+"""Traces of functions: nodes and module calls as statements."""

@@ -1,0 +1,200 @@
+"""Tracing what a node has inside: branches, rounds of a loop, functions to derive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn import Tensor, ops
+from burn.dtypes import bool_
+from burn.primitive import recording
+from burn_import.tracing.trace import Block, Choice, Derivation, Repetition, Symbol
+from burn_ir.containers import sequence_of
+from burn_ir.dim import Poly, symbol
+from burn_ir.evaluate import joined_rows, piece
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Branch, Derivative, Repeat
+from burn_ir.types import Type
+
+if TYPE_CHECKING:
+    from burn_import.codegen.trace.function import Run
+
+
+def trace_choice(run: Run, branch: Branch, node: Node, graph: Graph) -> None:
+    blocks = []
+    for body in (branch.then, branch.orelse):
+        with run.inside():
+            run.values.update(zip(body.inputs, branch.operands, strict=True))
+            blocks.append(_body(run, body))
+    targets = run.targets(node, graph)
+    run.tracer.append(Choice(branch.condition, blocks[0], blocks[1], targets))
+
+
+def trace_repeat(run: Run, loop: Repeat, node: Node, graph: Graph) -> None:
+    """The rounds of a loop, and what is made of their pieces after them."""
+    with run.inside():
+        counter, state, items, block = _rounds(run, loop)
+    count = len(loop.carried)
+    carried = [
+        Symbol() if name is None else run.define(name, graph).data
+        for name in node.outputs[:count]
+    ]
+    carried += [Symbol() for _ in range(count - len(carried))]
+    lists = [
+        Symbol(sequence_of(rows.piece), name or "")
+        for rows, name in zip_longest(loop.rows, node.outputs[count:])
+    ]
+    check, initial = "", list(loop.carried)
+    if loop.counted:
+        check = _check(run, loop, block, state, initial, carried)
+    trips = None if items else _trips(run, loop)
+    targets = carried + lists
+    run.tracer.append(
+        Repetition(trips, counter, initial, state, block, check, targets, items)
+    )
+    some = not check and _positive(_trips(run, loop) if loop.slices else trips)
+    for name, rows, made in zip(node.outputs[count:], loop.rows, lists, strict=False):
+        if name is not None:
+            with recording(run.tracer):
+                joined = joined_rows(Tensor(made, run.tracer), rows, some)
+            run.name(name, joined, graph)
+
+
+def _rounds(
+    run: Run, loop: Repeat
+) -> tuple[Poly, list[Symbol], list[tuple[Symbol, Any]], Block]:
+    """The round's number, the carried values, the items, and what it computes."""
+    run.loops += 1
+    body, names = loop.body, list(loop.body.inputs)
+    block = Block()
+    run.tracer.blocks.append(block)
+    if loop.counted:
+        counter = _head(run, body, names)
+        del names[:2]
+    else:
+        counter = symbol(f"?round{run.loops}")
+    run.extents[counter] = None
+    state = [run.define(name, body).data for name in names[: len(loop.carried)]]
+    del names[: len(loop.carried)]
+    items = _pieces(run, loop, names, counter)
+    captured = names[len(loop.slices) :]
+    run.values.update(zip(captured, loop.captured, strict=True))
+    _fill(run, block, body)
+    return counter, state, items, block
+
+
+def _pieces(
+    run: Run, loop: Repeat, names: Sequence[str], counter: Poly
+) -> list[tuple[Symbol, Any]]:
+    """Define what a round gets of the values that are taken apart.
+
+    These are returned if ``for`` takes all of them apart by itrun.
+    """
+    apart = [one for one in loop.slices if not one.whole]
+    plain = not any(one.axis or one.reverse for one in apart)
+    items = []
+    for one, name in zip(loop.slices, names, strict=False):
+        if one.whole:
+            run.values[name] = one.value
+        elif plain:
+            items.append((run.define(name, loop.body).data, one.value))
+        else:
+            with recording(run.tracer):
+                taken = piece(one, counter)
+            run.values[name] = taken
+            taken.data.type, taken.data.name = loop.body.types[name].forget(), name
+            run.note(taken.data.type)
+    return items
+
+
+def _head(run: Run, body: Graph, names: Sequence[str]) -> Poly:
+    """Define the round's number, and that there is one; the number's symbol."""
+    number, going = (body.types[name] for name in names[:2])
+    assert number.known is not None
+    certain = going.with_known(np.full([1] * len(going.dims), True))
+    run.values[names[0]] = run.tracer.symbol(number, names[0])
+    run.values[names[1]] = run.tracer.symbol(certain, names[1])
+    counter: Poly = number.known.reshape(-1)[0]
+    return counter
+
+
+def trace_derivation(run: Run, of: Derivative, node: Node, graph: Graph) -> None:
+    """A function of its own, and its gradient."""
+    block = Block()
+    run.tracer.blocks.append(block)
+    names = of.body.inputs
+    with run.inside():
+        state = [run.define(n, of.body).data for n in names[: len(of.operands)]]
+        run.values.update(zip(names[len(state) :], of.captured, strict=True))
+        _fill(run, block, of.body)
+    targets = run.targets(node, graph)
+    targets += [Symbol() for _ in range(of.count - len(targets))]
+    args = list(of.operands)
+    run.tracer.append(Derivation(of.name, args, state, block, targets))
+
+
+def _check(
+    run: Run,
+    loop: Repeat,
+    block: Block,
+    state: list[Symbol],
+    initial: list[Any],
+    carried: list[Symbol],
+) -> str:
+    """When to look whether there is another round; the arguments learn of it."""
+    following = block.results.pop(0)
+    first = loop.condition
+    sure = first is None or _is_true(first)
+    if sure and _is_true(following):
+        return ""
+    if sure:
+        block.results.append(following)
+        return "after"
+    initial.insert(0, first)
+    state.insert(0, Symbol(Type(bool_, ())))
+    carried.insert(0, Symbol())
+    if _is_true(following):  # it decides about the first round, and so about all
+        following = Tensor(state[0], run.tracer)
+    block.results.insert(0, following)
+    return "before"
+
+
+def _trips(run: Run, loop: Repeat) -> Any:
+    """The number of rounds as it is written."""
+    if loop.trips is not None or not loop.slices:
+        known = None if loop.trips is None else loop.trips.data.known
+        return loop.trips if known is None else known.reshape(-1).tolist()[0]
+    first = next(one for one in loop.slices if not one.whole)
+    with recording(run.tracer):
+        if first.axis is None:
+            return ops.sequence_length(first.value)
+        if first.value.data.type.shape is None:
+            return ops.shape(first.value)[first.axis]
+    return first.value.shape[first.axis]
+
+
+def _body(run: Run, body: Graph) -> Block:
+    block = Block()
+    run.tracer.blocks.append(block)
+    _fill(run, block, body)
+    return block
+
+
+def _fill(run: Run, block: Block, body: Graph) -> None:
+    """Trace the nodes of a body into the open ``block``, and close it."""
+    for node in body.nodes:
+        run.node(node, body)
+    block.results = [run.read(name, body) for name in body.outputs]
+    run.tracer.blocks.pop()
+
+
+def _is_true(condition: Any) -> bool:
+    known = condition.data.known
+    return known is not None and bool(known.all())
+
+
+def _positive(trips: Any) -> bool:
+    return isinstance(trips, int) and trips > 0

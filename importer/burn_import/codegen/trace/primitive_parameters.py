@@ -1,0 +1,41 @@
+"""The parameters of a primitive, which its calls are written by."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any
+
+from burn import Tensor
+from burn.primitive import Composite, Primitive
+from burn_import.tracing.identifiers import literal
+from burn_import.tracing.trace import Apply
+
+
+def last_tensor(call: Apply) -> int:
+    """The last position that must be positional: a primitive's tensors are."""
+    if isinstance(call.primitive, Composite):
+        return 0
+    places = [i for i, arg in enumerate(call.args) if isinstance(arg, Tensor)]
+    return max(places, default=0)
+
+
+def parameters(primitive: Primitive[..., Any]) -> list[Parameter]:
+    """The parameters of a primitive's kernel."""
+    return list(signature(primitive.kernel, eval_str=True).parameters.values())
+
+
+def default(given: list[Parameter], position: int) -> str | None:
+    """The default at a position as it is written, None without one."""
+    if position >= len(given):
+        return None
+    value = given[position].default
+    return None if value is Parameter.empty else literal(value)
+
+
+def same_default(given: list[Parameter], name: str, value: Any) -> bool:
+    """Whether ``value`` is the default of the parameter called ``name``."""
+    for parameter in given:
+        if parameter.name == name and parameter.default is not Parameter.empty:
+            usual = parameter.default
+            return type(usual) is type(value) and bool(usual == value)
+    return False

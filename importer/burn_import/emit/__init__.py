@@ -1,1 +1,0 @@
-"""From a tree of parts to the text of a Python module, checked before it is used."""

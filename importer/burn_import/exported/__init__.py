@@ -1,8 +1,0 @@
-"""Exported programs of PyTorch (``.pt2``): the archive of ``torch.export.save``.
-
-``read`` turns one into a :class:`burn_ir.RawModel`, the same that an ONNX file becomes.
-"""
-
-from burn_import.exported.reader import read
-
-__all__ = ["read"]

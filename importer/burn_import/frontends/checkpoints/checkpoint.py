@@ -1,0 +1,104 @@
+"""The tensors of a file by name, each read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from burn.dtypes import DType
+from burn.record import Record, RecordError
+from burn_import.frontends.checkpoints.tensor_names import Scalar
+from burn_import.frontends.checkpoints.tensors import Quantization
+from burn_ir import InvalidModel
+from burn_ir.types import Array
+
+#: Where a checkpoint of PyTorch Lightning has its version.
+LIGHTNING = "pytorch-lightning_version"
+
+
+class LazyTensor(Protocol):
+    """A tensor whose dtype and shape are known and whose values are mapped.
+
+    ``array()`` is a read-only view on the file; its address may be unfit for the dtype.
+    ``quantization`` says how the integers of a quantised tensor are scaled, else None.
+    """
+
+    @property
+    def dtype(self) -> DType: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def quantization(self) -> Quantization | None: ...
+
+    def array(self) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RecordTensor:
+    """A tensor of a safetensors file."""
+
+    record: Record
+    name: str
+    quantization: None = None
+
+    @property
+    def dtype(self) -> DType:
+        return self.record.info(self.name)[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.record.info(self.name)[1]
+
+    def array(self) -> Array:
+        try:
+            return self.record[self.name]
+        except RecordError as error:
+            raise InvalidModel(str(error)) from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checkpoint(Mapping[str, LazyTensor]):
+    """An ordered mapping of names to tensors, and what else a file says.
+
+    ``format`` is ``zip``, ``torchscript``, ``legacy``, ``pickle``, ``safetensors``
+    or ``sharded``. ``metadata`` holds what the container says of itself (versions, byte
+    order), ``scalars`` plain values by name (``epoch``,
+    ``optimizer.param_groups.0.lr``), ``skipped`` what is neither, with the reason.
+    ``constants`` are those of TorchScript, named as its code names them (``c0``).
+    ``notes`` are sentences about why no model was made of the tensors.
+    """
+
+    path: Path
+    format: str
+    tensors: Mapping[str, LazyTensor]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    scalars: Mapping[str, Scalar] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, LazyTensor] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def producer(self) -> str:
+        """The program that wrote the file, with its version where the file says it."""
+        lightning = self.metadata.get(LIGHTNING)
+        if lightning is not None:
+            return f"pytorch-lightning {lightning}"
+        if self.format in ("safetensors", "sharded"):
+            return self.metadata.get("format", "")
+        return "pytorch"
+
+    def __getitem__(self, name: str) -> LazyTensor:
+        return self.tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({str(self.path)!r}, {self.format}, {len(self)} tensors)"

@@ -1,0 +1,127 @@
+"""Pickles in a row, as ``torch.save`` wrote them before 1.6, and bare pickles.
+
+A magic number, a protocol, facts of the machine, the object, the keys of its storages,
+and then each storage: how many elements, and their bytes in little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from burn.record.errors import shown
+from burn_import.frontends.checkpoints.archive import Content, typed_storage
+from burn_import.frontends.checkpoints.pickle_globals import Context
+from burn_import.frontends.checkpoints.pickle_values import Value, named
+from burn_import.frontends.checkpoints.tensors import Block, Storage
+from burn_import.frontends.checkpoints.unpickler import Machine
+from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+
+MAGIC = 0x1950A86A20F9469CFC6C
+PROTOCOL = 1001
+_COUNT = struct.Struct("<q")
+
+
+def read_pickles(data: memoryview, context: Context) -> Content:
+    """The content of a file that begins with a pickle.
+
+    Raises:
+        UnreadableFile: it is damaged.
+        UnsupportedModel: it calls what is not allowed, or is of another protocol.
+        InvalidModel: a tensor contradicts its storage.
+    """
+    first = Machine(data, context)
+    value = first.run()
+    if type(value) is not int or value != MAGIC:
+        return Content("pickle", value)
+    root = _Legacy(data, context, first.at).read()
+    return Content("legacy", root, about={"version": str(PROTOCOL)})
+
+
+def nested_storage(data: memoryview, context: Context) -> Value:
+    """What was saved into bytes within another pickle."""
+    return read_pickles(data, context).root
+
+
+class _Legacy:
+    """The pickles after the magic number, from byte ``at`` on."""
+
+    def __init__(self, data: memoryview, context: Context, at: int) -> None:
+        self.data = data
+        self.context = context
+        self.at = at
+        self.roots: dict[str, Storage] = {}
+
+    def read(self) -> Value:
+        protocol = self._next()
+        if protocol != PROTOCOL:
+            got = shown(protocol) if type(protocol) is int else named(protocol)
+            raise UnsupportedModel(f"expected protocol {PROTOCOL}, got {got}")
+        self._next()  # the byte order of numbers that are not in the file
+        root = self._next()
+        keys = self._next()
+        if not isinstance(keys, list):
+            raise InvalidModel(f"expected the keys of storages, got {named(keys)}")
+        for key in keys:
+            self._place(str(key) if type(key) is int else key)
+        for key, storage in self.roots.items():
+            if not storage.block.placed:
+                raise InvalidModel(
+                    f"storage {shown(key)}: its bytes are not in the file"
+                )
+        return root
+
+    def _next(self) -> Value:
+        machine = Machine(self.data, self.context, self._persistent, self.at)
+        value = machine.run()
+        self.at = machine.at
+        return value
+
+    def _persistent(self, pid: Value) -> Value:
+        """A storage, a part of one, or the class whose source stands beside it."""
+        if isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module":
+            return pid[1]
+        element, key, count = typed_storage(pid)
+        root = self.roots.get(key)
+        if root is None:
+            block = Block(f"storage {shown(key)}")
+            root = self.roots[key] = Storage(block, element, count)
+        elif (root.element, root.count) != (element, count):
+            raise InvalidModel(f"storage {shown(key)} has two sizes")
+        view = pid[5] if len(pid) > 5 else None
+        if view is None:
+            return root
+        numbers = view[1:] if isinstance(view, tuple) else ()
+        if len(numbers) != 2 or any(type(number) is not int for number in numbers):
+            raise InvalidModel(f"storage {shown(key)}: expected the place of a view")
+        return root.part(*numbers)
+
+    def _place(self, key: Value) -> None:
+        """Take the next bytes for the storage of this key."""
+        storage = self.roots.get(key) if isinstance(key, str) else None
+        if storage is None or storage.block.placed:
+            raise InvalidModel(f"expected the key of a storage, got {named(key)}")
+        self.at, raw = counted_bytes(self.data, self.at, storage)
+        storage.block.place(raw)
+
+
+def counted_bytes(
+    data: memoryview, at: int, storage: Storage
+) -> tuple[int, memoryview]:
+    """Where a storage ends whose size stands at ``at``, and its bytes.
+
+    Raises:
+        InvalidModel: it has another size than the pickle says.
+        UnreadableFile: it is cut off.
+    """
+    begin = at + _COUNT.size
+    if begin > len(data):
+        raise UnreadableFile(f"{storage.block.where} is cut off")
+    (count,) = _COUNT.unpack_from(data, at)
+    if count != storage.count:
+        raise InvalidModel(
+            f"{storage.block.where}: expected {storage.count} elements, got {count}"
+        )
+    end = begin + count * storage.element.size
+    if end > len(data):
+        raise UnreadableFile(f"{storage.block.where} is cut off")
+    return end, data[begin:end]

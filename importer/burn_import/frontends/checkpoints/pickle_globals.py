@@ -1,0 +1,225 @@
+"""The functions that a pickle may call, each as what it means for its arguments.
+
+The table is closed: a name that is not in it is refused where it is called. What the
+functions here make is data, so the worst that a file can do is to be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from burn_import.frontends.checkpoints.dict_keys import checked_key
+from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.checkpoints.pickle_values import (
+    Bytes,
+    Global,
+    Instance,
+    Value,
+    named,
+)
+from burn_ir import InvalidModel, Problem, UnsupportedModel
+
+Loader: TypeAlias = "Callable[[memoryview, Context], Value]"
+
+
+@dataclass
+class Context:
+    """What calls share in one file: the limits, and what is spent of them.
+
+    ``nested`` reads a storage that was saved into bytes; there is none within one.
+    """
+
+    limits: Limits = LIMITS
+    nested: Loader | None = None
+    spent: list[int] = field(default_factory=lambda: [0])
+
+    def operations_left(self) -> int:
+        """How many instructions may still run."""
+        return max(self.limits.operations - self.spent[0], 0)
+
+    def spend(self, amount: int) -> None:
+        """Count instructions that ran, and elements that calls copied.
+
+        Raises:
+            UnsupportedModel: together they are more than is ever needed.
+        """
+        self.spent[0] += amount
+        if self.spent[0] > self.limits.operations:
+            raise UnsupportedModel("a pickle that does more than is ever needed")
+
+    def within(self) -> Context:
+        """The context of what is saved within this file."""
+        return replace(self, nested=None)
+
+
+_REMEDY = (
+    "where you trust the file, load it in PyTorch and save the state_dict of its model"
+)
+Function = Callable[[Context, tuple[Value, ...]], Value]
+#: Each by its name, with the fewest and the most arguments that it takes.
+FUNCTIONS: dict[str, tuple[Function, int, int]] = {}
+
+
+def rebuilds(
+    *names: str, args: tuple[int, int]
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """A decorator: the function is called for these names with so many arguments."""
+
+    def register(function: Callable[..., Value]) -> Callable[..., Value]:
+        for name in names:
+            FUNCTIONS[name] = (lambda c, a: function(c, *a)), *args
+        return function
+
+    return register
+
+
+def call(context: Context, function: Value, args: Value) -> Value:
+    """What a call gives.
+
+    Raises:
+        UnsupportedModel: it is a call that no file of tensors needs.
+        InvalidModel: its arguments are not what the function takes.
+    """
+    if not isinstance(function, Global):
+        raise UnsupportedModel(f"the pickle calls {named(function)}, not a function")
+    if function.path not in FUNCTIONS:
+        message = (
+            f"the pickle calls {function}, which is refused: only functions that are "
+            "known to rebuild tensors and plain data are allowed, since any other can "
+            "run code"
+        )
+        raise UnsupportedModel([Problem(message, hint=_REMEDY)])
+    body, low, high = FUNCTIONS[function.path]
+    if not isinstance(args, tuple) or not low <= len(args) <= high:
+        got = len(args) if isinstance(args, tuple) else named(args)
+        raise InvalidModel(f"{function}: expected {low} to {high} arguments, got {got}")
+    return body(context, args)
+
+
+def make(kind: Global, args: Value) -> Value:
+    """The object that ``kind.__new__`` would make: an inert one.
+
+    Raises:
+        InvalidModel: there are no arguments.
+    """
+    if not isinstance(args, tuple):
+        raise InvalidModel(f"{kind}: expected arguments, got {named(args)}")
+    if kind.path in _DICTS and not args:
+        return {}
+    return Instance(kind, args)
+
+
+_DICTS = ("collections.OrderedDict", "collections.defaultdict")
+
+
+@rebuilds("collections.OrderedDict", "collections.Counter", args=(0, 1))
+def ordered_dict(context: Context, pairs: Value = ()) -> Value:
+    """A dict of pairs, or of a dict."""
+    if isinstance(pairs, dict):
+        context.spend(len(pairs))
+        return dict(pairs)
+    if not isinstance(pairs, list | tuple):
+        raise InvalidModel(f"expected pairs of a dict, got {named(pairs)}")
+    context.spend(2 * len(pairs))  # each is taken apart and checked
+    result = {}
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise InvalidModel(f"expected a pair of a dict, got {named(pair)}")
+        result[checked_key(pair[0])] = pair[1]
+    return result
+
+
+@rebuilds("collections.defaultdict", args=(0, 1))
+def default_dict(context: Context, factory: Value = None) -> Value:
+    """An empty dict; what makes its defaults is not called."""
+    return {}
+
+
+@rebuilds("torch.Size", args=(0, 1))
+def size(context: Context, values: Value = ()) -> Value:
+    """The sizes of a shape, which may be a list as well as a tuple."""
+    return values
+
+
+_ROOTS = ("__builtin__.object", "builtins.object")
+
+
+@rebuilds("copy_reg._reconstructor", "copyreg._reconstructor", args=(3, 3))
+def reconstructor(context: Context, kind: Value, base: Value, state: Value) -> Value:
+    """An inert object, as protocols 0 and 1 describe one."""
+    plain = isinstance(base, Global) and base.path in _ROOTS
+    if not plain or not isinstance(kind, Global):
+        raise UnsupportedModel(
+            f"an object of {named(kind)}, which extends {named(base)}"
+        )
+    return Instance(kind)
+
+
+@rebuilds("_codecs.encode", args=(2, 2))
+def encode(context: Context, text: Value, encoding: Value) -> Value:
+    """The bytes that protocols 0 to 2 write as text."""
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "utf-8"):
+        raise InvalidModel("_codecs.encode: expected text and latin1")
+    context.spend(len(text) // 16)
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        raise InvalidModel("_codecs.encode: expected text in latin1") from None
+
+
+@rebuilds("builtins.bytes", "__builtin__.bytes", args=(0, 0))
+def no_bytes(context: Context) -> Value:
+    """How protocols 0 to 2 write no bytes at all."""
+    return b""
+
+
+@rebuilds("builtins.bytearray", "__builtin__.bytearray", args=(0, 2))
+def byte_array(context: Context, content: Value = b"", encoding: Value = "") -> Value:
+    """Bytes, or the text that stands for them."""
+    if isinstance(content, str):
+        return encode(context, content, encoding)
+    if not isinstance(content, Bytes):
+        raise InvalidModel(f"bytearray: expected bytes, got {named(content)}")
+    return content
+
+
+@rebuilds(
+    *(
+        f"{module}.{name}"
+        for module in ("builtins", "__builtin__")
+        for name in ("set",)
+    ),
+    *("builtins.frozenset", "__builtin__.frozenset"),
+    args=(0, 1),
+)
+def unordered(context: Context, values: Value = ()) -> Value:
+    """A set, whose elements stand in no order: an inert object."""
+    result = Instance(Global("builtins", "set"))
+    if isinstance(values, list | tuple):
+        context.spend(len(values))
+        result.elements = list(values)
+    return result
+
+
+def inert(name: str) -> None:
+    """Let a class be called, which gives an inert object."""
+    module, _, last = name.rpartition(".")
+    kind = Global(module, last)
+    FUNCTIONS[name] = (lambda c, args: Instance(kind, args)), 0, 32
+
+
+#: Classes of the standard library that stand beside tensors in checkpoints.
+_PLAIN = (
+    *(f"builtins.{name}" for name in ("complex", "range", "slice")),
+    *(f"__builtin__.{name}" for name in ("complex", "slice", "xrange")),
+    *("datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta"),
+    *("datetime.timezone", "decimal.Decimal", "fractions.Fraction", "uuid.UUID"),
+    *(f"pathlib.{p}{k}Path" for p in ("", "Pure") for k in ("Posix", "Windows", "")),
+    *(f"pathlib._local.{p}{k}Path" for p in ("", "Pure") for k in ("Posix", "")),
+    *("functools.partial", "collections.deque", "types.SimpleNamespace"),
+    *("torch.device", "torch.serialization._get_layout", "torch.Generator"),
+)
+for _name in _PLAIN:
+    inert(_name)

@@ -1,0 +1,115 @@
+"""Files of weights, by what they are and not by what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
+from burn.record import HEAD_SIZE, RecordError, describe_foreign, open_record
+from burn_import.frontends.checkpoints.archive import Content, read_archive
+from burn_import.frontends.checkpoints.checkpoint import (
+    LIGHTNING,
+    Checkpoint,
+    LazyTensor,
+    RecordTensor,
+)
+from burn_import.frontends.checkpoints.legacy import nested_storage, read_pickles
+from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.checkpoints.pickle_globals import Context
+from burn_import.frontends.checkpoints.shards import read_shards
+from burn_import.frontends.checkpoints.tensor_names import find, select
+from burn_import.frontends.onnx.files import map_file
+from burn_ir import InvalidModel, ModelError, UnreadableFile
+
+_PROTOCOL_0 = b"(c]}"
+
+
+def read(
+    path: str | Path, top_level_key: str | None = None, *, limits: Limits = LIMITS
+) -> Checkpoint:
+    """The tensors in a file of PyTorch or safetensors, by name and not yet read.
+
+    Reads ``.pt``, ``.pth``, ``.ckpt`` and ``.bin`` files that PyTorch 0.1.11 or newer
+    wrote, TorchScript archives, pickled modules, safetensors files, and the index of a
+    sharded model (``*.index.json``). Nothing in a file is executed or imported. Names
+    are those of a ``state_dict``; in a checkpoint they begin with the keys of its dicts
+    (``model.layer1.weight``), which ``top_level_key`` takes off.
+
+    Raises:
+        UnreadableFile: the file is damaged, or nothing that holds tensors.
+        UnsupportedModel: it calls a function that is refused, or nests or repeats more
+            than ``limits`` allow.
+        InvalidModel: a tensor does not fit its storage; there is no such key.
+    """
+    path = Path(path)
+    try:
+        return _read(path, top_level_key, limits)
+    except ModelError as error:
+        named = [
+            replace(problem, message=f"{path.name}: {problem.message}")
+            for problem in error.problems
+        ]
+        raise type(error)(named) from error
+
+
+def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
+    data = map_file(path)
+    head = bytes(data[:HEAD_SIZE])
+    foreign = describe_foreign(head)
+    kind = foreign.kind if foreign is not None else ""
+    plain = kind in ("safetensors file", "JSON text")
+    if plain and top_level_key is not None:
+        raise InvalidModel("expected no top-level key for a file without nested dicts")
+    if kind == "safetensors file":
+        return _read_record(path)
+    if kind == "JSON text":
+        return read_shards(path, lambda shard: read(shard, limits=limits))
+    reader = _reader(kind, head, data)
+    if reader is None:
+        remedy = f"this: {kind}. {foreign.remedy}" if foreign else "something unknown"
+        raise UnreadableFile(f"expected a file of PyTorch or safetensors, got {remedy}")
+    content = reader(data, Context(limits, nested_storage))
+    root, about = content.root, dict(content.about)
+    if isinstance(root, dict) and isinstance(root.get(LIGHTNING), str):
+        about[LIGHTNING] = root[LIGHTNING]
+    if top_level_key is not None:
+        root = select(root, top_level_key)
+    found = find(root, limits)
+    constants = _constants(content, limits)
+    return Checkpoint(
+        path,
+        content.format,
+        found.tensors,
+        about,
+        found.scalars,
+        found.skipped,
+        constants,
+    )
+
+
+def _constants(content: Content, limits: Limits) -> dict[str, LazyTensor]:
+    if content.constants is None:
+        return {}
+    found = find(content.constants, limits).tensors
+    return {f"c{name}": tensor for name, tensor in found.items()}
+
+
+def _reader(
+    kind: str, head: bytes, data: memoryview
+) -> Callable[[memoryview, Context], Content] | None:
+    if head[:4] == b"PK\3\4":
+        return read_archive
+    if "pickle" in kind or (head[:1] in _PROTOCOL_0 and bytes(data[-1:]) == b"."):
+        return read_pickles
+    return None
+
+
+def _read_record(path: Path) -> Checkpoint:
+    try:
+        record = open_record(path)
+    except RecordError as error:
+        raise UnreadableFile(str(error).removeprefix(f"{path}: ")) from error
+    tensors = {name: RecordTensor(record, name) for name in record}
+    return Checkpoint(path, "safetensors", tensors, record.metadata)

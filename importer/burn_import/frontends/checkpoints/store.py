@@ -1,0 +1,76 @@
+"""Files of PyTorch as stores: their weights into modules that were written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from burn.record import Precision, RecordError
+from burn.store import Content, Held, Store, StoredTensor
+from burn_import.frontends.checkpoints.checkpoint import Checkpoint
+from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.checkpoints.reader import read
+from burn_import.frontends.checkpoints.tensors import Quantization, Tensor
+
+
+def open_store(
+    path: str | Path, top_level_key: str | None = None, *, limits: Limits = LIMITS
+) -> Store:
+    """The store of a file that :func:`burn_import.pytorch.read` reads, to load from.
+
+    ``top_level_key`` is the dict in a checkpoint that holds the weights. Loading raises
+    what ``read`` does, and what ``Store.load`` does.
+    """
+    return Store(TorchFile(Path(path), top_level_key, limits))
+
+
+@dataclass(frozen=True)
+class TorchFile:
+    """A file of PyTorch, which is read and never written."""
+
+    path: Path
+    top_level_key: str | None
+    limits: Limits
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def read(self) -> Content:
+        checkpoint = read(self.path, self.top_level_key, limits=self.limits)
+        return Content(parts(checkpoint), checkpoint.skipped)
+
+    def write(
+        self,
+        tensors: Mapping[str, StoredTensor],
+        metadata: Mapping[str, str],
+        precision: Precision | None,
+    ) -> None:
+        raise RecordError(
+            f"{self.path}: files of PyTorch are read and not written; save a record, "
+            "which safetensors.torch.load_file reads"
+        )
+
+
+def parts(checkpoint: Checkpoint) -> dict[str, StoredTensor]:
+    """The tensors by name, mapped and not read.
+
+    A quantised one is its integers, with ``.scale`` and ``.zero_point`` beside it.
+    """
+    found: dict[str, StoredTensor] = {}
+    for name, tensor in checkpoint.items():
+        found[name] = tensor
+        if tensor.quantization is not None:
+            found |= _scaling(name, tensor.quantization)
+    return found
+
+
+def _scaling(name: str, scaling: Quantization) -> dict[str, StoredTensor]:
+    values = {"scale": scaling.scale, "zero_point": scaling.zero_point}
+    return {
+        f"{name}.{part}": value if isinstance(value, Tensor) else Held(np.array(value))
+        for part, value in values.items()
+    }

@@ -1,0 +1,226 @@
+"""The functions of PyTorch that rebuild tensors, as views on storages.
+
+Their arguments are those in ``torch/_utils.py`` and ``torch/_tensor.py``.
+"""
+
+from __future__ import annotations
+
+from burn_import.frontends.checkpoints.element_types import ELEMENTS, Element
+from burn_import.frontends.checkpoints.numpy_globals import NumpyArray
+from burn_import.frontends.checkpoints.pickle_globals import Context, call, rebuilds
+from burn_import.frontends.checkpoints.pickle_values import (
+    Bytes,
+    Global,
+    Unread,
+    Value,
+    named,
+)
+from burn_import.frontends.checkpoints.tensors import (
+    Quantization,
+    Storage,
+    Tensor,
+    tensor_in,
+)
+from burn_ir import InvalidModel, UnsupportedModel
+
+
+@rebuilds("torch._utils._rebuild_tensor", args=(4, 4))
+def tensor(
+    context: Context, storage: Value, offset: Value, size: Value, stride: Value
+) -> Value:
+    """A view on a storage; before 0.4."""
+    return tensor_in(context.limits, storage, offset, size, stride)
+
+
+@rebuilds("torch._utils._rebuild_tensor_v2", args=(6, 7))
+def tensor_v2(
+    context: Context,
+    storage: Value,
+    offset: Value,
+    size: Value,
+    stride: Value,
+    requires_grad: Value,
+    hooks: Value,
+    metadata: Value = None,
+) -> Value:
+    """A view on a storage; ``metadata`` says what is still to be done to it."""
+    marks = _marks(metadata)
+    return tensor_in(context.limits, storage, offset, size, stride, None, **marks)
+
+
+@rebuilds("torch._utils._rebuild_tensor_v3", args=(7, 8))
+def tensor_v3(
+    context: Context,
+    storage: Value,
+    offset: Value,
+    size: Value,
+    stride: Value,
+    requires_grad: Value,
+    hooks: Value,
+    dtype: Value,
+    metadata: Value = None,
+) -> Value:
+    """A view on a storage of bytes; for dtypes that have no storage of their own."""
+    element, marks = _element(dtype), _marks(metadata)
+    return tensor_in(context.limits, storage, offset, size, stride, element, **marks)
+
+
+@rebuilds("torch._utils._rebuild_parameter", args=(3, 3))
+def parameter(
+    context: Context, data: Value, requires_grad: Value, hooks: Value
+) -> Value:
+    """The tensor of a parameter."""
+    return _tensor(data)
+
+
+@rebuilds("torch._utils._rebuild_parameter_with_state", args=(4, 4))
+def parameter_with_state(
+    context: Context, data: Value, requires_grad: Value, hooks: Value, state: Value
+) -> Value:
+    """The same, of one that has attributes."""
+    return _tensor(data)
+
+
+@rebuilds("torch._utils._rebuild_qtensor", args=(7, 7))
+def quantized(
+    context: Context,
+    storage: Value,
+    offset: Value,
+    size: Value,
+    stride: Value,
+    parameters: Value,
+    requires_grad: Value,
+    hooks: Value,
+) -> Value:
+    """The integers of a quantised tensor, with how they are scaled."""
+    scaling = _quantization(parameters)
+    if scaling is None:
+        return Unread("a tensor quantised in a way that is not known")
+    return tensor_in(
+        context.limits, storage, offset, size, stride, quantization=scaling
+    )
+
+
+@rebuilds("torch._utils._rebuild_device_tensor_from_numpy", args=(4, 4))
+def from_numpy(
+    context: Context, data: Value, dtype: Value, device: Value, requires_grad: Value
+) -> Value:
+    """A tensor of a device that PyTorch saves as an array."""
+    found = data.value() if isinstance(data, NumpyArray) else _tensor(data)
+    if isinstance(found, Tensor) and found.element is not _element(dtype):
+        return Unread(f"a tensor of {dtype} saved as {found.element.name}")
+    return found
+
+
+@rebuilds("torch._utils._rebuild_device_tensor_from_cpu_tensor", args=(4, 4))
+def from_cpu(
+    context: Context, data: Value, dtype: Value, device: Value, requires_grad: Value
+) -> Value:
+    """A tensor of a device that PyTorch saves as one of the CPU."""
+    return _tensor(data)
+
+
+@rebuilds(
+    "torch._tensor._rebuild_from_type",
+    "torch._tensor._rebuild_from_type_v2",
+    args=(4, 4),
+)
+def from_type(
+    context: Context, function: Value, kind: Value, args: Value, state: Value
+) -> Value:
+    """A tensor of a class of the user's, as a plain one."""
+    if isinstance(function, Global) and "_rebuild_from_type" in function.name:
+        raise UnsupportedModel(f"{function} within another: files have no need of it")
+    return call(context, function, args)
+
+
+@rebuilds("torch.storage._load_from_bytes", args=(1, 1))
+def from_bytes(context: Context, data: Value) -> Value:
+    """The storage that ``pickle.dump`` of a tensor saves into bytes."""
+    if context.nested is None:
+        raise UnsupportedModel("a storage within a storage")
+    if not isinstance(data, Bytes):
+        raise InvalidModel(f"expected the bytes of a storage, got {named(data)}")
+    view = memoryview(data)
+    found = context.nested(view, context.within())
+    if not isinstance(found, Storage | Tensor):
+        raise InvalidModel(f"expected the bytes of a storage, got {named(found)}")
+    return found
+
+
+_NOT_READ = {
+    "torch._utils._rebuild_sparse_tensor": "a sparse tensor",
+    "torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor",
+    "torch._utils._rebuild_nested_tensor": "a nested tensor",
+    "torch._utils._rebuild_meta_tensor_no_storage": "a meta tensor, without values",
+    "torch._utils._rebuild_wrapper_subclass": "a tensor of a wrapper class",
+}
+
+
+def _not_read(name: str, reason: str) -> None:
+    rebuilds(name, args=(0, 32))(lambda context, *args: Unread(reason))
+
+
+for _name, _reason in _NOT_READ.items():
+    _not_read(_name, _reason)
+
+
+@rebuilds(
+    *(
+        f"torch.jit._pickle.build_{kind}list"
+        for kind in ("int", "tensor", "double", "bool")
+    ),
+    args=(1, 1),
+)
+def typed_list(context: Context, values: Value) -> Value:
+    """A list of TorchScript."""
+    return values
+
+
+@rebuilds("torch.jit._pickle.restore_type_tag", args=(2, 2))
+def tagged(context: Context, value: Value, kind: Value) -> Value:
+    """A list or dict of TorchScript, whose type stands beside it."""
+    return value
+
+
+def _tensor(data: Value) -> Value:
+    if isinstance(data, NumpyArray):
+        return data.value()
+    if not isinstance(data, Tensor | Unread):
+        raise InvalidModel(f"expected the tensor of a parameter, got {named(data)}")
+    return data
+
+
+def _element(dtype: Value) -> Element:
+    if isinstance(dtype, Global) and dtype.module == "torch":
+        found = ELEMENTS.get(dtype.name)
+        if found is not None:
+            return found
+    raise UnsupportedModel(f"expected a dtype of PyTorch, got {named(dtype)}")
+
+
+def _marks(metadata: Value) -> dict[str, bool]:
+    """The bits of a tensor that was conjugated or negated without being computed."""
+    if not isinstance(metadata, dict):
+        return {}
+    return {
+        "conjugate": metadata.get("conj") is True,
+        "negative": metadata.get("neg") is True,
+    }
+
+
+def _quantization(parameters: Value) -> Quantization | None:
+    if not isinstance(parameters, tuple) or not parameters:
+        raise InvalidModel(f"expected a quantiser, got {named(parameters)}")
+    scheme, *values = parameters
+    name = scheme.name if isinstance(scheme, Global) else ""
+    if name in ("per_tensor_affine", "per_tensor_symmetric") and len(values) == 2:
+        scale, zero = values
+        if type(scale) is float and type(zero) is int:
+            return Quantization(scale, zero)
+    per_channel = ("per_channel_affine", "per_channel_affine_float_qparams")
+    if name in per_channel and len(values) == 3:
+        scale, zero, axis = values
+        if isinstance(scale, Tensor) and isinstance(zero, Tensor) and type(axis) is int:
+            return Quantization(scale, zero, axis)
+    return None

@@ -1,0 +1,252 @@
+"""Zip archives, read where they lie.
+
+Two readers of one zip can see two archives: by the list of entries at its end, or by
+what stands before each entry. Here both have to say the same, and every name, size and
+place is checked before anything is read. The format is PKWARE's APPNOTE 6.3
+(https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from burn.record.errors import shown
+from burn_import.frontends.checkpoints.limits import Limits
+from burn_ir import UnreadableFile, UnsupportedModel
+
+_END = struct.Struct("<4s4H2IH")
+_END64 = struct.Struct("<4sQ2H2I4Q")
+_LOCATOR64 = struct.Struct("<4sIQI")
+_CENTRAL = struct.Struct("<4s6H3I5H2I")
+_LOCAL = struct.Struct("<4s5H3I2H")
+_LONGEST_COMMENT = 0xFFFF
+_UNKNOWN = 0xFFFFFFFF
+_ENCRYPTED, _SIZES_FOLLOW = 0x0041, 0x0008
+_STORED, _DEFLATED = 0, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of an archive: what the list says of it, and where its bytes are."""
+
+    name: str
+    method: int
+    crc: int
+    packed: int
+    size: int
+    at: int
+    begin: int
+
+
+class Zip:
+    """The entries of an archive by name, which lie apart from each other.
+
+    Raises:
+        UnreadableFile: the bytes are no archive, or one that contradicts itself.
+        UnsupportedModel: it is encrypted, or in several parts.
+    """
+
+    def __init__(self, data: memoryview, limits: Limits) -> None:
+        self.data = data
+        self.limits = limits
+        self.entries: dict[str, Entry] = {}
+        begin, end, count = _directory(data)
+        for entry in _entries(data, begin, end):
+            if entry.name in self.entries:
+                raise UnreadableFile(f"the archive has {shown(entry.name)} twice")
+            self.entries[entry.name] = entry
+        if len(self.entries) != count:
+            raise UnreadableFile(
+                f"the archive announces {count} entries and lists {len(self.entries)}"
+            )
+        _check_places(self.entries.values(), begin)
+
+    def folder(self) -> str:
+        """The one folder that everything is in.
+
+        Raises:
+            UnreadableFile: there are several, or something beside it.
+        """
+        folders = {name.partition("/")[0] for name in self.entries if "/" in name}
+        if len(folders) != 1 or any("/" not in name for name in self.entries):
+            raise UnreadableFile("expected an archive of one folder")
+        return folders.pop()
+
+    def stored(self, name: str) -> memoryview:
+        """The bytes of an entry, which has to be stored as it is.
+
+        Raises:
+            UnsupportedModel: it is compressed.
+        """
+        entry = self.entries[name]
+        if entry.method != _STORED:
+            raise UnsupportedModel(
+                f"{shown(name)} is compressed, which torch.save never does; unpack the "
+                "archive and zip it again with zip -0"
+            )
+        return self.data[entry.begin : entry.begin + entry.size]
+
+    def read(self, name: str) -> memoryview:
+        """The bytes of an entry that describes others, compressed or not.
+
+        Raises:
+            UnreadableFile: they are damaged.
+            UnsupportedModel: they are more than a description needs.
+        """
+        entry = self.entries[name]
+        most = self.limits.pickle if entry.method == _STORED else self.limits.metadata
+        if entry.size > most:
+            raise UnsupportedModel(
+                f"{shown(name)} takes {entry.size} bytes, expected {most} at most"
+            )
+        packed = self.data[entry.begin : entry.begin + entry.packed]
+        content = packed if entry.method == _STORED else _inflated(entry, packed)
+        # PyTorch writes 0 where it is told to leave checksums out.
+        if entry.crc and zlib.crc32(content) != entry.crc:
+            raise UnreadableFile(f"{shown(name)}: its checksum is wrong")
+        return content
+
+
+def _inflated(entry: Entry, packed: memoryview) -> memoryview:
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        content = stream.decompress(packed, entry.size + 1)
+    except zlib.error:
+        content = b""
+    if len(content) != entry.size or not stream.eof:
+        raise UnreadableFile(
+            f"{shown(entry.name)}: expected {entry.size} bytes when inflated"
+        )
+    return memoryview(content)
+
+
+def _directory(data: memoryview) -> tuple[int, int, int]:
+    """Where the list of entries begins and ends, and how many it has."""
+    start = max(len(data) - _END.size - _LONGEST_COMMENT, 0)
+    tail = bytes(data[start:])
+    place = len(tail)
+    while (place := tail.rfind(b"PK\5\6", 0, place)) >= 0:
+        if place + _END.size <= len(tail):
+            fields = _END.unpack_from(tail, place)
+            if place + _END.size + fields[-1] == len(tail):
+                break
+        place += 3  # the next search ends before this signature
+    else:
+        raise UnreadableFile("a zip archive without its end: damaged or cut off")
+    at = start + place
+    disk, listed_on, here, count, size, begin = fields[1:7]
+    end = at
+    if at >= _LOCATOR64.size and bytes(data[at - _LOCATOR64.size :][:4]) == b"PK\6\7":
+        end, disk, listed_on, here, count, size, begin = _wide_directory(data, at)
+    if disk or listed_on or here != count:
+        raise UnsupportedModel("a zip archive in several parts")
+    if begin + size != end:
+        raise UnreadableFile("a zip archive with bytes between its list and its end")
+    return begin, end, count
+
+
+def _wide_directory(data: memoryview, at: int) -> tuple[int, ...]:
+    """The same of an archive that may be larger than 4 GiB."""
+    _, _, place, _ = _LOCATOR64.unpack_from(data, at - _LOCATOR64.size)
+    if place + _END64.size > at:
+        raise UnreadableFile("a zip archive whose end is damaged")
+    magic, _, _, _, disk, listed_on, here, count, size, begin = _END64.unpack_from(
+        data, place
+    )
+    if magic != b"PK\6\6":
+        raise UnreadableFile("a zip archive whose end is damaged")
+    return place, disk, listed_on, here, count, size, begin
+
+
+def _entries(data: memoryview, at: int, end: int) -> Iterator[Entry]:
+    """The entries in the list, each compared with what stands before its bytes."""
+    while at < end:
+        if at + _CENTRAL.size > end:
+            raise UnreadableFile("a zip archive whose list is cut off")
+        magic, _, _, flags, method, _, _, crc, packed, size, *rest = (
+            _CENTRAL.unpack_from(data, at)
+        )
+        name_size, extra_size, comment_size, disk, _, _, place = rest
+        begin = at + _CENTRAL.size
+        stop = begin + name_size + extra_size + comment_size
+        if magic != b"PK\1\2" or stop > end:
+            raise UnreadableFile("a zip archive whose list is damaged")
+        raw = bytes(data[begin : begin + name_size])
+        name = _checked_name(raw)
+        if flags & _ENCRYPTED or disk:
+            raise UnsupportedModel(f"{shown(name)} is encrypted, or on another disk")
+        if method not in (_STORED, _DEFLATED):
+            raise UnsupportedModel(f"{shown(name)}: compression method {method}")
+        extra = bytes(data[begin + name_size : begin + name_size + extra_size])
+        if _UNKNOWN in (packed, size, place):
+            size, packed, place = _wide(extra, [size, packed, place])
+        first = _first_byte(data, place, raw, (flags, method, crc, packed, size))
+        yield Entry(name, method, crc, packed, size, place, first)
+        at = stop
+
+
+def _first_byte(
+    data: memoryview, place: int, raw: bytes, said: tuple[int, int, int, int, int]
+) -> int:
+    """Where the bytes of an entry begin; ``said`` is what the list says of it."""
+    where = shown(raw.decode("utf-8", "replace"))
+    if place + _LOCAL.size > len(data):
+        raise UnreadableFile(f"{where} lies beyond the end of the archive")
+    magic, _, flags, method, _, _, crc, packed, size, name_size, extra_size = (
+        _LOCAL.unpack_from(data, place)
+    )
+    begin: int = place + _LOCAL.size
+    local = bytes(data[begin : begin + name_size])
+    begin += name_size + extra_size
+    if _UNKNOWN in (packed, size):
+        extra = bytes(data[begin - extra_size : begin])
+        size, packed, _ = _wide(extra, [size, packed, 0])
+    _, _, *sizes = said
+    follow = flags & _SIZES_FOLLOW
+    same = all(
+        here == there or (follow and not here)
+        for here, there in zip((crc, packed, size), sizes, strict=True)
+    )
+    if magic != b"PK\3\4" or local != raw or (flags, method) != said[:2] or not same:
+        raise UnreadableFile(f"{where}: the archive says two things of this entry")
+    if method == _STORED and sizes[1] != sizes[2]:
+        raise UnreadableFile(f"{where}: a stored entry of two sizes")
+    return begin
+
+
+def _wide(extra: bytes, fields: list[int]) -> list[int]:
+    """The fields, those that do not fit in four bytes from the extra part."""
+    at = 0
+    while at + 4 <= len(extra):
+        tag, size = struct.unpack_from("<2H", extra, at)
+        part = extra[at + 4 : at + 4 + size]
+        if tag == 1 and len(part) == size and size % 8 == 0:
+            wide = (number for (number,) in struct.iter_unpack("<Q", part))
+            found = [next(wide, -1) if field == _UNKNOWN else field for field in fields]
+            if -1 not in found:
+                return found
+        at += 4 + size
+    raise UnreadableFile("a zip archive without the sizes of a large entry")
+
+
+def _checked_name(raw: bytes) -> str:
+    name = raw.decode("utf-8", "surrogateescape")
+    parts = name.split("/")
+    if not name or "\0" in name or "\\" in name or ".." in parts or not parts[0]:
+        raise UnreadableFile(
+            f"the archive has an entry {shown(name)}, which is no name"
+        )
+    return name
+
+
+def _check_places(entries: Iterable[Entry], end: int) -> None:
+    at = 0
+    for entry in sorted(entries, key=lambda entry: entry.at):
+        if entry.at < at or (at == 0 and entry.at != 0):
+            raise UnreadableFile(f"{shown(entry.name)} overlaps another entry")
+        at = entry.begin + entry.packed
+    if at > end:
+        raise UnreadableFile("the last entry overlaps the list of entries")

@@ -1,0 +1,288 @@
+"""Calls of model-local functions, replaced by the nodes of the function.
+
+https://onnx.ai/onnx/repo-docs/IR.html#functions: a function is known by domain, name
+and overload, refers to attributes of its call by ``ref_attr_name``, and has an operator
+set of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from burn_ir import InvalidModel, RawNode, UnsupportedModel
+from burn_ir.graph import FUNCTION
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+
+    from burn_import.frontends.onnx.graphs import Frame, GraphReader
+
+#: How many nodes all calls together may become: functions that call each other twice
+#: double with every level.
+MAX_NODES = 50_000
+#: How many nodes they may become in any model, and for each node in the file.
+NODES, NODES_PER_NODE = 5_000, 256
+MAX_CALL_DEPTH = 32
+
+Key = tuple[str, str, str]
+
+
+class TooManyNodes(UnsupportedModel):  # noqa: N818  ends the reading at once
+    """The calls of functions become more nodes than are allowed."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call that a function's nodes are read for."""
+
+    attrs: Mapping[str, Any]
+    prefix: str
+    scope: tuple[str, ...]
+    classes: tuple[str, ...]
+    stack: tuple[Key, ...]
+
+
+class Names:
+    """Names inside a call: those of the caller for inputs and outputs, else new ones.
+
+    None stands for an input that the call omits.
+    """
+
+    def __init__(
+        self, prefix: str, taken: set[str], known: dict[str, str | None]
+    ) -> None:
+        self.prefix = prefix
+        self.taken = taken
+        self.known = known
+        self.outer: Names | None = None
+
+    def inner(self, defined: set[str]) -> Names:
+        """The names of a body, which defines some of its own."""
+        names = Names(self.prefix, self.taken, {})
+        names.outer = self
+        for name in sorted(defined):
+            names.known[name] = names.fresh(name)
+        return names
+
+    def __getitem__(self, name: str) -> str | None:
+        if name not in self.known:
+            if self.outer is not None:
+                return self.outer[name]
+            self.known[name] = self.fresh(name)
+        return self.known[name]
+
+    def fresh(self, name: str) -> str:
+        unique, number = f"{self.prefix}{name}", 1
+        while unique in self.taken:
+            number += 1
+            unique = f"{self.prefix}{name}_{number}"
+        self.taken.add(unique)
+        return unique
+
+
+class Functions:
+    """The functions of one model."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.by_key: dict[Key, FunctionProto] = {}
+        for proto in model.functions:
+            key = (_domain(proto.domain), proto.name, proto.overload)
+            if key in self.by_key:
+                raise InvalidModel(f"expected one function {key[1]!r}, found two")
+            self.by_key[key] = proto
+        self.taken = set(_names(model.graph)) if self.by_key else set()
+        self.sizes: dict[Key, int] = {}
+        self.count = 0
+        stored = len(model.graph.node) + sum(len(f.node) for f in model.functions)
+        self.most = min(MAX_NODES, NODES + NODES_PER_NODE * stored)
+
+    def get(self, node: NodeProto) -> FunctionProto | None:
+        """The function that a node calls, if it does."""
+        if not self.by_key:
+            return None
+        return self.by_key.get((_domain(node.domain), node.op_type, node.overload))
+
+    def inline(
+        self, reader: GraphReader, node: NodeProto, proto: FunctionProto, frame: Frame
+    ) -> Iterator[RawNode]:
+        """The nodes of a function for one call of it.
+
+        Raises:
+            InvalidModel: it calls itself, or the call does not fit it.
+            TooManyNodes: the calls become too many nodes.
+        """
+        if frame.call is None:
+            self._check_size(node, proto)
+        self._count(node)
+        call = self._call(reader, node, proto, frame)
+        actual = [
+            frame.names[n] if frame.names and n else n or None for n in node.input
+        ]
+        if len(actual) > len(proto.input) or len(node.output) > len(proto.output):
+            raise InvalidModel(
+                f"{_told(node)}: expected at most {len(proto.input)} inputs and "
+                f"{len(proto.output)} outputs as the function has, got "
+                f"{len(actual)} and {len(node.output)}"
+            )
+        actual += [None] * (len(proto.input) - len(actual))
+        names = Names(
+            call.prefix, self.taken, dict(zip(proto.input, actual, strict=True))
+        )
+        outputs = [frame.names[n] if frame.names and n else n for n in node.output]
+        passed = _bind_outputs(names, proto, outputs)
+        opsets = _opsets(proto)
+        for domain, version in opsets.items():
+            reader.opsets.setdefault(domain, version)
+        for raw in reader.nodes(proto.node, _frame(frame, opsets, names, call)):
+            if frame.call is None:  # inner calls yield through the outer ones
+                self._count(node)
+            yield raw
+        for inner, outer in passed:
+            yield RawNode(
+                *("Identity", "", {}, (names[inner],), (outer,)),
+                *(f"{call.prefix}{inner}", call.scope, call.classes),
+            )
+
+    def _call(
+        self, reader: GraphReader, node: NodeProto, proto: FunctionProto, frame: Frame
+    ) -> Call:
+        key = (_domain(proto.domain), proto.name, proto.overload)
+        outer = frame.call
+        stack = () if outer is None else outer.stack
+        if key in stack or len(stack) >= MAX_CALL_DEPTH:
+            trouble = f"function {proto.name!r} calls itself"
+            if key not in stack:
+                trouble = f"expected calls at most {MAX_CALL_DEPTH} deep, got more"
+            raise InvalidModel(f"{_told(node)}: {trouble}")
+        attrs = reader.attributes(node, frame)
+        defaults = {
+            attr.name for attr in proto.attribute_proto if attr.name not in attrs
+        }
+        if defaults:
+            attrs |= self._defaults(reader, proto, defaults, frame)
+        scope, classes = reader.scope(node, frame)
+        scope = tuple(filter(None, scope))  # the root has no segment of its own
+        leaf = node.name or next((n for n in node.output if n), proto.name)
+        classes = classes or ("",) * len(scope)
+        return Call(
+            attrs,
+            f"{outer.prefix if outer else ''}{leaf}/",
+            (*scope, leaf.rpartition("/")[2] or proto.name),
+            (*classes, f"{FUNCTION}{proto.name}"),
+            (*stack, key),
+        )
+
+    def _defaults(
+        self, reader: GraphReader, proto: FunctionProto, names: set[str], frame: Frame
+    ) -> dict[str, Any]:
+        from onnx import NodeProto
+
+        holder = NodeProto(op_type=proto.name, domain=proto.domain)
+        holder.attribute.extend(a for a in proto.attribute_proto if a.name in names)
+        return reader.attributes(holder, frame)
+
+    def _count(self, node: NodeProto) -> None:
+        self.count += 1
+        if self.count > self.most:
+            raise _too_many(node, self.most)
+
+    def _check_size(self, node: NodeProto, proto: FunctionProto) -> None:
+        """Refuse a call of too many nodes before they are made."""
+        if self.count + self._size(proto, 0) > self.most:
+            raise _too_many(node, self.most)
+
+    def _size(self, proto: FunctionProto, depth: int) -> int:
+        """How many nodes a function becomes, at the least: bodies are left out."""
+        key = (_domain(proto.domain), proto.name, proto.overload)
+        if key not in self.sizes:
+            self.sizes[key] = 0  # should it call itself, which is refused later
+            called = [self.get(node) for node in proto.node]
+            deep = depth >= MAX_CALL_DEPTH
+            self.sizes[key] = sum(
+                1 if inner is None or deep else 1 + self._size(inner, depth + 1)
+                for inner in called
+            )
+        return self.sizes[key]
+
+    def check_version(
+        self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
+    ) -> None:
+        """Return if a function's opset means the same operator as the model's.
+
+        Raises:
+            UnsupportedModel: it means another version of it.
+        """
+        domain = _domain(node.domain)
+        mine, models = wanted.get(domain), opsets.get(domain)
+        if mine is None or models is None or mine == models:
+            return
+        found = [_since(node.op_type, version, domain) for version in (mine, models)]
+        if found[0] != found[1]:
+            raise UnsupportedModel(
+                f"{_told(node)}: expected functions of the model's opset {models}, got "
+                f"one of opset {mine}, where this operator is another; convert the "
+                "model to one opset"
+            )
+
+
+def _too_many(node: NodeProto, most: int) -> TooManyNodes:
+    return TooManyNodes(
+        f"{_told(node)}: expected calls of functions to become at most {most} "
+        "nodes, got more"
+    )
+
+
+def _frame(frame: Frame, opsets: Mapping[str, int], names: Names, call: Call) -> Frame:
+    return type(frame)(opsets or frame.opsets, names, call)
+
+
+def _bind_outputs(
+    names: Names, proto: FunctionProto, outputs: list[str | None]
+) -> list[tuple[str, str]]:
+    """Give results the caller's names; what is passed through needs a node."""
+    passed = []
+    for inner, outer in zip(proto.output, outputs, strict=False):
+        if not outer:
+            continue
+        if inner in names.known:
+            passed.append((inner, outer))
+        else:
+            names.known[inner] = outer
+    return passed
+
+
+def _opsets(proto: FunctionProto) -> dict[str, int]:
+    return {_domain(entry.domain): entry.version for entry in proto.opset_import}
+
+
+def _since(op_type: str, version: int, domain: str) -> int:
+    from onnx import defs
+
+    try:
+        return int(defs.get_schema(op_type, version, domain).since_version)
+    except defs.SchemaError:
+        return 0
+
+
+def _told(node: NodeProto) -> str:
+    """Which node: its name, else its first output, and what it calls."""
+    name = node.name or next((output for output in node.output if output), "")
+    return f"node {name!r} ({node.op_type})"
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _names(graph: GraphProto) -> Iterator[str]:
+    """Every name in a graph and its bodies."""
+    yield from (value.name for value in graph.input)
+    yield from (tensor.name for tensor in graph.initializer)
+    yield from (tensor.values.name for tensor in graph.sparse_initializer)
+    for node in graph.node:
+        yield from node.output
+        for attr in node.attribute:
+            if attr.HasField("g"):
+                yield from _names(attr.g)

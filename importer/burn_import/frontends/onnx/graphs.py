@@ -1,0 +1,289 @@
+"""Graphs, nodes and attributes of a file as the raw model has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from burn.dtypes import DType
+from burn_import.frontends.onnx.attributes import attribute_value
+from burn_import.frontends.onnx.dims import DimNames
+from burn_import.frontends.onnx.functions import Call, Functions, Names, TooManyNodes
+from burn_import.frontends.onnx.scopes import scope_of
+from burn_import.frontends.onnx.tensors import Tensors
+from burn_import.frontends.onnx.types import declared_type
+from burn_ir import (
+    InvalidModel,
+    ModelError,
+    RawGraph,
+    RawNode,
+    Type,
+)
+from burn_ir.dim import Dim
+from burn_ir.types import Array
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto
+
+#: The dtype of a body's input for which the file declares no tensor type; what the
+#: node around it passes in decides.
+UNDECLARED: DType = np.dtype("V")
+#: The scope of what stands in no function of a model that has some.
+ROOT = ("",)
+#: More stored values than this, all of them inputs, are weights listed out of habit.
+HABIT = 3
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where nodes are read: the model itself, a function's call, or a body of these.
+
+    ``names`` renames values inside calls, and is None where they stay as written.
+    """
+
+    opsets: Mapping[str, int]
+    names: Names | None = None
+    call: Call | None = None
+
+
+@dataclass
+class GraphReader:
+    """Reads the graphs of one model; what is wrong with it gathers in ``problems``."""
+
+    tensors: Tensors
+    dims: DimNames
+    opsets: dict[str, int]
+    functions: Functions
+    ir_version: int
+    problems: list[ModelError] = field(default_factory=list)
+
+    def main(self, proto: GraphProto) -> RawGraph:
+        """The main graph."""
+        return self.graph(proto, Frame(self.opsets), is_main=True)
+
+    def graph(self, proto: GraphProto, frame: Frame, is_main: bool = False) -> RawGraph:
+        """A graph, read in ``frame``."""
+        names = frame.names
+        if names is not None:
+            names = names.inner(_defined(proto))
+            frame = Frame(frame.opsets, names, frame.call)
+        stored = {
+            _renamed(names, name): array for name, array in self.initializers(proto)
+        }
+        inputs = {}
+        overrides = is_main and self.overrides(proto, stored)
+        for value in proto.input:
+            name = _renamed(names, value.name)
+            if name in inputs:
+                message = f"expected inputs of different names, got {name!r} twice"
+                self.problems.append(InvalidModel(message))
+            if name not in stored or overrides:
+                inputs[name] = self.type(value, is_main)
+        defaults = {name: array for name, array in stored.items() if name in inputs}
+        return RawGraph(
+            proto.name,
+            inputs,
+            tuple(_renamed(names, value.name) for value in proto.output),
+            tuple(self.nodes(proto.node, frame)),
+            {name: array for name, array in stored.items() if name not in defaults},
+            defaults,
+            proto.doc_string,
+        )
+
+    def overrides(self, proto: GraphProto, stored: Mapping[str, Array]) -> bool:
+        """Whether a stored value that is an input too is one that a caller may replace.
+
+        Before version 4 of the format every stored value had to be an input. Exporters
+        that kept the habit list all their weights, and mean nothing by it.
+        """
+        listed = {value.name for value in proto.input}
+        habit = len(stored) > HABIT and listed.issuperset(stored)
+        return self.ir_version >= 4 and not habit
+
+    def initializers(self, proto: GraphProto) -> Iterator[tuple[str, Array]]:
+        """Each stored tensor once; those that contradict themselves are left out."""
+        tensors: list[tuple[str, Callable[[], Array]]] = [
+            (t.name, partial(self.tensors.array, t)) for t in proto.initializer
+        ]
+        for sparse in proto.sparse_initializer:
+            read = partial(self.tensors.sparse, sparse)
+            tensors.append((sparse.values.name, read))
+        seen = {""}
+        for name, array in tensors:
+            try:
+                if name in seen:
+                    raise InvalidModel(
+                        f"expected initializers of different names, got {name!r} "
+                        + ("twice" if name else "")
+                    )
+                seen.add(name)
+                yield name, array()
+            except ModelError as error:
+                self.problems.append(error)
+
+    def nodes(self, protos: Iterable[NodeProto], frame: Frame) -> Iterator[RawNode]:
+        """The nodes, with calls of functions replaced by the nodes of these."""
+        for proto in protos:
+            try:
+                function = self.functions.get(proto)
+                if function is not None:
+                    yield from self.functions.inline(self, proto, function, frame)
+                else:
+                    yield self.node(proto, frame)
+            except TooManyNodes:
+                raise
+            except ModelError as error:
+                self.problems.append(error)
+
+    def node(self, proto: NodeProto, frame: Frame) -> RawNode:
+        """A node that is no call of a function."""
+        if frame.call is not None:
+            self.functions.check_version(proto, frame.opsets, self.opsets)
+        scope, classes = self.scope(proto, frame)
+        name = proto.name
+        if frame.call is not None and name:
+            name = f"{frame.call.prefix}{name}"
+        attrs = self.attributes(proto, frame)
+        if proto.op_type == "Constant" and domain_of(proto.domain) == "":
+            attrs = _constant(attrs)
+        return RawNode(
+            proto.op_type,
+            domain_of(proto.domain),
+            attrs,
+            _values(frame.names, proto.input),
+            _values(frame.names, proto.output),
+            name,
+            scope,
+            classes,
+        )
+
+    def scope(
+        self, proto: NodeProto, frame: Frame
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The node's module: its own, below that of the call it stands in."""
+        metadata: dict[str, str] = {}
+        if props := proto.metadata_props:
+            entries = {entry.key: entry.value for entry in props}
+            # protobuf gives text that is no UTF-8 as bytes; such an entry says nothing.
+            metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
+        scope, classes = scope_of(proto.name, metadata)
+        if frame.call is None or metadata and scope:
+            # Beside calls of functions, which are modules, no scope is the root's.
+            return scope or ROOT * bool(self.functions.by_key), classes
+        return (*frame.call.scope, *scope), frame.call.classes if not scope else ()
+
+    def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:
+        """The attributes by name; a reference to an omitted one is itself omitted."""
+        found: dict[str, Any] = {}
+        if not proto.attribute:  # sooner said than going through none
+            return found
+        for attr in proto.attribute:
+            where = f"attribute {attr.name!r} of node {proto.name!r} ({proto.op_type})"
+            if attr.name in found:
+                raise InvalidModel(f"{where}: it is there twice")
+            if attr.ref_attr_name:
+                if frame.call is None:
+                    raise InvalidModel(f"{where}: only functions can refer to others")
+                if attr.ref_attr_name in frame.call.attrs:
+                    found[attr.name] = frame.call.attrs[attr.ref_attr_name]
+                continue
+            version = frame.opsets.get(domain_of(proto.domain), 1)
+            found[attr.name] = attribute_value(
+                attr,
+                where,
+                (proto.op_type, version, domain_of(proto.domain)),
+                self.tensors,
+                lambda graph: self.graph(_body(proto, graph), frame),
+            )
+        return found
+
+    def type(self, value: ValueInfoProto, is_main: bool) -> Type:
+        """The declared type of an input; a fresh symbol where an extent is not."""
+
+        def extent(name: str, axis: int) -> Dim:
+            if name:
+                return self.dims.named(name)
+            return self.dims.fresh(f"{value.name}_dim_{axis}")
+
+        if not is_main and _says_nothing(value.type):
+            return Type(UNDECLARED, None)
+        try:
+            return declared_type(value.type, f"input {value.name!r}", extent)
+        except ModelError as error:
+            self.problems.append(error)
+            return Type(UNDECLARED, None)
+
+
+def domain_of(domain: str) -> str:
+    """The domain of an operator; the standard one has two names."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def dim_params(proto: GraphProto) -> Iterator[str]:
+    """What a graph calls the dimensions of its inputs, bodies included."""
+    for value in proto.input:
+        for dim in value.type.tensor_type.shape.dim:
+            yield dim.dim_param
+    for node in proto.node:
+        for attr in node.attribute:
+            for body in (attr.g, *attr.graphs) if attr.HasField("g") else attr.graphs:
+                yield from dim_params(body)
+
+
+def _body(node: NodeProto, graph: GraphProto) -> GraphProto:
+    """A body as the specification has it: the branches of If have no inputs.
+
+    Some writers list what a branch takes from outside as inputs, which nothing passes.
+    """
+    if node.op_type != "If" or domain_of(node.domain) != "" or not graph.input:
+        return graph
+    body = type(graph)()
+    body.CopyFrom(graph)
+    del body.input[:]
+    return body
+
+
+def _renamed(names: Names | None, name: str) -> str:
+    """What a value is called; ``""`` for an operand that is omitted."""
+    return name if names is None else names[name] or ""
+
+
+def _values(names: Names | None, values: Sequence[str]) -> tuple[str | None, ...]:
+    """What a node's operands or results are called; None for omitted ones."""
+    if names is None:
+        found = values[:]
+        return tuple([name or None for name in found] if "" in found else found)
+    return tuple([name and names[name] or None for name in values])
+
+
+def _defined(proto: GraphProto) -> set[str]:
+    """The names that a body defines itself."""
+    found = {value.name for value in proto.input}
+    found |= {tensor.name for tensor in proto.initializer}
+    found |= {tensor.values.name for tensor in proto.sparse_initializer}
+    return found | {name for node in proto.node for name in node.output if name}
+
+
+def _says_nothing(proto: TypeProto) -> bool:
+    """Whether a body leaves the type of an input to the node around it."""
+    kind = proto.WhichOneof("value")
+    return kind is None or kind == "tensor_type" and not proto.tensor_type.elem_type
+
+
+def _constant(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a Constant with its value as an array, however written."""
+    if len(attrs) != 1:
+        raise InvalidModel(f"expected a Constant of one value, got {sorted(attrs)}")
+    ((key, value),) = attrs.items()
+    kinds = {"float": np.float32, "int": np.int64, "string": object}
+    kind = key.removeprefix("value_").removesuffix("s")
+    if key.startswith("value_") and kind in kinds:
+        value = np.array(value, kinds[kind])
+        value.flags.writeable = False
+    elif key not in ("value", "sparse_value") or not isinstance(value, np.ndarray):
+        raise InvalidModel(f"expected a Constant of a tensor, got {key!r}")
+    return {"value": value}

@@ -1,0 +1,113 @@
+"""A file to the model in it, or to one error that says what it is instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from burn.record import HEAD_SIZE, describe_foreign
+from burn_import.frontends.onnx.dims import DimNames
+from burn_import.frontends.onnx.files import ExternalFiles, map_file
+from burn_import.frontends.onnx.functions import Functions
+from burn_import.frontends.onnx.graphs import GraphReader, dim_params, domain_of
+from burn_import.frontends.onnx.tensors import Tensors
+from burn_import.frontends.onnx.wire import without_raw_data
+from burn_ir import (
+    InvalidModel,
+    ModelError,
+    RawModel,
+    UnreadableFile,
+    UnsupportedModel,
+)
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+
+def read(path: str | Path) -> RawModel:
+    """The model in an ONNX file of any age.
+
+    Weights are read-only views of the file, which stays mapped while one of them is in
+    use. Functions are inlined; a missing ``opset_import`` means version 1.
+
+    Raises:
+        UnreadableFile: the file, or one that it names, is no such model.
+        InvalidModel: the model contradicts the specification; all places are listed.
+        UnsupportedModel: it uses a dtype or a kind of input that is not supported.
+    """
+    path = Path(path)
+    file = map_file(path)
+    refuse_foreign(bytes(file[:HEAD_SIZE]), path)
+    try:
+        proto = _parse(file)
+        if not proto.HasField("graph"):
+            raise UnreadableFile("expected an ONNX model, found no graph in it")
+        return _model(proto, file, path)
+    except UnreadableFile as error:
+        raise UnreadableFile(f"{path.name}: {error}") from error
+
+
+def refuse_foreign(head: bytes, path: Path) -> None:
+    """Return if a file that begins with ``head`` may be an ONNX model.
+
+    Raises:
+        UnreadableFile: it is known to be something else; says what to do.
+    """
+    foreign = describe_foreign(head)
+    if foreign is not None and not foreign.kind.startswith("ONNX"):
+        raise UnreadableFile(
+            f"{path.name}: expected an ONNX model, got this: {foreign.kind}. "
+            f"{foreign.remedy}"
+        )
+
+
+def _parse(file: memoryview) -> ModelProto:
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+
+    stripped = without_raw_data(file)
+    try:
+        model = ModelProto()
+        model.ParseFromString(stripped)
+        return model
+    except DecodeError as error:
+        raise UnreadableFile(
+            "expected an ONNX model, but its messages do not fit together; the file "
+            f"is damaged or of another kind ({error})"
+        ) from error
+
+
+def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
+    dims = DimNames()
+    for text in dim_params(proto.graph):
+        dims.reserve(text)
+    reader = GraphReader(
+        Tensors(file, ExternalFiles(path)),
+        dims,
+        _opsets(proto),
+        Functions(proto),
+        proto.ir_version,
+    )
+    graph = reader.main(proto.graph)
+    _raise(reader.problems)
+    producer = f"{proto.producer_name} {proto.producer_version}".strip()
+    return RawModel(graph, reader.opsets, producer)
+
+
+def _opsets(proto: ModelProto) -> dict[str, int]:
+    opsets: dict[str, int] = {}
+    for entry in proto.opset_import:
+        domain = domain_of(entry.domain)
+        if opsets.setdefault(domain, entry.version) != entry.version:
+            raise InvalidModel(
+                f"expected one version of domain {domain!r}, got {opsets[domain]} "
+                f"and {entry.version}"
+            )
+    return opsets or {"": 1}
+
+
+def _raise(problems: list[ModelError]) -> None:
+    """Raise one error of all; a file that cannot be read counts most."""
+    for kind in (UnreadableFile, InvalidModel, UnsupportedModel):
+        if any(isinstance(problem, kind) for problem in problems):
+            raise kind([p for problem in problems for p in problem.problems])

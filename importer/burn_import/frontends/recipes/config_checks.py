@@ -1,0 +1,99 @@
+"""Check that a configuration asks for nothing that a recipe does not compute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from burn.record.errors import shown
+from burn_import.frontends.recipes.config import Config, NotClaimed
+
+Supports = Mapping[str, tuple[object, ...]]
+#: Any value of an entry.
+ANY: tuple[object, ...] = ()
+#: Entries that change no output in evaluation: training, generation, file formats.
+NEUTRAL = frozenset("""
+    _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path
+    _num_labels attn_implementation auto_map begin_suppress_tokens bos_token_id
+    cache_implementation chunk_size_feed_forward cls_token_id decoder_start_token_id
+    do_sample dtype eos_token_id finetuning_task forced_bos_token_id forced_eos_token_id
+    gradient_checkpointing id2label ignore_index init_std initializer_factor
+    initializer_range is_encoder_decoder label2id language license mask_token_id
+    max_length min_length model_type num_beams num_labels output_attentions
+    output_hidden_states output_past pad_token_id prefix pretraining_tp problem_type
+    return_dict sep_token_id suppress_tokens task_specific_params tie_encoder_decoder
+    tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
+    unk_token_id use_cache use_return_dict
+    """.split())  # noqa: SIM905  a list of names reads better as text
+#: Entries of these kinds are rates of layers that do nothing in evaluation.
+_RATES = re.compile(r"(\w*_)?(dropout|drop|pdrop|layerdrop)(_\w+)?")
+#: Heads of Hugging Face's classes, of which those of one set have the same outputs.
+_HEAD = re.compile(r"(For[A-Z]\w*|LMHeadModel)$")
+_SAME = ({"ForMaskedLM", "ForPreTraining"}, {"LMHeadModel", "ForCausalLM"})
+
+
+def any_of(*names: str) -> dict[str, tuple[object, ...]]:
+    """Return that entries of these names may have any value."""
+    return dict.fromkeys(names, ANY)
+
+
+#: Entries of networks on images that weights show, and those of backbones.
+IMAGES = any_of(
+    *("num_channels", "num_stages", "out_features", "out_indices", "stage_names"),
+    "semantic_loss_ignore_index",
+)
+
+
+def timm(*architectures: str) -> dict[str, tuple[object, ...]]:
+    """Return the entries of timm, whose networks of these names are torchvision's."""
+    return {
+        "architecture": architectures,
+        "global_pool": ("avg",),
+        **any_of("num_classes", "num_features", "pretrained_cfg"),
+    }
+
+
+def check_config(config: Config, name: str, supports: Supports, made: str) -> None:
+    """Return if the recipe ``name``, which wrote the class ``made``, does what it says.
+
+    ``supports`` maps entries that the recipe does not read to values it computes;
+    ``ANY`` stands for entries whose effect weights show, or that have none.
+
+    Raises:
+        NotClaimed: an entry has no known meaning, or a value that is not supported.
+    """
+    _check_head(config, made)
+    for path, value in config.unused():
+        key = path.rpartition(".")[2]
+        if value is None or key in NEUTRAL or _RATES.fullmatch(key):
+            continue
+        allowed = supports.get(path, supports.get(key))
+        if allowed == ANY:
+            continue
+        if allowed is None:
+            raise NotClaimed(
+                f"config {shown(path)}: {name} has no known entry of this name, "
+                f"got {shown(value)}"
+            )
+        if value not in allowed:
+            wanted = " or ".join(map(repr, allowed))
+            raise NotClaimed(
+                f"config {shown(path)}: expected {wanted}, got {shown(value)}"
+            )
+
+
+def _check_head(config: Config, made: str) -> None:
+    """Return if the class that was written has the head of the configuration's.
+
+    Raises:
+        NotClaimed: it has another one.
+    """
+    heads = [match[1] for each in config.architectures if (match := _HEAD.search(each))]
+    own = _HEAD.search(made)
+    if not heads or own is None or own[1] in heads:
+        return
+    if not any(own[1] in same and same.intersection(heads) for same in _SAME):
+        raise NotClaimed(
+            f"config 'architectures': expected a class as {made}, by the weights, "
+            f"got {shown(config.architectures)}"
+        )

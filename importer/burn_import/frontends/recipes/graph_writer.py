@@ -1,0 +1,341 @@
+"""What a recipe writes a graph with: modules, layers with weights, operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from burn.record.errors import shown
+from burn_import.frontends.recipes.weights import Weights
+from burn_ir import InvalidModel
+from burn_ir.dim import Dim, symbol
+from burn_ir.raw import RawGraph, RawModel, RawNode
+from burn_ir.types import Array, Type
+
+#: The scope of what runs in no module but the model, as PyTorch calls that.
+ROOT = ("",)
+OPSETS = {"": 23, "burn": 1}
+#: Operators of our own.
+OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
+#: Names of weights are keys as PyTorch has them.
+PRODUCER = "pytorch"
+#: What the scores of classes are called.
+LOGITS = "logits"
+#: Extents of inputs.
+BATCH, LENGTH, TARGET = symbol("batch"), symbol("length"), symbol("target_length")
+
+
+@dataclass
+class Writer:
+    """A graph as it is written. Values are their names."""
+
+    weights: Weights
+    nodes: list[RawNode] = field(default_factory=list)
+    inputs: dict[str, Type] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    taken: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    defaults: dict[str, Array] = field(default_factory=dict)
+    class_name: str = ""
+
+    def note(self, *sentences: str) -> None:
+        """Say in the module what the weights do not tell and was taken as usual."""
+        self.notes += sentences
+
+    def input(
+        self, name: str, dtype: str, *dims: Dim, default: Array | None = None
+    ) -> str:
+        """An input of the model, which may be left out if there is a ``default``."""
+        if default is not None:
+            self.defaults[name] = default
+        self.inputs[name] = Type(np.dtype(dtype), dims)
+        self.taken[name] = 1
+        return name
+
+    @contextmanager
+    def module(self, name: str, class_name: str = "") -> Iterator[None]:
+        """Within, nodes and keys belong to the module ``name`` of the one around.
+
+        ``name`` may lead through lists, ``layer.0``; the class is that of the last.
+        """
+        outer = self.path, self.classes
+        segments = tuple(segment for segment in name.split(".") if segment)
+        self.path += segments
+        self.classes += ("",) * (len(segments) - 1) + (class_name,) * bool(segments)
+        yield
+        self.path, self.classes = outer
+
+    def base(self, name: str, class_name: str) -> AbstractContextManager[None]:
+        """Within, nodes and keys belong to the module ``name`` if there is one."""
+        return self.module(name if self.inside(name) else "", class_name)
+
+    def inside(self, name: str) -> bool:
+        """Whether the module ``name`` of this one has weights."""
+        start = f"{self.key(name)}."
+        return any(key.startswith(start) for key in self.weights.tensors)
+
+    def called(self, class_name: str) -> None:
+        """Give the class of this module another name."""
+        self.class_name = class_name
+        depth = len(self.path)
+        if depth:
+            self.classes = (*self.classes[:-1], class_name)
+            self.nodes = [
+                (
+                    replace(n, classes=(*self.classes, *n.classes[depth:]))
+                    if n.scope[:depth] == self.path
+                    else n
+                )
+                for n in self.nodes
+            ]
+
+    def op(self, op_type: str, *operands: Any, name: str = "", **attrs: Any) -> str:
+        """The result of an operator of ONNX, called ``name`` if it is free."""
+        return self.many(op_type, 1, *operands, name=name, **attrs)[0]
+
+    def many(
+        self, op_type: str, count: int, *operands: Any, name: str = "", **attrs: Any
+    ) -> list[str]:
+        """The results of an operator that has ``count`` of them."""
+        names = tuple(None if x is None else self.operand(x) for x in operands)
+        outputs = [self.fresh(name or op_type.lower()) for _ in range(count)]
+        kept = {key: value for key, value in attrs.items() if value is not None}
+        self.nodes.append(
+            RawNode(
+                *(op_type, _domain(op_type), kept, names, tuple(outputs), outputs[0]),
+                scope=self.path or ROOT,
+                classes=self.classes,
+            )
+        )
+        return outputs
+
+    def operand(self, x: Any) -> str:
+        """The name of a value, or of a constant for numbers; an array is as it is."""
+        if isinstance(x, str):
+            return x
+        array = np.asarray(x, np.int64 if np.asarray(x).dtype.kind in "iu" else None)
+        if array.dtype == np.float64 and not isinstance(x, np.ndarray):
+            array = array.astype(np.float32)
+        output = self.fresh("number")
+        self.nodes.append(RawNode("Constant", "", {"value": array}, (), (output,)))
+        return output
+
+    def fresh(self, name: str) -> str:
+        number = self.taken.get(name, 0) + 1
+        self.taken[name] = number
+        return name if number == 1 else self.fresh(f"{name}_{number}")
+
+    def key(self, name: str) -> str:
+        """The key of a weight of this module."""
+        return ".".join((*self.path, name))
+
+    def has(self, name: str) -> bool:
+        """Whether this module has a weight called ``name``."""
+        return self.key(name) in self.weights
+
+    def weight(self, name: str) -> str:
+        """A weight of this module, ``query.weight``."""
+        return self.shared(self.key(name))
+
+    def shared(self, key: str) -> str:
+        """The weight at ``key``, whatever module has it."""
+        if key not in self.constants:
+            self.constants[key] = self.weights.array(key)
+            self.taken[key] = 1
+        return key
+
+    def constant(self, name: str, array: Array) -> str:
+        """A stored array of this module that the state dict does not hold."""
+        key = self.key(name)
+        self.constants[key] = array
+        self.taken[key] = 1
+        self.weights.ignore(key)
+        return key
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a weight of this module, which has elements and axes.
+
+        Raises:
+            InvalidModel: it has none.
+        """
+        shape = self.weights.shape(self.key(name))
+        if 0 in shape or not shape:
+            raise InvalidModel(
+                f"weight {shown(self.key(name))}: expected extents, got {list(shape)}"
+            )
+        return shape
+
+    def count(self, name: str) -> int:
+        """How many modules the list ``name`` of this module has."""
+        return self.weights.count(self.key(name))
+
+    def model(self, *outputs: str, **named: str) -> RawModel:
+        """The model that was written; ``named`` are outputs with names of their own.
+
+        Raises:
+            InvalidModel: weights are left over.
+        """
+        for name, value in named.items():
+            outputs = (*outputs, self.op("Identity", value, name=name))
+        self.weights.check_used()
+        nodes = tuple(self.nodes)
+        graph = RawGraph(
+            *("main", self.inputs, outputs, nodes, self.constants, self.defaults)
+        )
+        return RawModel(graph, OPSETS, PRODUCER, tuple(self.notes))
+
+    # Layers
+
+    def linear(self, name: str, x: str, output: str = "") -> str:
+        """``nn.Linear`` called ``name``, with a bias if there is one."""
+        with self.module(name, "Linear"):
+            bias = self.weight("bias") if self.has("bias") else None
+            operands = (x, self.weight("weight"), bias)
+            return self.op("Linear", *operands, name=output)
+
+    def embedding(self, name: str, indices: str) -> str:
+        """``nn.Embedding`` called ``name``."""
+        with self.module(name, "Embedding"):
+            return self.op("Gather", self.weight("weight"), indices)
+
+    def layer_norm(self, name: str, x: str, eps: float) -> str:
+        """``nn.LayerNorm`` called ``name``, over the last axis."""
+        with self.module(name, "LayerNorm"):
+            bias = self.weight("bias") if self.has("bias") else None
+            operands = (x, self.weight("weight"), bias)
+            return self.op("LayerNormalization", *operands, epsilon=eps, axis=-1)
+
+    def rms_norm(self, name: str, x: str, eps: float) -> str:
+        """``nn.RMSNorm`` called ``name``, over the last axis."""
+        with self.module(name, "RMSNorm"):
+            scale = self.weight("weight")
+            return self.op("RMSNormalization", x, scale, epsilon=eps, axis=-1)
+
+    def batch_norm(self, name: str, x: str, eps: float = 1e-5) -> str:
+        """``nn.BatchNorm`` called ``name``, with its statistics."""
+        with self.module(name, "BatchNorm2d"):
+            names = ("weight", "bias", "running_mean", "running_var")
+            operands = [self.weight(part) for part in names]
+            self.weights.ignore(self.key("num_batches_tracked"))
+            return self.op("BatchNormalization", x, *operands, epsilon=eps)
+
+    def conv(
+        self,
+        name: str,
+        x: str,
+        stride: int = 1,
+        padding: int | None = None,
+        groups: int = 1,
+        dilation: int = 1,
+    ) -> str:
+        """``nn.Conv`` called ``name``; without ``padding`` it keeps the extents."""
+        with self.module(name, "Conv2d"):
+            kernel = self.shape("weight")[2:]
+            pads = [dilation * (k // 2) if padding is None else padding for k in kernel]
+            bias = self.weight("bias") if self.has("bias") else None
+            return self.op(
+                "Conv",
+                *(x, self.weight("weight"), bias),
+                strides=(stride,) * len(kernel),
+                pads=(*pads, *pads),
+                dilations=(dilation,) * len(kernel),
+                group=groups,
+            )
+
+    # Operators that are written often
+
+    def add(self, a: str, b: Any) -> str:
+        """``a + b``."""
+        return self.op("Add", a, b)
+
+    def heads(self, x: str, count: int, name: str = "") -> str:
+        """``[batch, length, hidden]`` as ``[batch, count, length, hidden / count]``."""
+        split = self.op("Reshape", x, [0, 0, count, -1])
+        return self.op("Transpose", split, perm=(0, 2, 1, 3), name=name)
+
+    def merged(self, x: str) -> str:
+        """``[batch, heads, length, size]`` as ``[batch, length, heads * size]``."""
+        moved = self.op("Transpose", x, perm=(0, 2, 1, 3))
+        return self.op("Reshape", moved, [0, 0, -1])
+
+    def attention(
+        self,
+        query: str,
+        key: str,
+        value: str,
+        mask: str | None = None,
+        scale: float | None = None,
+        causal: bool = False,
+        softcap: float | None = None,
+    ) -> str:
+        """Attention of heads; ``mask`` is added, or bool."""
+        return self.op(
+            "Attention",
+            *(query, key, value, mask),
+            is_causal=int(causal),
+            scale=scale,
+            softcap=softcap or None,
+        )
+
+    def activation(self, name: str, x: str) -> str:
+        """The activation that Hugging Face and PyTorch call ``name``.
+
+        Raises:
+            UnsupportedModel: there is none of this name.
+        """
+        return _activation(self, name, x)
+
+    def slice(self, x: str, axis: int, start: int, end: Any) -> str:
+        """``x`` from ``start`` to ``end`` of an axis."""
+        ends = end if isinstance(end, str) else [end]
+        return self.op("Slice", x, [start], ends, [axis])
+
+    def extent(self, x: str, axis: int) -> str:
+        """The extent of an axis, in a vector of one."""
+        return self.op("Shape", x, start=axis, end=axis + 1)
+
+    def positions(self, x: str, axis: int = 1) -> str:
+        """``0, 1, 2, ...`` along an axis of ``x``."""
+        length = self.op("Squeeze", self.extent(x, axis), [0])
+        return self.op("Range", 0, length, 1, name="positions")
+
+    def padding_mask(self, mask: str) -> str:
+        """``[batch, length]`` of 1 and 0 as bool ``[batch, 1, 1, length]``."""
+        flags = self.op("Cast", mask, to=9)
+        return self.op("Unsqueeze", flags, [1, 2], name="mask")
+
+
+def _activation(w: Writer, name: str, x: str) -> str:
+    from burn_ir import UnsupportedModel
+
+    if name in ("gelu", "gelu_python"):
+        return w.op("Gelu", x)
+    if name in ("gelu_new", "gelu_pytorch_tanh", "gelu_fast"):
+        return w.op("Gelu", x, approximate="tanh")
+    if name in ("silu", "swish"):
+        return w.op("Mul", x, w.op("Sigmoid", x))
+    if name == "quick_gelu":
+        return w.op("Mul", x, w.op("Sigmoid", w.op("Mul", x, 1.702)))
+    simple = {
+        "relu": "Relu",
+        "tanh": "Tanh",
+        "sigmoid": "Sigmoid",
+        "mish": "Mish",
+        "hardswish": "HardSwish",
+        "softplus": "Softplus",
+        "elu": "Elu",
+        "leaky_relu": "LeakyRelu",
+    }
+    if name not in simple:
+        raise UnsupportedModel(f"expected a known activation, got {name!r}")
+    return w.op(simple[name], x)
+
+
+def _domain(op_type: str) -> str:
+    return "burn" if op_type in OWN else ""

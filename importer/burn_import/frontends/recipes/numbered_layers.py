@@ -1,0 +1,88 @@
+"""Which weights are those of numbered layers in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from burn_import.frontends.checkpoints import Checkpoint
+from burn_import.frontends.state_dicts.key_tree import Node, tree_of
+from burn_import.frontends.state_dicts.layer_inference import Flow, find_layer
+from burn_ir.op import Layer
+
+CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d")
+BATCH_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+_KNOWN = frozenset({"Linear", "LayerNorm", "PReLU", *CONVOLUTIONS, *BATCH_NORMS})
+
+
+@dataclass(frozen=True)
+class Step:
+    """A layer, its list and its number there, and how many before it have no weights.
+
+    ``first`` is whether it is the first of its list.
+    """
+
+    layer: Layer
+    path: str
+    gap: int
+    first: bool
+
+    @property
+    def is_conv(self) -> bool:
+        return self.layer.name in CONVOLUTIONS
+
+
+def steps_of(checkpoint: Checkpoint) -> list[Step]:
+    """The layers of weights that are numbered, in order; none if others are there.
+
+    There is one list, or one of convolutions and one of linear layers after it.
+    """
+    items = [(key, tensor.dtype, tensor.shape) for key, tensor in checkpoint.items()]
+    root = tree_of(items)
+    lists = [root] if root.listed else list(root.children.values())
+    if root.tensors or not lists or not all(node.listed for node in lists):
+        return []
+    if any(stored.key != key for stored, key in root.stored()):
+        return []
+    found = [_steps(node) for node in lists]
+    if not all(found):
+        return []
+    found.sort(key=lambda steps: not any(step.is_conv for step in steps))
+    steps = [step for part in found for step in part]
+    if len(found) > 2 or (len(found) == 2 and not _meet(*found)):
+        return []
+    return steps if _linked(steps) else []
+
+
+def _steps(node: Node) -> list[Step]:
+    """The layers of a list; none if something else is among them."""
+    flow, place, steps = Flow(), -1, []
+    for number in sorted(map(int, node.children)):
+        child = node.children[str(number)]
+        layer = find_layer(child, flow)
+        if layer is None or layer.name not in _KNOWN:
+            return []
+        if layer.options.get("affine") is False:
+            return []
+        path = ".".join(child.path)
+        steps.append(Step(layer, path, number - place - 1, place < 0))
+        place = number
+    return steps
+
+
+def _meet(before: list[Step], after: list[Step]) -> bool:
+    """Whether convolutions come before linear layers alone."""
+    return before[-1].layer.name != "Linear" and not any(s.is_conv for s in after)
+
+
+def _linked(steps: list[Step]) -> bool:
+    """Whether each layer takes what the one before makes."""
+    sized = [s.layer for s in steps if s.layer.name == "Linear" or s.is_conv]
+    for before, after in pairwise(sized):
+        made, given = before.args[1], after.args[0]
+        flattened = after.name == "Linear" and before.name != "Linear"
+        if given % made if flattened else given != made:
+            return False
+        if before.name == "Linear" and after.name != "Linear":
+            return False
+    return bool(sized) and steps[0].layer is sized[0]

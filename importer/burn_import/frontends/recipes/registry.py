@@ -1,0 +1,118 @@
+"""The table of recipes, and which of them a state dict is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from burn_import.frontends.checkpoints.checkpoint import LazyTensor
+from burn_import.frontends.recipes.config import Config, NotClaimed
+from burn_import.frontends.recipes.graph_writer import Writer
+from burn_ir.raw import RawModel
+
+Build = Callable[[Writer, Config], RawModel]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One architecture: the keys of its weights below a common prefix, and its graph.
+
+    ``keys`` are keys that have to be there, all of them in the module ``base`` or none;
+    ``without`` those that must not. ``kinds`` are values of ``model_type`` for it,
+    and ``class_name`` is the class below whose attribute all keys may be. With
+    ``is_configured`` a configuration has to name it, as the weights of other
+    architectures have the same keys. ``supports`` maps entries of a configuration that
+    the recipe does not read to the values that it computes.
+    """
+
+    name: str
+    class_name: str
+    keys: tuple[str, ...]
+    without: tuple[str, ...]
+    kinds: tuple[str, ...]
+    build: Build
+    base: str = ""
+    is_configured: bool = True
+    supports: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+
+
+RECIPES: list[Recipe] = []
+
+
+def recipe(
+    name: str,
+    class_name: str,
+    *keys: str,
+    kinds: Iterable[str] = (),
+    base: str = "",
+    without: Iterable[str] = (),
+    is_configured: bool = True,
+    supports: Mapping[str, tuple[object, ...]] | None = None,
+) -> Callable[[Build], Build]:
+    """Register the function that writes the graph of an architecture."""
+
+    def register(build: Build) -> Build:
+        names = tuple(without), tuple(kinds) or (name,)
+        told = is_configured, supports or {}
+        RECIPES.append(Recipe(name, class_name, keys, *names, build, base, *told))
+        return build
+
+    return register
+
+
+def find(
+    tensors: Mapping[str, LazyTensor], config: Config
+) -> tuple[Recipe, str] | None:
+    """The recipe for these keys, and the prefix before its own; None if none fits.
+
+    Among recipes whose keys fit, the configuration's ``model_type`` decides, then the
+    shortest prefix. Without ``model_type`` only a recipe applies whose keys are those
+    of one architecture.
+
+    Raises:
+        NotClaimed: nothing decides among several, or a configuration has to.
+    """
+    fitting = [
+        (prefix.count("."), candidate, prefix)
+        for candidate in RECIPES
+        if (prefix := _prefix(candidate, tensors.keys())) is not None
+    ]
+    if config.kind:
+        best = [found for found in fitting if config.kind in found[1].kinds]
+        if not best:
+            raise NotClaimed(f"no known architecture called {config.kind} fits them")
+    else:
+        best = [found for found in fitting if not found[1].is_configured]
+        if fitting and not best:
+            raise NotClaimed(_undecided([found[1] for found in fitting]))
+    if not best:
+        return None
+    rank, chosen, prefix = min(best, key=lambda found: found[0])
+    even = [other for each, other, _ in best if each == rank]
+    if any(not set(other.kinds) & set(chosen.kinds) for other in even):
+        raise NotClaimed(_undecided(even))
+    return chosen, prefix
+
+
+def _undecided(recipes: Iterable[Recipe]) -> str:
+    """Why the keys of several recipes do not determine an architecture."""
+    kinds = ", ".join(sorted({kind for each in recipes for kind in each.kinds}))
+    return (
+        f"the keys fit {kinds}, and other architectures have the same ones; "
+        "the model_type of a config.json beside the file (or --config) decides"
+    )
+
+
+def _prefix(candidate: Recipe, keys: Collection[str]) -> str | None:
+    """The prefix at which all keys of a recipe are there; None if there is none."""
+    base = re.escape(f"{candidate.base}.") if candidate.base else ""
+    first = re.compile(rf"((?:\w+\.)*?)({base}|){re.escape(candidate.keys[0])}")
+    for key in keys:
+        match = first.fullmatch(key)
+        start = match[1] + match[2] if match else ""
+        if match is None or any(start + other in keys for other in candidate.without):
+            continue
+        if all(start + other in keys for other in candidate.keys):
+            return match[1]
+    return None

@@ -1,0 +1,1 @@
+"""Recipes of transformers for text, speech, and pairs of text and images."""

@@ -1,0 +1,142 @@
+"""BERT: an encoder with its pooler, and the heads of Hugging Face."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.config_checks import Supports, any_of
+from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.text.heads import scores, vocabulary
+from burn_ir.raw import RawModel
+
+#: Without segments all tokens are of the first text.
+FIRST = np.zeros((1, 1), np.int64)
+WORDS = "embeddings.word_embeddings.weight"
+KEYS = (
+    WORDS,
+    "embeddings.token_type_embeddings.weight",
+    "encoder.layer.0.attention.self.query.weight",
+)
+
+
+#: What Hugging Face's BERT and RoBERTa can be beside an encoder.
+SUPPORTS: Supports = {
+    "add_cross_attention": (False,),
+    "directionality": ("bidi",),
+    "is_decoder": (False,),
+    "position_embedding_type": ("absolute",),
+    **any_of(
+        *("pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers"),
+        *("pooler_size_per_head", "pooler_type"),
+    ),
+}
+
+
+@recipe("bert", "BertModel", *KEYS, base="bert", supports=SUPPORTS)
+def bert(w: Writer, config: Config) -> RawModel:
+    """The graph of ``BertModel``, or of what Hugging Face puts behind it."""
+    input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
+    attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
+    segments = w.input("token_type_ids", "int64", BATCH, LENGTH, default=FIRST)
+    eps = config.get("layer_norm_eps", 1e-12)
+    with w.base("bert", "BertModel"):
+        table = w.key(WORDS)
+        with w.module("embeddings", "BertEmbeddings"):
+            places = w.op("Unsqueeze", w.positions(input_ids), [0])
+            x = embeddings(w, input_ids, segments, places, eps)
+        x, pooled = encoder(w, config, "Bert", x, attention_mask, eps)
+    if w.has("cls.predictions.transform.dense.weight"):
+        return pretrained(w, config, x, pooled, table, eps)
+    return scores(w, "Bert", x, pooled) or bare(w, x, pooled)
+
+
+def bare(w: Writer, x: str, pooled: str | None) -> RawModel:
+    """The model of hidden states, and of what the pooler makes of them if there is."""
+    if pooled is None:
+        return w.model(last_hidden_state=x)
+    return w.model(last_hidden_state=x, pooler_output=pooled)
+
+
+def pretrained(
+    w: Writer, config: Config, x: str, pooled: str | None, table: str, eps: float
+) -> RawModel:
+    """The scores of tokens in masked places, and of the second text as the next."""
+    w.called("BertForMaskedLM")
+    with w.module("cls", "BertPreTrainingHeads"):
+        with w.module("predictions", "BertLMPredictionHead"):
+            with w.module("transform", "BertPredictionHeadTransform"):
+                y = w.linear("dense", x)
+                y = w.activation(config.get("hidden_act", "gelu"), y)
+                y = w.layer_norm("LayerNorm", y, eps)
+            tokens = vocabulary(w, "decoder", y, table, "bias")
+        if pooled is None or not w.has("seq_relationship.weight"):
+            follows = None
+        else:
+            follows = w.linear("seq_relationship", pooled)
+    if follows is None:
+        return w.model(logits=tokens)
+    w.called("BertForPreTraining")
+    return w.model(prediction_logits=tokens, seq_relationship_logits=follows)
+
+
+def encoder(
+    w: Writer, config: Config, family: str, x: str, attention_mask: str, eps: float
+) -> tuple[str, str | None]:
+    """Hidden states, and what the pooler makes of the first if there is one."""
+    first = "encoder.layer.0"
+    agree(
+        config,
+        vocab_size=extent(w, WORDS, 0),
+        hidden_size=extent(w, WORDS, 1),
+        type_vocab_size=extent(w, KEYS[1], 0),
+        max_position_embeddings=extent(w, "embeddings.position_embeddings.weight", 0),
+        intermediate_size=extent(w, f"{first}.intermediate.dense.weight", 0),
+        num_hidden_layers=length(w, "encoder.layer"),
+    )
+    for name in ("position", "token_type"):
+        w.weights.ignore(w.key(f"embeddings.{name}_ids"))
+    mask = w.padding_mask(attention_mask)
+    with w.module("encoder", f"{family}Encoder"):
+        for number in range(w.count("layer")):
+            with w.module(f"layer.{number}", f"{family}Layer"):
+                x = layer(w, config, family, x, mask, eps)
+    if not w.has("pooler.dense.weight"):
+        return x, None
+    with w.module("pooler", f"{family}Pooler"):
+        return x, w.op("Tanh", w.linear("dense", w.op("Gather", x, 0, axis=1)))
+
+
+def embeddings(
+    w: Writer, input_ids: str, segments: str, position_ids: str, eps: float
+) -> str:
+    """Words, the texts that they are of, and positions, summed and normalised."""
+    words = w.embedding("word_embeddings", input_ids)
+    x = w.add(words, w.embedding("token_type_embeddings", segments))
+    x = w.add(x, w.embedding("position_embeddings", position_ids))
+    return w.layer_norm("LayerNorm", x, eps)
+
+
+def layer(w: Writer, config: Config, family: str, x: str, mask: str, eps: float) -> str:
+    """One layer: attention, then two linear layers, both with a residual."""
+    with w.module("attention", f"{family}Attention"):
+        with w.module("self", f"{family}SelfAttention"):
+            attended = self_attention(w, config, x, mask)
+        with w.module("output", f"{family}SelfOutput"):
+            x = w.layer_norm("LayerNorm", w.add(w.linear("dense", attended), x), eps)
+    with w.module("intermediate", f"{family}Intermediate"):
+        name = config.get("hidden_act", "gelu")
+        y = w.activation(name, w.linear("dense", x))
+    with w.module("output", f"{family}Output"):
+        return w.layer_norm("LayerNorm", w.add(w.linear("dense", y), x), eps)
+
+
+def self_attention(w: Writer, config: Config, x: str, mask: str) -> str:
+    """Attention of every token to all that the mask leaves."""
+    count = heads(w, config, "query")
+    query, key, value = (
+        w.heads(w.linear(name, x), count, name) for name in ("query", "key", "value")
+    )
+    return w.merged(w.attention(query, key, value, mask))

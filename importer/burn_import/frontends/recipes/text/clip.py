@@ -1,0 +1,81 @@
+"""CLIP: an encoder of text and one of images, whose results can be compared."""
+
+from __future__ import annotations
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.config_checks import any_of
+from burn_import.frontends.recipes.graph_writer import BATCH, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.text.clip_encoders import (
+    PATCHES,
+    WORDS,
+    text_model,
+    vision_model,
+)
+from burn_ir.dim import symbol
+from burn_ir.raw import RawModel
+
+TEXT, IMAGES = symbol("texts"), symbol("images")
+#: Entries that weights show, and those of the encoder that is not there.
+SUPPORTS = any_of(
+    *("logit_scale_init_value", "num_channels", "projection_dim", "text_config"),
+    *("text_config_dict", "vision_config", "vision_config_dict"),
+)
+
+
+@recipe(
+    "clip (vision)",
+    "CLIPVisionModel",
+    f"vision_model.{PATCHES}",
+    "vision_model.pre_layrnorm.weight",
+    kinds=("clip_vision_model", "clip"),
+    supports=SUPPORTS,
+)
+@recipe(
+    "clip",
+    "CLIPTextModel",
+    f"text_model.{WORDS}",
+    "text_model.encoder.layers.0.self_attn.q_proj.weight",
+    kinds=("clip", "clip_text_model"),
+    supports=SUPPORTS,
+)
+def clip(w: Writer, config: Config) -> RawModel:
+    """The graph of the encoder of texts, of images, or of both and how they agree."""
+    texts, images = w.inside("text_model"), w.inside("vision_model")
+    if texts and images:
+        w.called("CLIPModel")
+        text = projected(w, "text", text_model(w, config.part("text_config"), TEXT)[1])
+        pooled = vision_model(w, config.part("vision_config"), IMAGES)[1]
+        return compared(w, text, projected(w, "visual", pooled))
+    if texts:
+        name, key, output = "CLIPTextModel", "text", "text_embeds"
+        x, pooled = text_model(w, config.part("text_config"), BATCH)
+    else:
+        name, key, output = "CLIPVisionModel", "visual", "image_embeds"
+        x, pooled = vision_model(w, config.part("vision_config"), BATCH)
+    if not w.has(f"{key}_projection.weight"):
+        w.called(name)
+        return w.model(last_hidden_state=x, pooler_output=pooled)
+    w.called(f"{name}WithProjection")
+    return w.model(**{output: projected(w, key, pooled), "last_hidden_state": x})
+
+
+def projected(w: Writer, name: str, x: str) -> str:
+    """What was made of a text or an image, where both can be compared."""
+    return w.linear(f"{name}_projection", x)
+
+
+def compared(w: Writer, text: str, image: str) -> RawModel:
+    """How well each text and each image agree, and what that is computed from."""
+    text, image = (
+        w.op("Div", x, w.op("ReduceL2", x, [-1], keepdims=1)) for x in (text, image)
+    )
+    scale = w.op("Exp", w.weight("logit_scale"))
+    product = w.op("MatMul", text, w.op("Transpose", image, perm=(1, 0)))
+    per_text = w.op("Mul", product, scale)
+    return w.model(
+        logits_per_image=w.op("Transpose", per_text, perm=(1, 0)),
+        logits_per_text=per_text,
+        text_embeds=text,
+        image_embeds=image,
+    )

@@ -1,0 +1,168 @@
+"""Gemma, Gemma 2 and the text model of Gemma 3."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.config_checks import any_of
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.text.decoders import (
+    KEYS,
+    SUPPORTS,
+    Attending,
+    Norm,
+    check,
+    gated,
+    head_size,
+    masks,
+    self_attention,
+    windows,
+)
+from burn_import.frontends.recipes.text.heads import (
+    capped,
+    classes,
+    is_headed,
+    next_token,
+)
+from burn_import.frontends.recipes.text.rope import angles, has_layer_types
+from burn_ir.raw import RawModel
+
+#: The size of a head where the configuration does not say it.
+HEAD = 256
+WINDOW = 4096
+#: Older configurations have either name for the approximation by ``tanh``.
+ACTIVATIONS = {"hidden_act": ("gelu", "gelu_pytorch_tanh")}
+
+
+@recipe(
+    "gemma",
+    "GemmaForCausalLM",
+    *KEYS,
+    kinds=("gemma",),
+    base="model",
+    supports=SUPPORTS | ACTIVATIONS,
+    without=(
+        "layers.0.pre_feedforward_layernorm.weight",
+        "layers.0.self_attn.q_norm.weight",
+    ),
+)
+@recipe(
+    "gemma2",
+    "Gemma2ForCausalLM",
+    *KEYS,
+    "layers.0.pre_feedforward_layernorm.weight",
+    kinds=("gemma2", "gemma3_text"),
+    base="model",
+    supports={
+        "use_bidirectional_attention": (False,),
+        **SUPPORTS,
+        **ACTIVATIONS,
+        **any_of("_sliding_window_pattern", "final_logit_softcapping"),
+        **any_of("rope_local_base_freq", "sliding_window_pattern"),
+    },
+)
+def gemma(w: Writer, config: Config) -> RawModel:
+    """The graph of ``GemmaForCausalLM``, or of ``GemmaModel``: hidden states alone."""
+    input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
+    attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
+    headed = is_headed(w, config, "model")
+    with w.base("model", "GemmaModel"):
+        table = w.key("embed_tokens.weight")
+        third = w.has("layers.0.self_attn.q_norm.weight")
+        second = w.has("layers.0.pre_feedforward_layernorm.weight")
+        family = "Gemma3" if third else "Gemma2" if second else "Gemma"
+        w.called(f"{family}Model")
+        x = model(w, config, family, input_ids, attention_mask)
+    if w.has("score.weight"):
+        return classes(w, family, x, attention_mask)
+    w.called(f"{family}ForCausalLM" if headed else f"{family}Model")
+    if not headed:
+        return w.model(last_hidden_state=x)
+    logits = next_token(w, config, x, table)
+    usual = 30.0 if family == "Gemma2" else 0.0
+    return w.model(logits=capped(w, logits, cap(config, "final", usual)))
+
+
+def cap(config: Config, which: str, usual: float) -> float:
+    """The bound of scores, 0 without one, which a configuration writes as null."""
+    key = f"{which}_logit_softcapping"
+    absent = config.value(key) is None and key in config.values
+    return config.get(key, usual) if usual and not absent else 0.0
+
+
+def model(
+    w: Writer, config: Config, family: str, input_ids: str, attention_mask: str
+) -> str:
+    """The hidden states of all tokens."""
+    size = head_size(w, config, HEAD)
+    check(w, config, size)
+    norm = partial(one_more, w, family, config.get("rms_norm_eps", 1e-6))
+    seen = windows(w, config, WINDOW, partial(near, config, family))
+    places = w.positions(input_ids)
+    mask = masks(w, attention_mask, places, seen)
+    x = w.embedding("embed_tokens", input_ids)
+    x = w.op("Mul", x, w.shape("embed_tokens.weight")[1] ** 0.5)
+    turns = angles_of(w, config, family, places, size)
+    scale, bound = None, 0.0
+    if family != "Gemma":
+        scalar = config.positive("query_pre_attn_scalar", 256)
+        scale = None if scalar == size else scalar**-0.5
+    if family == "Gemma2":
+        bound = cap(config, "attn", 50.0)
+    for number, window in enumerate(seen):
+        turn = turns[bool(window)]
+        how = Attending(size, mask[window], turn, scale, bound)
+        with w.module(f"layers.{number}", f"{family}DecoderLayer"):
+            x = layer(w, config, family, x, how, norm)
+    return norm("norm", x)
+
+
+def near(config: Config, family: str, number: int) -> bool:
+    """Whether a layer sees a window of the text alone."""
+    if family == "Gemma3":
+        return (number + 1) % config.positive("sliding_window_pattern", 6) != 0
+    return family == "Gemma2" and number % 2 == 0
+
+
+def angles_of(
+    w: Writer, config: Config, family: str, places: str, size: int
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The angles of layers that see everything, and of those that see a window."""
+    with w.module("rotary_emb", f"{family}RotaryEmbedding"):
+        usual = 1e6 if family == "Gemma3" else 1e4
+        turn = angles(w, places, config, size, usual, "full_attention")
+    if family != "Gemma3":
+        return turn, turn
+    with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):
+        if has_layer_types(config):
+            return turn, angles(w, places, config, size, 1e4, "sliding_attention")
+        theta = config.get("rope_local_base_freq", 1e4)
+        local = Config({"rope_theta": theta})
+        return turn, angles(w, places, local, size)
+
+
+def layer(
+    w: Writer, config: Config, family: str, x: str, how: Attending, norm: Norm
+) -> str:
+    """One layer; from Gemma 2 on, what is added to the stream is normalised, too."""
+    y = norm("input_layernorm", x)
+    with w.module("self_attn", f"{family}Attention"):
+        y = self_attention(w, y, how, norm)
+    y = y if family == "Gemma" else norm("post_attention_layernorm", y)
+    x = w.add(x, y)
+    before = "pre_feedforward" if family != "Gemma" else "post_attention"
+    y = norm(f"{before}_layernorm", x)
+    with w.module("mlp", f"{family}MLP"):
+        # ``hidden_act`` of the first files is not what their models were trained with.
+        y = gated(w, y, config.get("hidden_activation", "gelu_pytorch_tanh"))
+    y = y if family == "Gemma" else norm("post_feedforward_layernorm", y)
+    return w.add(x, y)
+
+
+def one_more(w: Writer, family: str, eps: float, name: str, x: str) -> str:
+    """RMS norm called ``name``, which multiplies by 1 more than its weight."""
+    with w.module(name, f"{family}RMSNorm"):
+        scale = w.add(w.weight("weight"), 1.0)
+        return w.op("RMSNormalization", x, scale, epsilon=eps, axis=-1)

@@ -1,0 +1,95 @@
+"""Llama and the decoders that are like it: Mistral, Qwen2 and Qwen3."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.text.decoders import (
+    KEYS,
+    SUPPORTS,
+    Attending,
+    check,
+    gated,
+    head_size,
+    masks,
+    self_attention,
+    windows,
+)
+from burn_import.frontends.recipes.text.heads import classes, is_headed, next_token
+from burn_import.frontends.recipes.text.rope import angles
+from burn_ir.raw import RawModel
+
+EPS = 1e-6
+#: How the classes of each kind begin.
+NAMES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3"}
+
+
+@recipe(
+    "llama",
+    "LlamaForCausalLM",
+    *KEYS,
+    kinds=tuple(NAMES),
+    base="model",
+    supports=SUPPORTS,
+    without=("layers.0.pre_feedforward_layernorm.weight",),
+)
+def llama(w: Writer, config: Config) -> RawModel:
+    """The graph of ``LlamaForCausalLM``, or of ``LlamaModel``: hidden states alone."""
+    input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
+    attention_mask = w.input("attention_mask", "int64", BATCH, LENGTH)
+    normed = w.has("layers.0.self_attn.q_norm.weight")
+    normed = normed or w.has("model.layers.0.self_attn.q_norm.weight")
+    family = NAMES[config.kind or ("qwen3" if normed else "llama")]
+    headed = is_headed(w, config, "model")
+    with w.base("model", f"{family}Model"):
+        table = w.key("embed_tokens.weight")
+        x = model(w, config, family, input_ids, attention_mask)
+    if w.has("score.weight"):
+        return classes(w, family, x, attention_mask)
+    w.called(f"{family}ForCausalLM" if headed else f"{family}Model")
+    if headed:
+        return w.model(logits=next_token(w, config, x, table))
+    return w.model(last_hidden_state=x)
+
+
+def model(
+    w: Writer, config: Config, family: str, input_ids: str, attention_mask: str
+) -> str:
+    """The hidden states of all tokens."""
+    size = head_size(w, config)
+    check(w, config, size)
+    norm = partial(w.rms_norm, eps=config.get("rms_norm_eps", EPS))
+    seen = windows(w, config, 4096, partial(near, config))
+    places = w.positions(input_ids)
+    mask = masks(w, attention_mask, places, seen)
+    x = w.embedding("embed_tokens", input_ids)
+    with w.module("rotary_emb", f"{family}RotaryEmbedding"):
+        turn = angles(w, places, config, size)
+    act = config.get("hidden_act", "silu")
+    for number, window in enumerate(seen):
+        how = Attending(size, mask[window], turn)
+        with w.module(f"layers.{number}", f"{family}DecoderLayer"):
+            y = norm("input_layernorm", x)
+            with w.module("self_attn", f"{family}Attention"):
+                y = self_attention(w, y, how, norm)
+            x = w.add(x, y)
+            y = norm("post_attention_layernorm", x)
+            with w.module("mlp", f"{family}MLP"):
+                y = gated(w, y, act)
+            x = w.add(x, y)
+    return norm("norm", x)
+
+
+def near(config: Config, number: int) -> bool:
+    """Whether a layer sees a window of the text alone."""
+    if config.kind in ("qwen2", "qwen3"):
+        wanted = config.get("use_sliding_window", False)
+        return wanted and number >= config.get("max_window_layers", 28)
+    if config.kind != "mistral":
+        return False
+    return config.value("sliding_window") is not None or (
+        "sliding_window" not in config.values
+    )

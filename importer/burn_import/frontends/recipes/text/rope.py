@@ -1,0 +1,146 @@
+"""Rotary position embeddings: the angles of positions, and turning by them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import Writer
+from burn_import.frontends.recipes.text.rope_scaling import (
+    dynamic,
+    factors,
+    long_sharpening,
+    yarn,
+    yarn_sharpening,
+)
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.types import Array
+
+
+def frequencies(
+    config: Config, size: int, usual: float = 1e4, layer: str = ""
+) -> Array:
+    """The angle per position of each pair of a head's features, float32.
+
+    ``usual`` is the base of their powers where no configuration says it. Scalings that
+    depend on the length of the text are as they are for short ones.
+
+    Raises:
+        UnsupportedModel: they are scaled in a way that is not known.
+    """
+    told = _told(config, layer)
+    inverse = 1.0 / _base(config, told, usual) ** _powers(size)
+    kind = _kind(told)
+    if kind == "linear":
+        inverse = inverse / told.positive("factor", 1.0)
+    elif kind == "llama3":
+        inverse = _llama3(inverse, told)
+    elif kind == "yarn":
+        inverse = yarn(
+            inverse, _base(config, told, usual), told, _trained(config, told)
+        )
+    elif kind == "longrope":
+        inverse = inverse / factors(told, "short_factor", size // 2)
+    elif kind not in ("default", "dynamic"):
+        raise UnsupportedModel(f"expected a known scaling of angles, got {kind!r}")
+    return inverse.astype(np.float32)
+
+
+def _powers(size: int) -> Array:
+    return np.arange(0, size, 2, dtype=np.float64) / size
+
+
+def _kind(told: Config) -> str:
+    kind = told.value("type") or "default"
+    kind = told.value("rope_type") or kind
+    return "longrope" if kind == "su" else str(kind)
+
+
+def _base(config: Config, told: Config, usual: float) -> float:
+    given = told if told.value("rope_theta") is not None else config
+    return given.positive("rope_theta", usual)
+
+
+def _trained(config: Config, told: Config) -> int:
+    """How long texts were before angles were scaled."""
+    key = "original_max_position_embeddings"
+    for part in (told, config):
+        if part.value(key) is not None:
+            return part.positive(key, 1)
+    return config.positive("max_position_embeddings", 2048)
+
+
+def _told(config: Config, layer: str = "") -> Config:
+    """The entries about angles of older and newer configurations.
+
+    Newer ones may have them by the type of the ``layer``.
+    """
+    for key in ("rope_parameters", "rope_scaling"):
+        if isinstance(config.value(key), dict):
+            part = config.part(key)
+            return part.part(layer) if layer in part.values else part
+    return Config({}, config.assumed)
+
+
+def has_layer_types(config: Config) -> bool:
+    """Whether the entries about angles are those of types of layers."""
+    return "sliding_attention" in (config.value("rope_parameters") or {})
+
+
+def _llama3(inverse: Array, told: Config) -> Array:
+    """Long waves are stretched, short ones kept, those between mixed."""
+    factor = told.positive("factor", 8.0)
+    low = told.positive("low_freq_factor", 1.0)
+    high = told.positive("high_freq_factor", 4.0)
+    if low >= high:
+        raise InvalidModel(
+            f"config 'high_freq_factor': expected more than {low}, got {high}"
+        )
+    length = told.positive("original_max_position_embeddings", 8192)
+    waves = 2 * np.pi / inverse
+    share = (length / waves - low) / (high - low)
+    mixed = (1 - share) * inverse / factor + share * inverse
+    result = np.where(waves > length / low, inverse / factor, inverse)
+    between = (waves <= length / low) & (waves >= length / high)
+    return np.where(between, mixed, result)
+
+
+def angles(
+    w: Writer,
+    positions: str,
+    config: Config,
+    size: int,
+    usual: float = 1e4,
+    layer: str = "",
+) -> tuple[str, str]:
+    """The cosines and sines ``[1, length, pairs]`` of positions ``[length]``.
+
+    ``layer`` is the type of the layers that use them; entries may be by type.
+    """
+    told = _told(config, layer)
+    kind, base, factor = _kind(told), _base(config, told, usual), 1.0
+    if kind == "dynamic":
+        most = config.positive("max_position_embeddings", 2048)
+        grows = told.positive("factor", 1.0)
+        inverse = dynamic(w, positions, _powers(size), base, grows, most)
+    else:
+        inverse = w.constant("inv_freq", frequencies(config, size, usual, layer))
+    if kind == "yarn":
+        factor = yarn_sharpening(told)
+    if kind == "longrope":
+        factor = long_sharpening(told, config, _trained(config, told))
+        slow = base ** -_powers(size) / factors(told, "long_factor", size // 2)
+        stored = w.constant("long_inv_freq", slow.astype(np.float32))
+        is_long = w.op("Greater", w.op("Shape", positions), _trained(config, told))
+        inverse = w.op("Where", is_long, stored, inverse)
+    column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
+    found = w.op("Mul", column, inverse)
+    turn = [w.op("Cos", found, name="cos"), w.op("Sin", found, name="sin")]
+    if factor != 1.0:
+        turn = [w.op("Mul", part, factor) for part in turn]
+    return turn[0], turn[1]
+
+
+def turned(w: Writer, x: str, turn: tuple[str, str], name: str = "") -> str:
+    """Heads ``[batch, heads, length, size]`` turned by the angles of their places."""
+    return w.op("RotaryEmbedding", x, *turn, name=name)

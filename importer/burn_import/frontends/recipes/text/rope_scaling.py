@@ -1,0 +1,96 @@
+"""Rotary positions of texts that are longer than those of the first training.
+
+YaRN (https://arxiv.org/abs/2309.00071) stretches slow angles and keeps fast ones,
+LongRoPE (https://arxiv.org/abs/2402.13753) has a factor for each; both also sharpen
+attention. Dynamic NTK lets the base of the angles grow with the text.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor, log, pi, sqrt
+
+import numpy as np
+
+from burn.record.errors import shown
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import Writer
+from burn_ir import InvalidModel
+from burn_ir.types import Array
+
+
+def yarn(inverse: Array, base: float, told: Config, trained: int) -> Array:
+    """Angles of which those are stretched that turn less than once in ``trained``."""
+    pairs = len(inverse)
+
+    def place(turns: float) -> float:
+        """The pair, counted from 0, that turns so often in the texts of training."""
+        return pairs * log(trained / (turns * 2 * pi)) / log(base)
+
+    low, high = (
+        place(told.positive(key, usual))
+        for key, usual in (("beta_fast", 32.0), ("beta_slow", 1.0))
+    )
+    if told.get("truncate", True):
+        low, high = floor(low), ceil(high)
+    low, high = max(low, 0), min(high, 2 * pairs - 1)
+    high = high + 0.001 if low == high else high
+    stretched = np.clip((np.arange(pairs) - low) / (high - low), 0, 1)
+    factor = told.positive("factor", 1.0)
+    result: Array = inverse / factor * stretched + inverse * (1 - stretched)
+    return result
+
+
+def yarn_sharpening(told: Config) -> float:
+    """What YaRN multiplies cosines and sines by, so that scores spread more."""
+    if told.value("attention_factor") is not None:
+        return told.positive("attention_factor", 1.0)
+    factor = told.positive("factor", 1.0)
+
+    def grown(by: float) -> float:
+        return 0.1 * by * log(factor) + 1.0 if factor > 1 else 1.0
+
+    names = ("mscale", "mscale_all_dim")
+    if all([told.value(name) for name in names]):
+        one, other = (grown(told.positive(name, 1.0)) for name in names)
+        return one / other
+    return grown(1.0)
+
+
+def long_sharpening(told: Config, config: Config, trained: int) -> float:
+    """What LongRoPE multiplies cosines and sines by."""
+    if told.value("attention_factor") is not None:
+        return told.positive("attention_factor", 1.0)
+    if told.value("factor") is not None:
+        factor = told.positive("factor", 1.0)
+    else:
+        factor = config.positive("max_position_embeddings", trained) / trained
+    return sqrt(1 + log(factor) / log(trained)) if factor > 1 else 1.0
+
+
+def factors(told: Config, key: str, pairs: int) -> Array:
+    """What LongRoPE divides each angle by.
+
+    Raises:
+        InvalidModel: there are not as many numbers as angles.
+    """
+    values = told.value(key)
+    given = values if isinstance(values, list) else []
+    found = [v for v in given if isinstance(v, int | float) and v > 0]
+    if len(found) != pairs or len(given) != pairs:
+        raise InvalidModel(
+            f"config {shown(key)}: expected {pairs} numbers above 0, got "
+            f"{shown(values)}"
+        )
+    return np.array(found, np.float64)
+
+
+def dynamic(
+    w: Writer, positions: str, powers: Array, base: float, factor: float, trained: int
+) -> str:
+    """Angles whose base grows with what the text has more than ``trained`` tokens."""
+    length = w.op("Max", w.op("Shape", positions), np.array([trained]))
+    share = w.op("Mul", w.op("Cast", length, to=1), factor / trained)
+    grown = w.op("Sub", share, factor - 1)
+    last = 2 * len(powers) / (2 * len(powers) - 2)
+    larger = w.op("Mul", w.op("Pow", grown, last), base)
+    return w.op("Pow", larger, (-powers).astype(np.float32), name="inv_freq")

@@ -1,0 +1,194 @@
+"""T5: an encoder and a decoder whose attention knows how far tokens are apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from burn_import.frontends.recipes.config import Config, NotClaimed
+from burn_import.frontends.recipes.config_checks import Supports, any_of
+from burn_import.frontends.recipes.cross_checks import Fact, agree, extent, length
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, TARGET, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.text.heads import vocabulary
+from burn_import.frontends.recipes.text.relative_attention import (
+    TABLE,
+    distances,
+    unscaled,
+)
+from burn_ir.raw import RawModel
+
+FIRST = "block.0.layer.0.SelfAttention"
+KINDS = ("t5", "mt5", "umt5")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the tokens of a stack see: places, those of a mask, and another stack's."""
+
+    count: int
+    places: str
+    mask: str
+    other: str = ""
+
+
+SUPPORTS: Supports = {
+    "is_decoder": (False,),
+    **any_of("is_gated_act", "n_positions", "num_decoder_layers", "num_layers"),
+    **any_of("scale_decoder_outputs"),
+}
+
+
+@recipe(
+    "t5 (decoder)",
+    "T5Model",
+    f"decoder.{FIRST}.{TABLE}",
+    kinds=KINDS,
+    supports=SUPPORTS,
+)
+@recipe(
+    "t5",
+    "T5EncoderModel",
+    f"encoder.{FIRST}.{TABLE}",
+    kinds=KINDS,
+    supports=SUPPORTS,
+)
+def t5(w: Writer, config: Config) -> RawModel:
+    """The graph of T5's encoder, of its decoder, or of both; then there are logits."""
+    if w.inside("encoder"):
+        input_ids = w.input("input_ids", "int64", BATCH, LENGTH)
+        mask = w.padding_mask(w.input("attention_mask", "int64", BATCH, LENGTH))
+        x = stack(w, config, "encoder", input_ids, mask)
+        if not w.inside("decoder"):
+            w.called("T5EncoderModel")
+            return w.model(last_hidden_state=x)
+        ids = w.input("decoder_input_ids", "int64", BATCH, TARGET)
+    else:
+        width = w.shape("decoder.final_layer_norm.weight")[0]
+        ids = w.input("decoder_input_ids", "int64", BATCH, TARGET)
+        x = w.input("encoder_hidden_states", "float32", BATCH, LENGTH, width)
+        mask = w.padding_mask(w.input("attention_mask", "int64", BATCH, LENGTH))
+    return logits(w, config, stack(w, config, "decoder", ids, mask, x))
+
+
+def logits(w: Writer, config: Config, x: str) -> RawModel:
+    """The scores of the next token, unless the configuration says there are none."""
+    if any(name.endswith("T5Model") for name in config.architectures):
+        w.called("T5Model")
+        return w.model(last_hidden_state=x)
+    w.called("T5ForConditionalGeneration")
+    name = table_of(w, "decoder")
+    table, width = w.key(name), extent(w, name, 1).number
+    if is_scaled(config):
+        x = w.op("Mul", x, width**-0.5)
+    return w.model(logits=vocabulary(w, "lm_head", x, table))
+
+
+def is_scaled(config: Config) -> bool:
+    """Whether the decoder's output is divided by the root of its width before scores.
+
+    T5 does so unless ``scale_decoder_outputs`` is false. Configurations that were
+    written before Transformers 5 have ``tie_word_embeddings`` in its place. From
+    Transformers 5 on mT5 never does so, and UMT5 always.
+
+    Raises:
+        NotClaimed: versions of Transformers differ in what the configuration means.
+    """
+    is_tied = config.get("tie_word_embeddings", config.kind != "mt5")
+    if config.kind == "t5":
+        return config.get("scale_decoder_outputs", is_tied)
+    version = str(config.value("transformers_version") or "")
+    is_old = not re.match(r"([5-9]|\d\d)\.", version)
+    if is_tied == (config.kind == "mt5") and is_old:
+        raise NotClaimed(
+            f"config 'tie_word_embeddings': expected {not is_tied}, since versions of "
+            f"Transformers differ in {config.kind}'s scores if it is {is_tied}"
+        )
+    return config.kind == "umt5"
+
+
+def table_of(w: Writer, name: str) -> str:
+    """The weight of the tokens of a stack: that of both, or its own."""
+    return "shared.weight" if w.has("shared.weight") else f"{name}.embed_tokens.weight"
+
+
+def stack(
+    w: Writer, config: Config, name: str, ids: str, mask: str, other: str = ""
+) -> str:
+    """The encoder, or with the hidden states ``other`` of one the decoder."""
+    words = extent(w, table_of(w, name), 0)
+    shared = w.has("shared.weight")
+    if shared:
+        w.weights.ignore(w.key(f"{name}.embed_tokens.weight"))
+        x = w.embedding("shared", ids)
+    with w.module(name, "T5Stack"):
+        x = x if shared else w.embedding("embed_tokens", ids)
+        count = check(w, config, words, bool(other))
+        seen = Seen(count, w.positions(x), mask, other)
+        bias = ""
+        for number in range(w.count("block")):
+            with w.module(f"block.{number}", "T5Block"):
+                x, bias = block(w, config, x, bias, seen)
+        return norm(w, config, "final_layer_norm", x)
+
+
+def check(w: Writer, config: Config, words: Fact, decodes: bool) -> int:
+    """The number of heads, if the configuration says nothing else than the weights."""
+    count = extent(w, f"{FIRST}.{TABLE}", 1)
+    inner = extent(w, f"{FIRST}.q.weight", 0)
+    layers = {"num_decoder_layers" if decodes else "num_layers": length(w, "block")}
+    agree(
+        config,
+        vocab_size=words,
+        d_model=extent(w, "final_layer_norm.weight", 0),
+        d_ff=extent(w, f"block.0.layer.{1 + decodes}.DenseReluDense.wo.weight", 1),
+        num_heads=count,
+        d_kv=Fact(inner.number // count.number, inner.clause),
+        relative_attention_num_buckets=extent(w, f"{FIRST}.{TABLE}", 0),
+        **layers,
+    )
+    return count.number
+
+
+def block(w: Writer, config: Config, x: str, bias: str, seen: Seen) -> tuple[str, str]:
+    """One layer: attention, that to the encoder in a decoder, and a network."""
+    with w.module("layer.0", "T5LayerSelfAttention"):
+        y = norm(w, config, "layer_norm", x)
+        with w.module("SelfAttention", "T5Attention"):
+            if w.has(TABLE):
+                last = config.positive("relative_attention_max_distance", 128)
+                hidden = None if seen.other else seen.mask
+                bias = distances(w, seen.places, last, hidden)
+            y = unscaled(w, y, y, bias, seen.count, causal=bool(seen.other))
+        x = w.add(x, y)
+    if seen.other:
+        with w.module("layer.1", "T5LayerCrossAttention"):
+            y = norm(w, config, "layer_norm", x)
+            with w.module("EncDecAttention", "T5Attention"):
+                y = unscaled(w, y, seen.other, seen.mask, seen.count)
+            x = w.add(x, y)
+    with w.module("layer.2" if seen.other else "layer.1", "T5LayerFF"):
+        y = norm(w, config, "layer_norm", x)
+        return w.add(x, network(w, config, y)), bias
+
+
+def norm(w: Writer, config: Config, name: str, x: str) -> str:
+    """RMS norm called ``name``."""
+    return w.rms_norm(name, x, config.get("layer_norm_epsilon", 1e-6))
+
+
+def network(w: Writer, config: Config, x: str) -> str:
+    """Two linear layers, or three of which one decides how much passes."""
+    gated = w.has("DenseReluDense.wi_0.weight")
+    with w.module(
+        "DenseReluDense", "T5DenseGatedActDense" if gated else "T5DenseActDense"
+    ):
+        usual = "relu" if config.kind == "t5" else "gated-gelu"
+        act = config.get("feed_forward_proj", usual).removeprefix("gated-")
+        act = "gelu_new" if gated and act == "gelu" else act
+        if config.value("dense_act_fn") is not None:
+            act = config.get("dense_act_fn", act)
+        if not gated:
+            return w.linear("wo", w.activation(act, w.linear("wi", x)))
+        gate = w.activation(act, w.linear("wi_0", x))
+        return w.linear("wo", w.op("Mul", gate, w.linear("wi_1", x)))

@@ -1,0 +1,71 @@
+"""DenseNet with the keys of torchvision."""
+
+from __future__ import annotations
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.config_checks import timm
+from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.vision.common import (
+    average_pool,
+    image,
+    max_pool,
+    pooled,
+    relu,
+)
+from burn_ir.raw import RawModel
+
+
+@recipe(
+    "densenet",
+    "DenseNet",
+    "features.conv0.weight",
+    "features.norm0.running_mean",
+    "features.norm5.running_mean",
+    "classifier.weight",
+    is_configured=False,
+    supports=timm("densenet121", "densenet161", "densenet169", "densenet201"),
+)
+def densenet(w: Writer, config: Config) -> RawModel:
+    """The graph of torchvision's ``DenseNet``: the scores of the classes."""
+    w.note(
+        "Weights do not tell strides: the first convolution, the max pool behind it "
+        "and the 2x2 mean in each transition halve the extents."
+    )
+    with w.module("features", "Features"):
+        x = w.conv("conv0", image(w, "conv0.weight"), stride=2)
+        x = max_pool(w, relu(w, w.batch_norm("norm0", x)), 3, 2, 1)
+        number = 1
+        while has_layer(w, f"denseblock{number}.denselayer1"):
+            with w.module(f"denseblock{number}", "DenseBlock"):
+                x = block(w, x)
+            if w.has(f"transition{number}.conv.weight"):
+                with w.module(f"transition{number}", "Transition"):
+                    x = w.conv("conv", relu(w, w.batch_norm("norm", x)))
+                    x = average_pool(w, x, 2)
+            number += 1
+        x = relu(w, w.batch_norm("norm5", x))
+    return w.model(w.linear("classifier", pooled(w, x), LOGITS))
+
+
+def has_layer(w: Writer, name: str) -> bool:
+    """Whether there is such a layer, with the keys of today or of before."""
+    return any(w.has(f"{name}.{conv}.weight") for conv in ("conv1", "conv.1"))
+
+
+def block(w: Writer, x: str) -> str:
+    """Layers each of which reads what all before it have made."""
+    parts = [x]
+    while has_layer(w, f"denselayer{len(parts)}"):
+        with w.module(f"denselayer{len(parts)}", "DenseLayer"):
+            parts.append(layer(w, w.op("Concat", *parts, axis=1)))
+    return w.op("Concat", *parts, axis=1)
+
+
+def layer(w: Writer, x: str) -> str:
+    """Two convolutions, each of what is normalised."""
+    dot = "" if w.has("conv1.weight") else "."
+    for number in (1, 2):
+        x = relu(w, w.batch_norm(f"norm{dot}{number}", x))
+        x = w.conv(f"conv{dot}{number}", x)
+    return x

@@ -1,0 +1,98 @@
+"""EfficientNet and EfficientNetV2 with the keys of torchvision."""
+
+from __future__ import annotations
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
+from burn_ir import UnsupportedModel
+from burn_ir.raw import RawModel
+
+#: The strides of the stages; the second version has six or seven of them.
+STRIDES = (1, 2, 2, 2, 1, 2, 1)
+#: From B5 on, where the first stage has this many blocks, and in the second version.
+DEEP, LARGE_EPS, EPS = 3, 1e-3, 1e-5
+
+
+@recipe(
+    "efficientnet",
+    "EfficientNet",
+    "features.0.0.weight",
+    "features.1.0.block.0.0.weight",
+    "features.6.0.block.2.fc1.weight",
+    "classifier.1.weight",
+    is_configured=False,
+)
+def efficientnet(w: Writer, config: Config) -> RawModel:
+    """The graph of torchvision's ``EfficientNet``: the scores of the classes.
+
+    Raises:
+        UnsupportedModel: it has another number of stages than six or seven.
+    """
+    stages = w.count("features") - 2
+    if stages not in (6, 7):
+        raise UnsupportedModel(f"expected six or seven stages, got {stages}")
+    fused = not w.has("features.1.0.block.1.fc1.weight")
+    large = fused or w.count("features.1") >= DEEP
+    eps = LARGE_EPS if large else EPS
+    strides = ", ".join(map(str, STRIDES[:stages]))
+    w.note(
+        "Weights do not tell strides: the first convolution's is 2, those of the "
+        f"stages are {strides}. Activations are SiLU, and batch norms have the epsilon "
+        f"{eps:g} of {'version 2' if fused else 'B5 to B7' if large else 'B0 to B4'}."
+    )
+    x = normed(w, "features.0", image(w, "features.0.0.weight"), eps, 2)
+    for stage in range(1, stages + 1):
+        for number in range(w.count(f"features.{stage}")):
+            name = f"features.{stage}.{number}"
+            squeezed = any(w.has(f"{name}.block.{n}.fc1.weight") for n in (1, 2))
+            with w.module(name, "MBConv" if squeezed else "FusedMBConv"):
+                x = block(w, x, eps, STRIDES[stage - 1] if number == 0 else 1)
+    x = normed(w, f"features.{stages + 1}", x, eps)
+    return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
+
+
+def block(w: Writer, x: str, eps: float, stride: int) -> str:
+    """Its steps in order; beside the identity if that has the same shape."""
+    y, count = x, w.count("block")
+    squeezed = [n for n in range(count) if w.has(f"block.{n}.fc1.weight")]
+    deep = squeezed[0] - 1 if squeezed else 0  # the one that takes the stride
+    for number in range(count):
+        name = f"block.{number}"
+        if number in squeezed:
+            with w.module(name, "SqueezeExcitation"):
+                y = squeeze(w, y)
+            continue
+        step = stride if number == deep else 1
+        narrow = number == count - 1 and count > 1
+        alone = bool(squeezed) and number == deep
+        y = normed(w, name, y, eps, step, act=not narrow, alone=alone)
+    first = w.shape("block.0.0.weight")
+    given = first[0] if squeezed and deep == 0 else first[1]
+    same = stride == 1 and given == w.shape(f"block.{count - 1}.0.weight")[0]
+    return w.add(x, y) if same else y
+
+
+def squeeze(w: Writer, x: str) -> str:
+    """``x`` with each channel scaled by what all of them are in the mean."""
+    y = w.op("GlobalAveragePool", x)
+    y = w.activation("silu", w.conv("fc1", y))
+    return w.op("Mul", w.op("Sigmoid", w.conv("fc2", y)), x)
+
+
+def normed(
+    w: Writer,
+    name: str,
+    x: str,
+    eps: float,
+    stride: int = 1,
+    *,
+    act: bool = True,
+    alone: bool = False,
+) -> str:
+    """A convolution, of each channel ``alone`` perhaps, batch norm and SiLU."""
+    with w.module(name, "ConvNormActivation"):
+        x = depthwise(w, "0", x, stride) if alone else w.conv("0", x, stride)
+        x = w.batch_norm("1", x, eps)
+        return w.activation("silu", x) if act else x

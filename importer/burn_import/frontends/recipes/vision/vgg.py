@@ -1,0 +1,79 @@
+"""VGG with the keys of torchvision, with batch norms and without."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isqrt
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.vision.common import image, max_pool, relu
+from burn_ir import InvalidModel
+from burn_ir.raw import RawModel
+
+#: How far the next convolution is behind a layer: a ReLU is between, or a pool too.
+RELU, POOL = 2, 3
+
+
+@recipe(
+    "vgg",
+    "VGG",
+    "features.0.weight",
+    "features.0.bias",
+    "classifier.0.weight",
+    "classifier.3.weight",
+    "classifier.6.weight",
+    is_configured=False,
+)
+def vgg(w: Writer, config: Config) -> RawModel:
+    """The graph of torchvision's ``VGG``: the scores of the classes.
+
+    Raises:
+        InvalidModel: a layer is no 3x3 convolution, or the numbers of layers are not
+            those of convolution, batch norm if any, ReLU and pool if any.
+    """
+    w.note(
+        "Weights hold no pools and activations: there is a ReLU behind each layer but "
+        "the last, and a 2x2 max pool where a number is left out.",
+        "The mean of even windows makes 7x7 elements, or as many as the classifier "
+        "reads, of any image.",
+    )
+    x = image(w, "features.0.weight")
+    places = convolutions(w)
+    for (number, norm), (following, _) in pairwise([*places, (0, 0)]):
+        with w.module("features"):
+            x = w.conv(str(number), x)
+            if norm > number:
+                x = w.batch_norm(str(norm), x)
+        x = relu(w, x)
+        if following != norm + RELU:
+            x = max_pool(w, x, 2, 2)
+    channels = w.shape(f"features.{places[-1][0]}.weight")[0]
+    side = isqrt(w.shape("classifier.0.weight")[1] // channels)
+    x = w.op("AdaptiveAveragePool", x, output_size=(side, side))
+    x = w.op("Flatten", x, axis=1)
+    for number in (0, 3):
+        x = relu(w, w.linear(f"classifier.{number}", x))
+    return w.model(w.linear("classifier.6", x, LOGITS))
+
+
+def convolutions(w: Writer) -> list[tuple[int, int]]:
+    """The places of the convolutions among the features, and of what follows each.
+
+    Raises:
+        InvalidModel: a place is not that of a convolution or a batch norm.
+    """
+    found: list[tuple[int, int]] = []
+    for number in range(w.count("features")):
+        key = f"features.{number}.weight"
+        if not w.has(key) or w.has(f"features.{number}.running_mean"):
+            continue
+        shape = w.shape(key)
+        if shape[2:] != (3, 3):
+            raise InvalidModel(f"{key}: expected a 3x3 kernel, got {list(shape)}")
+        if found and number - found[-1][1] not in (RELU, POOL):
+            raise InvalidModel(f"{key}: expected ReLU and at most a pool before it")
+        normed = w.has(f"features.{number + 1}.running_mean")
+        found.append((number, number + normed))
+    return found

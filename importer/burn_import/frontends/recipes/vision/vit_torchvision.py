@@ -1,0 +1,92 @@
+"""The vision transformer with the keys of torchvision."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+from burn_import.frontends.recipes.config import Config
+from burn_import.frontends.recipes.graph_writer import LOGITS, Writer
+from burn_import.frontends.recipes.registry import recipe
+from burn_import.frontends.recipes.vision.common import image
+from burn_ir import InvalidModel
+from burn_ir.raw import RawModel
+
+EPS = 1e-6
+#: The heads of the published networks by their width.
+HEADS = {768: 12, 1024: 16, 1280: 16}
+
+
+@recipe(
+    "vit (torchvision)",
+    "VisionTransformer",
+    "class_token",
+    "conv_proj.weight",
+    "encoder.pos_embedding",
+    "encoder.layers.encoder_layer_0.self_attention.in_proj_weight",
+    "heads.head.weight",
+    kinds=("vit",),
+    is_configured=False,
+)
+def vit(w: Writer, config: Config) -> RawModel:
+    """The graph of torchvision's ``VisionTransformer``: the scores of the classes."""
+    width = w.shape("conv_proj.weight")[0]
+    if width in HEADS:
+        heads = config.get("num_attention_heads", HEADS[width])
+    else:
+        heads = config.required("num_attention_heads", 1)
+    w.note(f"Weights do not tell the epsilon of norms, here {EPS:g}.")
+    x = patches(w)
+    with w.module("encoder", "Encoder"):
+        x = w.add(x, w.weight("pos_embedding"))
+        number = 0
+        while w.has(f"layers.encoder_layer_{number}.ln_1.weight"):
+            with w.module(f"layers.encoder_layer_{number}", "EncoderBlock"):
+                x = block(w, x, heads)
+            number += 1
+        x = w.layer_norm("ln", x, EPS)
+    x = w.op("Gather", x, 0, axis=1)
+    if w.has("heads.pre_logits.weight"):
+        x = w.op("Tanh", w.linear("heads.pre_logits", x))
+    return w.model(w.linear("heads.head", x, LOGITS))
+
+
+def patches(w: Writer) -> str:
+    """Patches in a row behind the class token.
+
+    Raises:
+        InvalidModel: positions are not those of a square and one more.
+    """
+    count = w.shape("encoder.pos_embedding")[1] - 1
+    side = isqrt(count)
+    if side * side != count:
+        raise InvalidModel(f"expected positions of a square of patches, got {count}")
+    size = w.shape("conv_proj.weight")[-1]
+    x = image(w, "conv_proj.weight", side * size, side * size)
+    rows = w.op("Reshape", w.conv("conv_proj", x, size, padding=0), [0, 0, -1])
+    found = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
+    shape = w.op("Concat", w.extent(found, 0), [1, 1], axis=0)
+    first = w.op("Expand", w.weight("class_token"), shape)
+    return w.op("Concat", first, found, axis=1)
+
+
+def block(w: Writer, x: str, heads: int) -> str:
+    """Attention and a network, each on what is normalised, beside the identity."""
+    y = w.layer_norm("ln_1", x, EPS)
+    with w.module("self_attention", "MultiheadAttention"):
+        x = w.add(x, attention(w, y, heads))
+    y = w.layer_norm("ln_2", x, EPS)
+    with w.module("mlp", "MLPBlock"):
+        first, last = ("0", "3") if w.has("0.weight") else ("linear_1", "linear_2")
+        return w.add(w.linear(last, w.activation("gelu", w.linear(first, y))), x)
+
+
+def attention(w: Writer, x: str, heads: int) -> str:
+    """Attention of all to all; queries, keys and values are of one product."""
+    turned = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
+    x = w.add(w.op("MatMul", x, turned), w.weight("in_proj_bias"))
+    parts = w.many("Split", 3, x, axis=-1, num_outputs=3)
+    query, key, value = (
+        w.heads(part, heads, name)
+        for part, name in zip(parts, ("query", "key", "value"), strict=True)
+    )
+    return w.linear("out_proj", w.merged(w.attention(query, key, value)))

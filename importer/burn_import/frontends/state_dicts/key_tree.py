@@ -1,0 +1,95 @@
+"""Names with dots as a tree of modules, with attributes that Python allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from burn.dtypes import DType
+from burn_import.provenance.path_segments import Path
+from burn_import.tracing.identifiers import Namespace, attribute
+
+#: Names with more segments are joined: Python's own nesting has a limit.
+DEEPEST = 32
+#: A list may have this many places, and as many more as modules in it times four.
+_PLACES = 64
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
+
+
+@dataclass(eq=False)
+class Stored:
+    """A tensor: its key in the file, its dtype, its shape and its attribute.
+
+    ``access`` is how the model reads it: ``self.layers[0].weight``.
+    """
+
+    key: str
+    dtype: DType
+    shape: tuple[int, ...]
+    attribute: str = ""
+    access: str = ""
+
+
+@dataclass(eq=False)
+class Node:
+    """A module: its tensors and modules by the file's names, and where it is."""
+
+    path: Path = ()
+    tensors: dict[str, Stored] = field(default_factory=dict)
+    children: dict[str, Node] = field(default_factory=dict)
+    #: Whether the modules are the items of a list.
+    listed: bool = False
+
+    def place(self, segments: list[str], stored: Stored) -> None:
+        """Put a tensor where its name says."""
+        node = self
+        for segment in segments[:-1]:
+            node = node.children.setdefault(segment, Node())
+        node.tensors[segments[-1]] = stored
+
+    @property
+    def may_be_list(self) -> bool:
+        """Whether all inside are modules with numbers; the model has no lists then."""
+        return not self.tensors and _is_list(self.children)
+
+    def settle(self, path: Path = (), access: str = "self") -> None:
+        """Give everything inside its attributes; ``access`` is how this is read."""
+        self.path = path
+        inner = [child.may_be_list for child in self.children.values()]
+        self.listed = self.may_be_list and (bool(path) or not any(inner))
+        names = Namespace()
+        for name, child in self.children.items():
+            own = name if self.listed else names.unique(attribute(name))
+            inner_access = f"{access}[{own}]" if self.listed else f"{access}.{own}"
+            child.settle((*path, own), inner_access)
+        for name, stored in self.tensors.items():
+            stored.attribute = names.unique(attribute(name, "tensor"))
+            stored.access = f"{access}.{stored.attribute}"
+
+    def stored(self) -> Iterator[tuple[Stored, str]]:
+        """Every tensor inside, with the key that it has in the record."""
+        for stored in self.tensors.values():
+            yield stored, ".".join((*self.path, stored.attribute))
+        for child in self.children.values():
+            yield from child.stored()
+
+
+def tree_of(tensors: Iterable[tuple[str, DType, tuple[int, ...]]]) -> Node:
+    """The root of the modules that hold these tensors."""
+    root = Node()
+    for key, dtype, shape in tensors:
+        segments = key.split(".")
+        if len(segments) > DEEPEST:
+            segments[DEEPEST - 1 :] = ["_".join(segments[DEEPEST - 1 :])]
+        root.place(segments, Stored(key, dtype, shape))
+    root.settle()
+    return root
+
+
+def _is_list(names: Iterable[str]) -> bool:
+    """Whether children of these names are the items of a list."""
+    found = list(names)
+    if not found or not all(_NUMBER.fullmatch(name) for name in found):
+        return False
+    return max(map(int, found)) < 4 * len(found) + _PLACES

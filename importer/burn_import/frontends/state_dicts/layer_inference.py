@@ -1,0 +1,237 @@
+"""Which layer some tensors are the parameters of, as names and shapes tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from burn import nn
+from burn.dtypes import float32, int64
+from burn_import.frontends.state_dicts.key_tree import Node
+from burn_import.provenance.path_segments import Path
+from burn_ir.op import Layer
+from burn_ir.ops.options import one
+
+Shapes = Mapping[str, tuple[int, ...]]
+#: PyTorch's count of batches, which no result depends on and no layer here has.
+COUNTER = "num_batches_tracked"
+#: What is open of a matrix that comes alone.
+TABLE = "whether a matrix without bias is a table"
+_GATES = {4: "LSTM", 3: "GRU", 1: "RNN"}
+#: What is in the names of tables, and of matrices that something is multiplied by.
+_TABLES = ("emb", "wte", "wpe", "lookup", "vocab")
+_PRODUCTS = ("fc", "lin", "proj", "out", "head", "dense", "decoder", "classifier")
+_NORMS = ("norm", "ln", "rms")
+_TURNED = ("transpose", "deconv", "convt", "up")
+_GROUPS = (32, 16, 8, 4, 2, 1)
+
+
+@dataclass
+class Flow:
+    """What was met before: how many channels, and along how many spatial axes.
+
+    ``numbered`` is whether this one is in a list, ``turned`` has the names of layers
+    whose matrix is that of GPT-2's ``Conv1D``, ``tables`` the paths of matrices that
+    recurrent layers read rows of, ``guesses`` is what shapes left open.
+    """
+
+    channels: int = 0
+    rank: int = 0
+    numbered: bool = False
+    turned: set[str] = field(default_factory=set)
+    tables: set[Path] = field(default_factory=set)
+    guesses: dict[str, None] = field(default_factory=dict)
+
+    def guess(self, what: str) -> None:
+        """Note something that the weights do not tell."""
+        self.guesses[what] = None
+
+
+def find_layer(node: Node, flow: Flow) -> Layer | None:
+    """The layer that holds exactly the tensors of ``node``, if one does.
+
+    Layers hold float32; what else a file has is held by plain parameters.
+    """
+    if node.children or not node.tensors:
+        return None
+    shapes = {}
+    for name, stored in node.tensors.items():
+        counts = name == COUNTER and stored.dtype == int64 and not stored.shape
+        if counts and "running_mean" in node.tensors:
+            continue
+        if stored.dtype != float32:
+            return None
+        shapes[name] = stored.shape
+    words = [segment.lower() for segment in node.path if not segment.isdigit()]
+    flow.numbered = bool(node.path) and node.path[-1].isdigit()
+    if any(0 in shape for shape in shapes.values()):
+        return None
+    name = words[-1] if words else ""
+    if node.path in flow.tables and not any(word in name for word in _PRODUCTS):
+        flow.guess(TABLE)
+        return _layer("Embedding", shapes["weight"])
+    for layer in _candidates(shapes, name, flow):
+        if _fits(layer, shapes):
+            return layer
+    return None
+
+
+def _fits(layer: Layer, shapes: Shapes) -> bool:
+    """Whether a layer has parameters and buffers of these shapes, and no others."""
+    try:
+        made = getattr(nn, layer.name)(*layer.args, **layer.options)
+    except ValueError:
+        return False  # channels that do not divide into groups
+    return {path: box.shape for path, box in made.boxes()} == dict(shapes)
+
+
+def _layer(
+    name: str, args: tuple[object, ...], options: Mapping[str, object] | None = None
+) -> Layer:
+    return Layer(name, args, options or {}, {})
+
+
+def _candidates(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
+    yield from _recurrent(shapes, flow)
+    weight = shapes.get("weight")
+    if "running_mean" in shapes:
+        affine = {} if weight is not None else {"affine": False}
+        rank = flow.rank or 1
+        if len(shapes["running_mean"]) == 1:
+            yield _layer(f"BatchNorm{rank}d", shapes["running_mean"], affine)
+    elif weight is not None and len(weight) == 1:
+        yield from _vectors(shapes, name, flow)
+    elif weight is not None and len(weight) == 2:
+        yield from _matrices(shapes, name, flow)
+    elif weight is not None and 3 <= len(weight) <= 5:
+        yield from _convolutions(shapes, name, flow)
+    if weight is not None and len(weight) > 1:
+        yield _layer("LayerNorm", (weight,))
+
+
+def _recurrent(shapes: Shapes, flow: Flow) -> Iterator[Layer]:
+    stacked = "weight_hh_l0" in shapes
+    first = "_l0" if stacked else ""
+    inner, outer = (shapes.get(f"weight_{part}{first}") for part in ("hh", "ih"))
+    if inner is None or outer is None or len(inner) != 2 or len(outer) != 2:
+        return
+    hidden = inner[1]
+    kind = _GATES.get(inner[0] // max(hidden, 1), "RNN")
+    args, bias = (outer[1], hidden), f"bias_ih{first}" in shapes
+    options: dict[str, object] = {} if bias else {"bias": False}
+    if not stacked:
+        yield _layer(f"{kind}Cell", args, options)
+        return
+    count = sum(1 for name in shapes if name.startswith("weight_hh_l"))
+    both = "weight_hh_l0_reverse" in shapes
+    if count > 1 + both:
+        options["num_layers"] = count // (1 + both)
+    if both:
+        options["bidirectional"] = True
+    flow.guess("whether the batch comes first in recurrent layers")
+    yield _layer(kind, args, options)
+
+
+def _vectors(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
+    (size,) = shapes["weight"]
+    if "group" in name or name.startswith("gn"):
+        flow.guess("groups of GroupNorm")
+        groups = next(g for g in _GROUPS if size % g == 0 and size > g or g == 1)
+        yield _layer("GroupNorm", (groups, size))
+    if "bias" in shapes:
+        flow.guess("epsilons")
+        yield _layer("LayerNorm", (size,))
+    elif any(word in name for word in _NORMS):
+        flow.guess("epsilons")
+        yield _layer("RMSNorm", (size,))
+    elif "relu" in name or "act" in name or flow.numbered:
+        yield _layer("PReLU", (size,))
+
+
+def _matrices(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
+    outer, inner = shapes["weight"]
+    if "bias" not in shapes:
+        if any(word in name for word in _TABLES):
+            yield _layer("Embedding", (outer, inner))
+            return
+        flow.guess(TABLE)
+        flow.channels = outer
+        yield _layer("Linear", (inner, outer), {"bias": False})
+        return
+    turned = _layer("Conv1D", (inner, outer))
+    if name in flow.turned:
+        yield turned
+    flow.channels = outer
+    yield _layer("Linear", (inner, outer))
+    yield turned
+
+
+def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
+    out, given, *kernel = shapes["weight"]
+    rank, bias = len(kernel), shapes.get("bias")
+    options = {"kernel_size": one(kernel), "groups": 1}
+    if bias is None:
+        options["bias"] = False
+    flow.rank = rank
+    flow.guess("strides, paddings and dilations of convolutions")
+    groups = flow.channels // given if given and flow.channels % given == 0 else 1
+    groups = groups if groups and out % groups == 0 else 1
+    plain = _layer(f"Conv{rank}d", (given * groups, out), _with(options, groups))
+    wide = bias[0] // given if bias and given and bias[0] % given == 0 else 1
+    turned = _layer(f"ConvTranspose{rank}d", (out, given * wide), _with(options, wide))
+    pair = (plain, turned)
+    for layer in pair[::-1] if any(word in name for word in _TURNED) else pair:
+        if _fits(layer, shapes):
+            flow.channels = layer.args[1]
+            yield layer
+
+
+def _with(options: Mapping[str, object], groups: int) -> dict[str, object]:
+    """``options`` with the groups, if there are several."""
+    found = {**options, "groups": groups}
+    return {k: v for k, v in found.items() if (k, v) != ("groups", 1)}
+
+
+def turned_names(root: Node) -> set[str]:
+    """The names of layers that are ``Conv1D`` wherever shapes can tell."""
+    found: dict[str, bool] = {}
+    for node in _nodes(root):
+        shapes = _shapes(node)
+        weight, bias = shapes.get("weight"), shapes.get("bias")
+        if weight and bias and len(weight) == 2 and weight[0] != weight[1]:
+            word = node.path[-1].lower() if node.path else ""
+            found[word] = found.get(word, True) and bias == weight[1:]
+    return {word for word, turned in found.items() if turned}
+
+
+def read_tables(root: Node) -> set[Path]:
+    """The paths of matrices without bias whose rows the recurrent layer behind reads.
+
+    Its operand has as many features as they have columns, and not as many as they have
+    rows: a linear layer in front of it would give the latter. One that stands there and
+    is read by something else is rarer than a table, and would have a bias as a rule.
+    Square matrices stay linear layers. Norms in between change no extents.
+    """
+    found = set()
+    layers = [n for n in _nodes(root) if any(len(s) > 1 for s in _shapes(n).values())]
+    for node, after in pairwise(layers):
+        shapes, reader = _shapes(node), _shapes(after)
+        read = reader.get("weight_ih_l0", reader.get("weight_ih"))
+        alone = not node.children and shapes.keys() == {"weight"}
+        if read is None or not alone or len(shapes["weight"]) != 2:
+            continue
+        rows, columns = shapes["weight"]
+        if read[-1] == columns != rows:
+            found.add(node.path)
+    return found
+
+
+def _shapes(node: Node) -> Shapes:
+    return {name: stored.shape for name, stored in node.tensors.items()}
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children.values():
+        yield from _nodes(child)

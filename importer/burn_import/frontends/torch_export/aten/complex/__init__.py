@@ -1,0 +1,1 @@
+"""Rules of ATen operators for complex tensors and Fourier transforms."""

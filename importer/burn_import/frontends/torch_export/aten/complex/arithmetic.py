@@ -1,0 +1,335 @@
+"""Arithmetic of complex numbers, part by part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.linalg.matmul import einsum as real_einsum
+from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
+from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.aten.math.special_functions import atan2
+from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
+from burn_import.frontends.torch_export.complex_as_real import (
+    as_pairs,
+    axes_of,
+    column,
+    count,
+    is_complex,
+    joined,
+    paired,
+    part_dtype,
+    parts,
+    reals,
+)
+from burn_import.frontends.torch_export.registry import COMPLEX, rule
+from burn_ir import UnsupportedModel
+
+
+@rule("aten.view_as_real.default", views=True, table=COMPLEX)
+@rule("aten.view_as_real_copy.default", table=COMPLEX)
+@rule("aten.view_as_complex.default", views=True, table=COMPLEX)
+@rule("aten.view_as_complex_copy.default", table=COMPLEX)
+def same_pairs(g: Builder, self: Value) -> Value:
+    """The same elements: complex numbers are pairs already."""
+    return paired(self)
+
+
+@rule("aten.complex.default", table=COMPLEX)
+def complex_(g: Builder, real: Value, imag: Value) -> Value:
+    if real.dims == imag.dims:
+        return joined(g, real, imag)
+    of = reals(g)
+    a = of.op("Expand", real, of.op("Shape", imag))
+    return joined(g, a, of.op("Expand", imag, of.op("Shape", a)))
+
+
+@rule("aten.polar.default", table=COMPLEX)
+def polar(g: Builder, abs: Value, angle: Value) -> Value:
+    of = reals(g)
+    sides = [of.op("Mul", abs, of.op(way, angle)) for way in ("Cos", "Sin")]
+    return joined(g, *sides)
+
+
+@rule("aten.real.default", views=True, table=COMPLEX)
+def real(g: Builder, self: Value) -> Value:
+    return g.cast(parts(g, self)[0])
+
+
+@rule("aten.imag.default", views=True, table=COMPLEX)
+def imag(g: Builder, self: Value) -> Value:
+    return g.cast(parts(g, self)[1])
+
+
+@rule("aten._conj.default", "aten.conj.default", views=True, table=COMPLEX)
+@rule("aten.conj_physical.default", "aten._conj_copy.default", table=COMPLEX)
+@rule("aten._conj_physical.default", table=COMPLEX)
+def conj(g: Builder, self: Value) -> Value:
+    of = reals(g)
+    return of.op("Mul", paired(self), of.constant([1, -1], of.dtype))
+
+
+@rule("aten.mH.default", "aten.adjoint.default", "aten.matrix_H.default", table=COMPLEX)
+def adjoint(g: Builder, self: Value) -> Value:
+    order = [*range(self.rank - 2), self.rank - 1, self.rank - 2, self.rank]
+    return reals(g).op("Transpose", conj(g, self), perm=tuple(order))
+
+
+@rule("aten.abs.default", "aten.absolute.default", table=COMPLEX)
+def absolute(g: Builder, self: Value) -> Value:
+    return reals(g).op("ReduceL2", paired(self), [-1], keepdims=0)
+
+
+@rule("aten.angle.default", table=COMPLEX)
+def angle(g: Builder, self: Value) -> Value:
+    x, y = (reals(g).cast(part) for part in parts(g, self))
+    return atan2(reals(g), y, x)
+
+
+@rule("aten.add.Tensor", "aten.add.Scalar", table=COMPLEX)
+def add(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    return reals(g).op("Add", as_pairs(g, self), scaled(g, other, alpha))
+
+
+@rule("aten.sub.Tensor", "aten.sub.Scalar", table=COMPLEX)
+@rule("aten.subtract.Tensor", "aten.subtract.Scalar", table=COMPLEX)
+def sub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    return reals(g).op("Sub", as_pairs(g, self), scaled(g, other, alpha))
+
+
+@rule("aten.rsub.Tensor", "aten.rsub.Scalar", table=COMPLEX)
+def rsub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    return sub(g, other, self, alpha)
+
+
+def scaled(g: Builder, x: Operand, factor: Operand) -> Value:
+    """Any operand as pairs, multiplied by a number."""
+    if not isinstance(factor, Value) and factor == 1:
+        return as_pairs(g, x)
+    return mul(g, x if is_complex(x) else _complex_value(g, x), factor)
+
+
+def _complex_value(g: Builder, x: Operand) -> Value:
+    """A real operand as a complex one."""
+    pairs = as_pairs(g, x)
+    dims = None if pairs.dims is None else pairs.dims[:-1]
+    return Value(pairs.name, g.dtype, dims)
+
+
+@rule("aten.mul.Tensor", "aten.mul.Scalar", table=COMPLEX)
+@rule("aten.multiply.Tensor", "aten.multiply.Scalar", table=COMPLEX)
+def mul(g: Builder, self: Operand, other: Operand) -> Value:
+    of = reals(g)
+    return products(g, lambda a, b: of.op("Mul", of.cast(a), of.cast(b)), self, other)
+
+
+def products(
+    g: Builder, times: Callable[[Any, Any], Value], self: Operand, other: Operand
+) -> Value:
+    """What is a product of numbers, of which ``times`` makes those of parts."""
+    of, (a, b), (c, d) = reals(g), parts(g, self), parts(g, other)
+    if b is None:
+        return joined(g, times(a, c), times(a, d))
+    if d is None:
+        return joined(g, times(a, c), times(b, c))
+    first = of.op("Sub", times(a, c), times(b, d))
+    return joined(g, first, of.op("Add", times(a, d), times(b, c)))
+
+
+@rule("aten.div.Tensor", "aten.div.Scalar", table=COMPLEX)
+@rule("aten.true_divide.Tensor", "aten.divide.Tensor", table=COMPLEX)
+def div(g: Builder, self: Operand, other: Operand) -> Value:
+    """By a complex number: multiplied by its conjugate, over its square."""
+    of, (c, d) = reals(g), parts(g, other)
+    if d is None:
+        return of.op("Div", as_pairs(g, self), column(g, c))
+    c, d = of.cast(c), of.cast(d)
+    size = of.op("Add", of.op("Mul", c, c), of.op("Mul", d, d))
+    a, b = parts(g, self)
+    a = of.cast(a)
+    if b is None:
+        first, second = of.op("Mul", a, c), of.op("Neg", of.op("Mul", a, d))
+    else:
+        b = of.cast(b)
+        first = of.op("Add", of.op("Mul", a, c), of.op("Mul", b, d))
+        second = of.op("Sub", of.op("Mul", b, c), of.op("Mul", a, d))
+    return joined(g, of.op("Div", first, size), of.op("Div", second, size))
+
+
+@rule("aten.reciprocal.default", table=COMPLEX)
+def reciprocal(g: Builder, self: Value) -> Value:
+    return div(g, 1.0, self)
+
+
+@rule("aten.neg.default", "aten.negative.default", table=COMPLEX)
+def neg(g: Builder, self: Value) -> Value:
+    return reals(g).op("Neg", paired(self))
+
+
+@rule("aten.sgn.default", table=COMPLEX)
+def sgn(g: Builder, self: Value) -> Value:
+    """The direction; 0 where there is none."""
+    of = reals(g)
+    size = of.op("ReduceL2", paired(self), [-1])
+    zero = g.at(BOOL).op("Equal", size, 0)
+    return of.op("Div", paired(self), of.op("Where", zero, of.cast(1), size))
+
+
+@rule("aten.exp.default", table=COMPLEX)
+def exp(g: Builder, self: Value) -> Value:
+    x, y = (reals(g).cast(part) for part in parts(g, self))
+    return polar(g, reals(g).op("Exp", x), y)
+
+
+@rule("aten.log.default", table=COMPLEX)
+def log(g: Builder, self: Value) -> Value:
+    return joined(g, reals(g).op("Log", absolute(g, self)), angle(g, self))
+
+
+@rule("aten.square.default", table=COMPLEX)
+def square(g: Builder, self: Value) -> Value:
+    return mul(g, self, self)
+
+
+@rule("aten.pow.Tensor_Scalar", table=COMPLEX)
+def power(g: Builder, self: Value, exponent: Operand) -> Value:
+    """Squares as products, other powers by their length and angle."""
+    if exponent == 2:
+        return mul(g, self, self)
+    if isinstance(exponent, complex | Value):
+        raise UnsupportedModel("expected a power that is a real number")
+    of = reals(g)
+    size = of.op("Pow", absolute(g, self), of.cast(exponent))
+    return polar(g, size, of.op("Mul", angle(g, self), of.cast(exponent)))
+
+
+@rule("aten.sqrt.default", table=COMPLEX)
+def sqrt(g: Builder, self: Value) -> Value:
+    return power(g, self, 0.5)
+
+
+@rule("aten.matmul.default", "aten.mm.default", "aten.bmm.default", table=COMPLEX)
+@rule("aten.dot.default", "aten.mv.default", table=COMPLEX)
+@rule("aten.linalg_matmul.default", table=COMPLEX)
+def matmul(
+    g: Builder,
+    self: Value,
+    other: Value | None = None,
+    mat2: Value | None = None,
+    tensor: Value | None = None,
+    vec: Value | None = None,
+) -> Value:
+    of, right = reals(g), other or mat2 or tensor or vec
+    return products(g, lambda a, b: of.op("MatMul", *of.floats(a, b)), self, right)
+
+
+@rule("aten.vdot.default", table=COMPLEX)
+def vdot(g: Builder, self: Value, other: Value) -> Value:
+    turned = Value(conj(g, self).name, g.dtype, self.dims)
+    return matmul(g, turned, other)
+
+
+@rule("aten.einsum.default", table=COMPLEX)
+def einsum(g: Builder, equation: str, tensors: Any, path: Any = None) -> Value:
+    if len(tensors) != _TWO:
+        raise UnsupportedModel(f"expected {_TWO} operands, got {len(tensors)}")
+    of = reals(g)
+    return products(g, lambda a, b: real_einsum(of, equation, [a, b]), *tensors)
+
+
+_TWO = 2
+
+
+@rule("aten.where.self", "aten.where.ScalarSelf", table=COMPLEX)
+@rule("aten.where.ScalarOther", table=COMPLEX)
+def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
+    mask = g.at(BOOL).op("Unsqueeze", truth(g, condition), [-1])
+    return reals(g).op("Where", mask, as_pairs(g, self), as_pairs(g, other))
+
+
+@rule("aten.masked_fill.Scalar", "aten.masked_fill.Tensor", table=COMPLEX)
+def masked_fill(g: Builder, self: Value, mask: Value, value: Operand) -> Value:
+    return where(g, mask, value, self)
+
+
+@rule("aten.eq.Tensor", "aten.eq.Scalar", table=COMPLEX)
+def eq(g: Builder, self: Operand, other: Operand) -> Value:
+    like = self if is_complex(self) else other
+    assert isinstance(like, Value)
+    of = g.at(part_dtype(like.dtype))
+    same = g.at(BOOL).op("Equal", as_pairs(of, self), as_pairs(of, other))
+    return g.at(BOOL).op("All", same, domain="burn", axes=(-1,))
+
+
+@rule("aten.ne.Tensor", "aten.ne.Scalar", table=COMPLEX)
+def ne(g: Builder, self: Operand, other: Operand) -> Value:
+    return g.op("Not", eq(g, self, other))
+
+
+@rule("aten.linalg_vector_norm.default", table=COMPLEX)
+def norm(
+    g: Builder,
+    self: Value,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Value:
+    size = Value(absolute(g, self).name, g.dtype, self.dims)
+    return vector_norm(g, size, float(ord), dim, keepdim)
+
+
+@rule("aten.to.dtype", "aten.to.dtype_layout", "aten.to.device", table=COMPLEX)
+@rule("aten.to.other", "aten._to_copy.default", "aten.type_as.default", table=COMPLEX)
+@rule("prims.convert_element_type.default", table=COMPLEX)
+def to(g: Builder, self: Value, dtype: Any = None, other: Any = None) -> Value:
+    """Other numbers as complex ones, complex ones as their real part."""
+    return as_pairs(g, self) if is_complex(g.results[0]) else real(g, self)
+
+
+@rule("aten.copy.default", table=COMPLEX)
+def copy(g: Builder, self: Value, src: Operand) -> Value:
+    made = as_pairs(g, src)
+    if isinstance(src, Value) and src.dims == self.dims:
+        return made
+    return reals(g).op("Expand", made, reals(g).op("Shape", paired(self)))
+
+
+@rule("aten.full.default", table=COMPLEX)
+def full(g: Builder, size: Any, fill_value: Operand, dtype: Any = None) -> Value:
+    return reals(g).op("Expand", as_pairs(g, fill_value), [*size, 2])
+
+
+@rule("aten.scalar_tensor.default", "prims.scalar_tensor.default", table=COMPLEX)
+def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
+    return as_pairs(g, s)
+
+
+@rule("aten.ones.default", table=COMPLEX)
+def ones(g: Builder, size: Any, dtype: Any = None) -> Value:
+    return full(g, size, 1)
+
+
+@rule("aten.full_like.default", table=COMPLEX)
+def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -> Value:
+    sizes = [g.extent(self, axis) for axis in range(self.rank)]
+    return full(g, sizes, fill_value)
+
+
+@rule("aten.ones_like.default", table=COMPLEX)
+def ones_like(g: Builder, self: Value, dtype: Any = None) -> Value:
+    return full_like(g, self, 1)
+
+
+@rule("aten.sym_numel.default", "aten.numel.default", table=COMPLEX)
+def numel(g: Builder, self: Value) -> int | Value:
+    return count(g, [g.extent(self, axis) for axis in axes_of(self, None)])
+
+
+@rule("aten.angle.default")
+def of_real(g: Builder, self: Value) -> Value:
+    """Of real numbers: the angle is pi below 0."""
+    x = g.cast(self)
+    made = g.op("Where", g.at(BOOL).op("Less", x, 0), g.cast(math.pi), x)
+    return g.op("Where", g.at(BOOL).op("GreaterOrEqual", x, 0), g.cast(0), made)

@@ -1,0 +1,243 @@
+"""Fourier transforms: those of ONNX, axis by axis, of pairs of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.complex.arithmetic import conj
+from burn_import.frontends.torch_export.builder import INT64, Builder, Value
+from burn_import.frontends.torch_export.complex_as_real import (
+    axes_of,
+    count,
+    is_complex,
+    paired,
+    reals,
+)
+from burn_import.frontends.torch_export.registry import COMPLEX, RULES, Rule, rule
+from burn_ir import UnsupportedModel
+
+Extent = int | Value
+Sizes = Sequence[Extent]
+#: What the sum of a transform is divided by: nothing, the square root of the number of
+#: its terms, or that number. So ATen counts them.
+NOTHING, ROOT, NUMBER = range(3)
+#: By the name that people give to it: that of a transform, that of an inverse.
+MODES: dict[str | None, tuple[int, int]] = {
+    None: (NOTHING, NUMBER),
+    "backward": (NOTHING, NUMBER),
+    "ortho": (ROOT, ROOT),
+    "forward": (NUMBER, NOTHING),
+}
+
+
+def as_signal(g: Builder, x: Value) -> Value:
+    """``x`` as a signal [..., 1], or [..., 2] if it is complex."""
+    if is_complex(x):
+        return paired(x)
+    return reals(g).op("Unsqueeze", reals(g).cast(x), [-1])
+
+
+def transformed(
+    g: Builder, x: Value, axis: int, length: Extent | None = None, **flags: int
+) -> Value:
+    """The transform of a signal along an axis; the inverse divides by the length."""
+    size = None if length is None else g.value(length, INT64)
+    attrs: dict[str, Any] = {**flags}
+    return reals(g).op("DFT", x, size, g.constant(axis), **attrs)
+
+
+def divided(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> Value:
+    """The result of transforms, divided as ``mode`` says."""
+    if mode == (NUMBER if inverse else NOTHING):
+        return x
+    if isinstance(number, int):
+        power = {NOTHING: 0.0, ROOT: -0.5, NUMBER: -1.0}[mode] + inverse
+        return reals(g).op("Mul", x, float(number) ** power)
+    factor = reals(g).cast(number)
+    if mode == ROOT:
+        factor = reals(g).op("Sqrt", factor)
+    return reals(g).op("Mul" if inverse else "Div", x, factor)
+
+
+def forward(
+    g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int, half: bool
+) -> Value:
+    """The transform of ``self``; ``half`` of it along the last of the axes."""
+    made = as_signal(g, self)
+    for axis, size in reversed(list(zip(axes, sizes, strict=True))):
+        flags = {"onesided": 1} if half and axis == axes[-1] else {}
+        made = transformed(g, made, axis, resized(self, axis, size), **flags)
+    return divided(g, made, count(g, sizes), mode, False)
+
+
+def inverse(
+    g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
+) -> Value:
+    """The inverse of a transform."""
+    made = as_signal(g, self)
+    for axis, size in zip(axes, sizes, strict=True):
+        made = transformed(g, made, axis, resized(self, axis, size), inverse=1)
+    return divided(g, made, count(g, sizes), mode, True)
+
+
+def inverse_half(
+    g: Builder, self: Value, axes: Sequence[int], sizes: Sizes, mode: int
+) -> Value:
+    """The real numbers that half a transform is of."""
+    made = as_signal(g, self)
+    if not is_complex(self):
+        made = reals(g).op("Pad", made, [0, 1], None, [-1])
+    for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
+        made = transformed(g, made, axis, resized(self, axis, size), inverse=1)
+    flags = {"inverse": 1, "onesided": 1}
+    made = transformed(g, made, axes[-1], sizes[-1], **flags)
+    made = reals(g).op("Squeeze", made, [-1])
+    return divided(g, made, count(g, sizes), mode, True)
+
+
+def resized(x: Value, axis: int, size: Extent) -> Extent | None:
+    """The length that a transform is asked for; None if it is that of the axis."""
+    return None if x.dims is not None and x.dims[axis] == size else size
+
+
+def extents(g: Builder, x: Value, axes: Sequence[int]) -> list[Extent]:
+    return [g.extent(x, axis) for axis in axes]
+
+
+@rule("aten._fft_r2c.default", table=COMPLEX)
+def r2c(
+    g: Builder, self: Value, dim: Sequence[int], normalization: int, onesided: bool
+) -> Value:
+    axes = axes_of(self, dim)
+    return forward(g, self, axes, extents(g, self, axes), normalization, onesided)
+
+
+def c2c(
+    g: Builder, self: Value, dim: Sequence[int], normalization: int, forward: bool
+) -> Value:
+    """The parameter of the schema is called as the function above."""
+    axes = axes_of(self, dim)
+    sizes = extents(g, self, axes)
+    if forward:
+        return _forward(g, self, axes, sizes, normalization, False)
+    return inverse(g, self, axes, sizes, normalization)
+
+
+_forward = forward
+rule("aten._fft_c2c.default", table=COMPLEX)(c2c)
+
+
+@rule("aten._fft_c2r.default", table=COMPLEX)
+def c2r(
+    g: Builder,
+    self: Value,
+    dim: Sequence[int],
+    normalization: int,
+    last_dim_size: Extent,
+) -> Value:
+    axes = axes_of(self, dim)
+    sizes = [*extents(g, self, axes[:-1]), last_dim_size]
+    return inverse_half(g, self, axes, sizes, normalization)
+
+
+def lengths(g: Builder, x: Value, axes: Sequence[int], s: Any, half: bool) -> Sizes:
+    """How many elements are transformed along each axis; -1 is as many as there are.
+
+    ``half`` a transform is along the last axis, of an even number of elements.
+    """
+    given = [s] if isinstance(s, int | Value) else list(s or [-1] * len(axes))
+    found: list[Extent] = []
+    for axis, size in zip(axes, given, strict=True):
+        whole = half and axis == axes[-1]
+        if isinstance(size, int) and size < 0:
+            size = g.extent(x, axis)
+            if whole and isinstance(size, int):
+                size = 2 * (size - 1)
+            elif whole:
+                of = g.at(INT64)
+                size = of.op("Mul", of.op("Sub", size, 1), 2)
+        found.append(size)
+    return found
+
+
+def chosen_axes(x: Value, s: Any, dim: Any) -> list[int]:
+    """The axes of a call: those it names, else the last ones, else all."""
+    if dim is None and s is not None:
+        return list(range(x.rank - len(s), x.rank))
+    return axes_of(x, dim)
+
+
+def modes_of(norm: str | None) -> tuple[int, int]:
+    """How a transform and its inverse are divided.
+
+    Raises:
+        UnsupportedModel: there is no such way.
+    """
+    if norm not in MODES:
+        raise UnsupportedModel(
+            f"expected norm backward, ortho or forward, got {norm!r}"
+        )
+    return MODES[norm]
+
+
+def transform(is_inverse: bool, half: bool, whole_axes: Any = None) -> Rule:
+    """The rule of a transform along an axis, or of several if there are ``whole_axes``.
+
+    Its arguments are called as those of both families.
+    """
+
+    def apply(
+        g: Builder,
+        self: Value,
+        n: Any = None,
+        dim: Any = whole_axes,
+        norm: str | None = None,
+        s: Any = None,
+    ) -> Value:
+        size = s if n is None else n
+        axes = chosen_axes(self, size, dim)
+        sizes = lengths(g, self, axes, size, half and is_inverse)
+        mode = modes_of(norm)[is_inverse]
+        if not is_inverse:
+            return forward(g, self, axes, sizes, mode, half)
+        return (inverse_half if half else inverse)(g, self, axes, sizes, mode)
+
+    return apply
+
+
+for _name, _kind in {
+    "fft": (False, False),
+    "ifft": (True, False),
+    "rfft": (False, True),
+    "irfft": (True, True),
+}.items():
+    for _table in (COMPLEX, RULES) if _name == "irfft" else (COMPLEX,):
+        rule(f"aten.fft_{_name}.default", table=_table)(transform(*_kind, -1))
+        rule(f"aten.fft_{_name}2.default", table=_table)(transform(*_kind, (-2, -1)))
+        rule(f"aten.fft_{_name}n.default", table=_table)(transform(*_kind))
+
+
+@rule("aten.fft_hfft.default")
+@rule("aten.fft_hfft.default", table=COMPLEX)
+def hfft(
+    g: Builder, self: Value, n: Any = None, dim: int = -1, norm: str | None = None
+) -> Value:
+    """The real transform of half a symmetric signal."""
+    axes = axes_of(self, dim)
+    sizes = lengths(g, self, axes, n, True)
+    turned = self
+    if is_complex(self):
+        turned = Value(conj(g, self).name, self.dtype, self.dims)
+    return inverse_half(g, turned, axes, sizes, modes_of(norm)[0])
+
+
+@rule("aten.fft_ihfft.default", table=COMPLEX)
+def ihfft(
+    g: Builder, self: Value, n: Any = None, dim: int = -1, norm: str | None = None
+) -> Value:
+    """Half the inverse transform of a real signal."""
+    axes = axes_of(self, dim)
+    sizes = lengths(g, self, axes, n, False)
+    made = forward(g, self, axes, sizes, modes_of(norm)[1], True)
+    return conj(g, Value(made.name, g.dtype, self.dims))

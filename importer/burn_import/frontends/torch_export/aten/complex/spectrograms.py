@@ -1,0 +1,160 @@
+"""Fourier transforms of frames of a signal, and signals of such transforms."""
+
+from __future__ import annotations
+
+from burn_import.frontends.torch_export.aten.complex.fourier import (
+    NUMBER,
+    ROOT,
+    as_signal,
+    inverse_half,
+)
+from burn_import.frontends.torch_export.aten.shape.concatenation import padded
+from burn_import.frontends.torch_export.builder import INT64, Builder, Value
+from burn_import.frontends.torch_export.complex_as_real import is_complex, paired, reals
+from burn_import.frontends.torch_export.registry import COMPLEX, rule
+from burn_ir import UnsupportedModel
+
+#: What lies in a batch of signals.
+_BATCH = 2
+
+
+def whole_window(
+    g: Builder, window: Value | None, n_fft: int, win_length: int | None
+) -> Value:
+    """The window [n_fft]; a shorter one in the middle of zeros, none is of ones."""
+    of = reals(g)
+    size = n_fft if win_length is None else win_length
+    if window is not None and is_complex(window):
+        raise UnsupportedModel("expected a window of real numbers")
+    found = of.constant([1.0] * size, of.dtype) if window is None else of.cast(window)
+    before = (n_fft - size) // 2
+    if size == n_fft:
+        return found
+    return of.op("Pad", found, [before, n_fft - size - before])
+
+
+@rule("aten.stft.default")
+@rule("aten.stft.default", table=COMPLEX)
+def stft(
+    g: Builder,
+    self: Value,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Value | None = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Value:
+    """The frequencies [..., n_fft, frames] of frames of a signal, or half of them."""
+    if return_complex and not is_complex(g.results[0]):
+        raise UnsupportedModel("expected a result of real numbers")
+    if align_to_window:
+        raise UnsupportedModel("expected frames that are not aligned to the window")
+    of = reals(g)
+    alone = self.rank < _BATCH
+    signal = as_signal(g, self)
+    signal = of.op("Unsqueeze", signal, [0]) if alone else signal
+    half = not is_complex(self) if onesided is None else onesided
+    made = of.op(
+        "STFT",
+        signal,
+        g.constant(n_fft // 4 if hop_length is None else hop_length),
+        whole_window(g, window, n_fft, win_length),
+        g.constant(n_fft),
+        onesided=int(half),
+    )
+    made = of.op("Transpose", made, perm=(0, 2, 1, 3))
+    made = of.op("Squeeze", made, [0]) if alone else made
+    return of.op("Mul", made, n_fft**-0.5) if normalized else made
+
+
+@rule("aten.stft.center")
+@rule("aten.stft.center", table=COMPLEX)
+def stft_center(
+    g: Builder,
+    self: Value,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Value | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Value:
+    """The same, of frames whose middles are the places of the signal."""
+    signal = self
+    if center:
+        ends = [n_fft // 2] * 2
+        pairs = paired(self)
+        ends = [0, 0, *ends] if is_complex(self) else ends
+        wide = padded(g.at(pairs.dtype), pairs, ends, pad_mode)
+        dims = None if self.dims is None else (*self.dims[:-1], -1)
+        signal = Value(wide.name, self.dtype, dims)
+    rest = (hop_length, win_length, window, normalized, onesided)
+    return stft(g, signal, n_fft, *rest, return_complex, align_to_window)
+
+
+@rule("aten.istft.default", table=COMPLEX)
+def istft(
+    g: Builder,
+    self: Value,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Value | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Value:
+    """The signal [..., length] that the frames are of, added where they overlap."""
+    if return_complex:
+        raise UnsupportedModel("expected a signal of real numbers")
+    of, step = reals(g), n_fft // 4 if hop_length is None else hop_length
+    x = self
+    if self.rank == _BATCH:
+        pairs = of.op("Unsqueeze", paired(self), [0])
+        x = Value(pairs.name, self.dtype, (1, *(self.dims or ())))
+    line = of.op("Unsqueeze", whole_window(g, window, n_fft, win_length), [0, 2])
+    # Of all frequencies, those of the first half say everything.
+    frames = inverse_half(g, x, [1], [n_fft], ROOT if normalized else NUMBER)
+    every = of.op("Expand", of.op("Mul", line, line), [1, 1, g.extent(self, -1)])
+    start = n_fft // 2 if center else 0
+    parts = [
+        middle(g, added(g, each, n_fft, step, g.extent(self, -1)), start, length)
+        for each in (of.op("Mul", frames, line), every)
+    ]
+    made = of.op("Div", *parts)
+    if length is not None:
+        have = of.at(INT64).op("Shape", made, start=1)
+        missing = of.at(INT64).op("Sub", [length], have)
+        ends = of.at(INT64).op("Concat", [0], missing, axis=0)
+        made = of.op("Pad", made, ends, None, [1])
+    return of.op("Squeeze", made, [0]) if self.rank == _BATCH else made
+
+
+def added(
+    g: Builder, frames: Value, n_fft: int, step: int, count: int | Value
+) -> Value:
+    """Frames [N, n_fft, count] that start ``step`` apart, added: [N, length]."""
+    if isinstance(count, int):
+        size: int | Value = n_fft + step * (count - 1)
+    else:
+        whole = g.at(INT64)
+        size = whole.op("Add", whole.op("Mul", count, step), n_fft - step)
+    made = reals(g).op("Col2Im", frames, [1, size], [1, n_fft], strides=(1, step))
+    return reals(g).op("Squeeze", made, [1, 2])
+
+
+def middle(g: Builder, x: Value, start: int, length: int | None) -> Value:
+    """A signal [N, length] without what is before its start, and as much at its end."""
+    if not start and length is None:
+        return x
+    end = -start if length is None else start + length
+    return reals(g).op("Slice", x, [start], [end], [1])

@@ -1,0 +1,221 @@
+"""Complex tensors in other shapes: what happens to the pairs that they are.
+
+The rules are those of real tensors, with an axis behind the others that stays.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import burn_import.frontends.torch_export.aten.control
+import burn_import.frontends.torch_export.aten.math.creation
+import burn_import.frontends.torch_export.aten.math.reduction
+import burn_import.frontends.torch_export.aten.math.scalars
+import burn_import.frontends.torch_export.aten.math.sorting
+import burn_import.frontends.torch_export.aten.nn.normalization
+import burn_import.frontends.torch_export.aten.shape.concatenation
+import burn_import.frontends.torch_export.aten.shape.indexing
+import burn_import.frontends.torch_export.aten.shape.scatter
+import burn_import.frontends.torch_export.aten.shape.slicing
+import burn_import.frontends.torch_export.aten.shape.views  # noqa: F401  these have the rules
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.complex_as_real import (
+    as_pairs,
+    axes_of,
+    is_complex,
+    reals,
+)
+from burn_import.frontends.torch_export.registry import COMPLEX, RULES, rule
+from burn_ir import UnsupportedModel
+
+Arguments = dict[str, Any]
+#: What becomes of the arguments of a call whose first tensor is the other argument.
+Change = Callable[[Arguments, Value], Arguments]
+#: Tensors that are of the numbers themselves: others are places, masks.
+_DATA = frozenset({"input", "other", "self", "source", "src", "tensors", "values"})
+
+
+def kept(given: Arguments, x: Value) -> Arguments:
+    """The arguments as they are."""
+    return given
+
+
+def along(*names: str, more: int = 0) -> Change:
+    """Axes counted from the front, of tensors with ``more`` axes than the operand."""
+
+    def change(given: Arguments, x: Value) -> Arguments:
+        rank = max(x.rank + more, 1)
+        found: Arguments = {}
+        for name in names:
+            dim = given[name]
+            if isinstance(dim, int):
+                found[name] = dim % rank
+            elif dim is not None:
+                found[name] = [axis % rank for axis in dim]
+        return {**given, **found}
+
+    return change
+
+
+def over(name: str) -> Change:
+    """Axes that are reduced: without any, all but that of the pairs."""
+    return lambda given, x: {**given, name: axes_of(x, given[name])}
+
+
+def longer(by: int, *names: str) -> Change:
+    """Extents, or counts, with one for the pairs behind them."""
+
+    def change(given: Arguments, x: Value) -> Arguments:
+        used = [name for name in names if given[name]] or names[:1]
+        return {**given, **{name: [*given[name], by] for name in used}}
+
+    return change
+
+
+def ordered(given: Arguments, x: Value) -> Arguments:
+    """An order of axes, in which that of the pairs stays the last."""
+    return {**given, "dims": [*axes_of(x, given["dims"]), x.rank]}
+
+
+def wider(name: str) -> Change:
+    """Padding, which goes from the last axis on: none for the pairs."""
+    return lambda given, x: {**given, name: [0, 0, *given[name]]}
+
+
+def as_data(g: Builder, name: str, x: Any) -> Any:
+    """An argument with pairs in place of complex numbers."""
+    if name not in _DATA:
+        return x
+    if isinstance(x, list | tuple):
+        return [as_pairs(g, item) for item in x]
+    return as_pairs(g, x) if isinstance(x, Value) else x
+
+
+def adapt(change: Change, targets: str) -> None:
+    """Register rules of real tensors for pairs of numbers."""
+    for target in (f"aten.{name}" for name in targets.split()):
+        entry = RULES[target]
+        rule(target, views=entry.views, table=COMPLEX)(adapted(target, change))
+
+
+def adapted(target: str, change: Change) -> Callable[..., Any]:
+    """The rule of real tensors as one of pairs of numbers."""
+    real = RULES[target].rule
+    signature = inspect.signature(real)
+
+    @wraps(real)
+    def apply(g: Builder, *args: Any, **kwargs: Any) -> Any:
+        if not is_complex(g.results[0]):
+            raise UnsupportedModel(f"expected complex results, got {g.dtype}")
+        bound = signature.bind(g, *args, **kwargs)
+        bound.apply_defaults()
+        _, *rest = bound.arguments.items()
+        given = dict(rest)
+        tensors = [x for v in given.values() for x in (v if _is_list(v) else [v])]
+        first = next((x for x in tensors if isinstance(x, Value)), g.results[0])
+        changed = change(given, first)
+        return real(reals(g), **{k: as_data(g, k, v) for k, v in changed.items()})
+
+    return apply
+
+
+def _is_list(x: Any) -> bool:
+    return isinstance(x, list | tuple)
+
+
+adapt(
+    kept,
+    "clone.default contiguous.default lift_fresh_copy.default detach_copy.default "
+    "alias_copy.default alias.default detach.default lift_fresh.default "
+    "resolve_conj.default resolve_neg.default expand_as.default view_as.default "
+    "reshape_as.default index.Tensor _unsafe_index.Tensor index_put.default "
+    "_unsafe_index_put.default atleast_1d.default flipud.default fliplr.default "
+    "zeros_like.default empty_like.default positive.default",
+)
+adapt(
+    along("dim"),
+    "slice.Tensor slice_copy.Tensor narrow.default narrow_copy.default select.int "
+    "select_copy.int unbind.int unbind_copy.int split.Tensor unsafe_split.Tensor "
+    "split_copy.Tensor split_with_sizes.default split.sizes unsafe_chunk.default "
+    "split_with_sizes_copy.default chunk.default tensor_split.sections "
+    "tensor_split.indices index_select.default squeeze.dim squeeze.dims "
+    "squeeze_copy.dim cat.default concat.default concatenate.default cumsum.default "
+    "unflatten.int select_scatter.default slice_scatter.default index_add.default "
+    "index_copy.default",
+)
+adapt(along("dim", more=1), "unsqueeze.default unsqueeze_copy.default stack.default")
+adapt(
+    along("dim0", "dim1", "axis0", "axis1"),
+    "transpose.int transpose_copy.int swapaxes.default swapdims.default",
+)
+adapt(along("start_dim", "end_dim"), "flatten.using_ints")
+adapt(along("source", "destination"), "movedim.int movedim.intlist")
+adapt(along("dims"), "flip.default")
+adapt(over("dim"), "fft_fftshift.default fft_ifftshift.default")
+adapt(over("dim"), "sum.default sum.dim_IntList mean.default mean.dim")
+adapt(
+    longer(2, "size", "shape"),
+    "view.default reshape.default _unsafe_view.default view_copy.default "
+    "_reshape_copy.default",
+)
+adapt(
+    longer(2, "size"),
+    "expand.default expand_copy.default broadcast_to.default zeros.default "
+    "empty.memory_format new_zeros.default new_empty.default",
+)
+adapt(longer(1, "repeats", "dims"), "repeat.default tile.default")
+adapt(ordered, "permute.default permute_copy.default")
+adapt(wider("pad"), "constant_pad_nd.default pad.default")
+
+
+@rule("aten.roll.default", table=COMPLEX)
+def roll(g: Builder, self: Value, shifts: Any, dims: Any = ()) -> Value:
+    if not dims:
+        raise UnsupportedModel("expected axes to roll complex numbers along")
+    made: Value = RULES["aten.roll.default"].rule(
+        reals(g), as_pairs(g, self), shifts, axes_of(self, dims)
+    )
+    return made
+
+
+@rule("aten.squeeze.default", "aten.squeeze_copy.default", views=True, table=COMPLEX)
+def squeeze(g: Builder, self: Value) -> Value:
+    pairs = as_pairs(g, self)
+    made: Value = RULES["aten.squeeze.dims"].rule(reals(g), pairs, range(self.rank))
+    return made
+
+
+@rule("aten.t_copy.default", table=COMPLEX)
+@rule("aten.t.default", "aten.numpy_T.default", views=True, table=COMPLEX)
+def t(g: Builder, self: Value) -> Value:
+    perm = [*range(self.rank)[::-1], self.rank]
+    return reals(g).op("Transpose", as_pairs(g, self), perm=tuple(perm))
+
+
+@rule("aten.mT.default", views=True, table=COMPLEX)
+def matrix_t(g: Builder, self: Value) -> Value:
+    order = [*range(self.rank - 2), self.rank - 1, self.rank - 2, self.rank]
+    return reals(g).op("Transpose", as_pairs(g, self), perm=tuple(order))
+
+
+@rule("aten.unfold_copy.default", table=COMPLEX)
+@rule("aten.unfold.default", views=True, table=COMPLEX)
+def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
+    """Windows, whose elements are the last axis but that of the pairs."""
+    pairs, axis = as_pairs(g, self), self.axis(dimension)
+    made = RULES["aten.unfold.default"].rule(reals(g), pairs, axis, size, step)
+    perm = (*range(self.rank), self.rank + 1, self.rank)
+    return reals(g).op("Transpose", made, perm=perm)
+
+
+#: What looks at no number: the rules are those of any tensor.
+for _target in (
+    *("aten.sym_size.int", "higher_order.cond", "higher_order.while_loop"),
+    *("higher_order.wrap_with_set_grad_enabled", "higher_order.wrap_with_autocast"),
+    *("aten._assert_tensor_metadata.default", "higher_order.scan"),
+    "higher_order.map_impl",
+):
+    COMPLEX[_target] = RULES[_target]

@@ -1,0 +1,124 @@
+"""Branches, loops, and graphs that a program only marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.math.cast import detached
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_import.frontends.torch_export.complex_as_real import stored_type
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+from burn_ir.raw import RawGraph
+from burn_ir.types import Type
+
+Body = Callable[[Sequence[Value]], RawGraph]
+Values = Sequence[Value]
+
+
+@rule("higher_order.cond")
+def cond(
+    g: Builder, pred: Value, true_fn: Body, false_fn: Body, operands: Values = ()
+) -> tuple[Value, ...]:
+    then, otherwise = true_fn(operands), false_fn(operands)
+    return g.many(
+        "If", len(then.outputs), pred, then_branch=then, else_branch=otherwise
+    )
+
+
+def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
+    """The results of a graph inside, whose nodes stand among those around it."""
+    made = body(operands)
+    g.out.nodes.extend(made.nodes)
+    return [Value(name, g.dtype) for name in made.outputs]
+
+
+@rule("higher_order.wrap_with_set_grad_enabled", is_inlined=True)
+def without_gradient(
+    g: Builder, enabled: bool, body: Body, *operands: Value
+) -> list[Value]:
+    """The results of ``body``, without a gradient unless it is ``enabled``."""
+    results = inlined(g, body, operands)
+    if enabled:
+        return results
+    pairs = zip(results, g.results, strict=True)
+    return [detached(g, replace(x, dtype=known.dtype)) for x, known in pairs]
+
+
+@rule("higher_order.wrap_with_autocast", is_inlined=True)
+def with_autocast(
+    g: Builder,
+    device_type: str,
+    dtype: Any,
+    enabled: bool,
+    cache_enabled: Any,
+    body: Body,
+    *operands: Value,
+) -> list[Value]:
+    """What is in it; casts stand in it where there are any."""
+    return inlined(g, body, operands)
+
+
+def formal(g: Builder, x: Value, name: str) -> Value:
+    """The input of a loop's body that a value comes in by."""
+    return replace(x, name=g.out.fresh(f"{g.name}_{name}"))
+
+
+def types_of(values: Values) -> dict[str, Type]:
+    """The types of the inputs of a body."""
+    return {value.name: stored_type(value.dtype, value.dims) for value in values}
+
+
+@rule("higher_order.while_loop")
+def while_loop(
+    g: Builder, cond_fn: Body, body_fn: Body, carried: Sequence[Operand], rest: Values
+) -> tuple[Value, ...]:
+    first = [g.value(x, INT64) for x in carried]
+    start = inlined(g.at(BOOL), cond_fn, [*first, *rest])[0]
+    number = Value(g.out.fresh(f"{g.name}_number"), INT64, ())
+    before = Value(g.out.fresh(f"{g.name}_before"), BOOL, ())
+    state = [formal(g, x, "carried") for x in first]
+    made = body_fn([*state, *rest])
+    after = [replace(x, name=name) for x, name in zip(state, made.outputs, strict=True)]
+    again = cond_fn([*after, *rest])
+    body = RawGraph(
+        "body",
+        types_of([number, before, *state]),
+        (*again.outputs, *made.outputs),
+        (*made.nodes, *again.nodes),
+        {},
+    )
+    return g.many("Loop", len(first), None, start, *first, body=body)
+
+
+@rule("higher_order.scan")
+def scan(
+    g: Builder, combine_fn: Body, init: Values, xs: Values, additional: Values = ()
+) -> tuple[Value, ...]:
+    """States, and what each step makes, one after the other."""
+    if any(x.dims is None or not x.rank for x in xs):
+        raise UnsupportedModel("expected sequences of known rank")
+    state = [formal(g, x, "state") for x in init]
+    parts = [
+        replace(formal(g, x, "part"), dims=None if x.dims is None else x.dims[1:])
+        for x in xs
+    ]
+    made = combine_fn([*state, *parts, *additional])
+    body = replace(made, inputs=types_of([*state, *parts]))
+    count = len(made.outputs)
+    return g.many("Scan", count, *init, *xs, body=body, num_scan_inputs=len(xs))
+
+
+@rule("higher_order.map_impl")
+def map_impl(
+    g: Builder, f: Body, xs: Values, additional: Values = ()
+) -> tuple[Value, ...]:
+    return scan(g, f, (), xs, additional)

@@ -1,0 +1,1 @@
+"""Rules of ATen operators for matrices: products, decompositions, solvers."""

@@ -1,0 +1,180 @@
+"""Lengths of vectors and distances between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.linalg.decompositions import spectral_norm
+from burn_import.frontends.torch_export.aten.math.reduction import Axes, reduced
+from burn_import.frontends.torch_export.builder import BOOL, Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+#: The reductions that compute a norm of an order.
+ORDERS = {1.0: "ReduceL1", 2.0: "ReduceL2"}
+
+
+def vector_norm(
+    g: Builder, x: Value, order: float, dim: Axes = None, keepdim: bool = False
+) -> Value:
+    """The norm of an order over axes."""
+    x = g.cast(x)
+    if order in ORDERS:
+        return reduced(g, ORDERS[order], x, dim, keepdim)
+    size = Value(g.op("Abs", x).name, g.dtype, x.dims)
+    if math.isinf(order):
+        best = "ReduceMax" if order > 0 else "ReduceMin"
+        return reduced(g, best, size, dim, keepdim)
+    if order == 0:
+        counted = g.cast(g.cast(size, BOOL))
+        return reduced(g, "ReduceSum", counted, dim, keepdim)
+    powers = Value(g.op("Pow", size, float(order)).name, g.dtype, x.dims)
+    total = reduced(g, "ReduceSum", powers, dim, keepdim)
+    return g.op("Pow", total, 1 / float(order))
+
+
+@rule("aten.linalg_vector_norm.default")
+def linalg_vector_norm(
+    g: Builder,
+    self: Value,
+    ord: Any = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Value:
+    return vector_norm(g, self, float(ord), dim, keepdim)
+
+
+@rule(
+    "aten.norm.Scalar",
+    "aten.norm.ScalarOpt_dim",
+    "aten.norm.ScalarOpt_dim_dtype",
+    "aten.norm.ScalarOpt_dtype",
+)
+def norm(
+    g: Builder,
+    self: Value,
+    p: Any = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Value:
+    return vector_norm(g, self, 2.0 if p is None else float(p), dim, keepdim)
+
+
+@rule("aten.linalg_norm.default")
+def linalg_norm(
+    g: Builder,
+    self: Value,
+    ord: Any = None,
+    dim: Axes = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Value:
+    of_matrix = dim is not None and not isinstance(dim, int) and len(dim) > 1
+    if ord is not None and (of_matrix or (dim is None and self.rank > 1)):
+        return matrix_norm(g, self, ord, dim or (-2, -1), keepdim)
+    return vector_norm(g, self, 2.0 if ord is None else float(ord), dim, keepdim)
+
+
+@rule("aten.linalg_matrix_norm.str_ord", "aten.linalg_matrix_norm.default")
+@rule("aten.linalg_norm.ord_str")
+def matrix_norm(
+    g: Builder,
+    self: Value,
+    ord: Any = "fro",
+    dim: Axes = (-2, -1),
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Value:
+    if ord == "fro":
+        return vector_norm(g, self, 2.0, dim, keepdim)
+    if not isinstance(ord, str) and abs(ord) in (1, math.inf):
+        assert dim is not None and not isinstance(dim, int)
+        rows, columns = (axis % self.rank for axis in dim)
+        summed = rows if abs(ord) == 1 else columns
+        kept = columns if abs(ord) == 1 else rows
+        sums = g.op("ReduceL1", g.cast(self), [summed])
+        best = "ReduceMax" if ord > 0 else "ReduceMin"
+        made = g.op(best, sums, [kept])
+        return made if keepdim else g.op("Squeeze", made, [rows, columns])
+    if ord not in _SPECTRAL:
+        raise UnsupportedModel(
+            f"expected a matrix norm of order 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, "
+            f"got {ord!r}"
+        )
+    assert dim is not None and not isinstance(dim, int)
+    return spectral_norm(g, self, _SPECTRAL[ord], dim, keepdim)
+
+
+#: Orders of matrix norms by what they reduce singular values with.
+_SPECTRAL: Mapping[Any, str] = {
+    "nuc": "ReduceSum",
+    2: "ReduceMax",
+    -2: "ReduceMin",
+}
+
+
+@rule("aten.dist.default")
+def dist(g: Builder, self: Value, other: Value, p: Any = 2) -> Value:
+    return vector_norm(g, g.op("Sub", *g.floats(self, other)), float(p))
+
+
+@rule("aten.pairwise_distance.default")
+def pairwise_distance(
+    g: Builder,
+    x1: Value,
+    x2: Value,
+    p: float = 2,
+    eps: float = 1e-06,
+    keepdim: bool = False,
+) -> Value:
+    apart = g.op("Add", g.op("Sub", *g.floats(x1, x2)), float(eps))
+    return vector_norm(g, apart, float(p), -1, keepdim)
+
+
+@rule("aten.cdist.default", "aten._cdist_forward.default")
+def cdist(
+    g: Builder,
+    x1: Value,
+    x2: Value,
+    p: float = 2,
+    compute_mode: int | None = None,
+) -> Value:
+    apart = g.op("Sub", g.op("Unsqueeze", x1, [-2]), g.op("Unsqueeze", x2, [-3]))
+    return vector_norm(g, apart, float(p), -1)
+
+
+@rule("aten.pdist.default", "aten._pdist_forward.default")
+def pdist(g: Builder, self: Value, p: float = 2) -> Value:
+    """Distances of the pairs above the diagonal, row by row."""
+    count = self.dims[0] if self.dims else None
+    if not isinstance(count, int):
+        raise UnsupportedModel("expected pdist of a known number of rows")
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    ends = [g.op("Gather", self, [pair[k] for pair in pairs]) for k in (0, 1)]
+    return vector_norm(g, g.op("Sub", *ends), float(p), -1)
+
+
+@rule("aten.renorm.default")
+def renorm(g: Builder, self: Value, p: Any, dim: int, maxnorm: Any) -> Value:
+    """Slices of ``dim``, those longer than ``maxnorm`` made as long as it."""
+    axis = self.axis(dim)
+    others = [a for a in range(self.rank) if a != axis]
+    length = vector_norm(g, self, float(p), others, True)
+    factor = g.op("Div", g.cast(maxnorm), g.op("Add", length, 1e-7))
+    is_long = g.op("Greater", length, float(maxnorm))
+    return g.op("Mul", self, g.op("Where", is_long, factor, g.cast(1)))
+
+
+@rule("aten.cosine_similarity.default")
+def cosine_similarity(
+    g: Builder, x1: Value, x2: Value, dim: int = 1, eps: float = 1e-08
+) -> Value:
+    units = []
+    for x in g.floats(x1, x2):
+        length = g.op("Max", vector_norm(g, x, 2.0, dim, True), float(eps))
+        units.append(g.op("Div", x, length))
+    return g.op("ReduceSum", g.op("Mul", *units), [dim], keepdims=0)

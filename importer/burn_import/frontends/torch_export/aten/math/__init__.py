@@ -1,0 +1,1 @@
+"""Rules of ATen operators for elementwise functions, reductions and creation."""

@@ -1,0 +1,197 @@
+"""Arithmetic of two or three operands, with the promotion of ATen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    Builder,
+    Operand,
+    Value,
+    kind_of,
+    promoted,
+)
+from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import UnsupportedModel
+
+
+def binary(op_type: str) -> Rule:
+    """The rule of an operator whose operands have the dtype of the result."""
+
+    def apply(g: Builder, self: Operand, other: Operand) -> Value:
+        return g.op(op_type, g.cast(self), g.cast(other))
+
+    return apply
+
+
+def times(g: Builder, x: Value, factor: Operand) -> Value:
+    """``x`` multiplied by a number, unless that is 1."""
+    if not isinstance(factor, Value) and factor == 1:
+        return x
+    return g.op("Mul", x, g.cast(factor))
+
+
+@rule("aten.add.Tensor", "aten.add.Scalar")
+def add(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    if g.dtype == BOOL:
+        return g.op("Or", g.cast(self), g.cast(other))
+    return g.op("Add", g.cast(self), times(g, g.cast(other), alpha))
+
+
+@rule("aten.sub.Tensor", "aten.sub.Scalar")
+@rule("aten.subtract.Tensor", "aten.subtract.Scalar")
+def sub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    return g.op("Sub", g.cast(self), times(g, g.cast(other), alpha))
+
+
+@rule("aten.rsub.Tensor", "aten.rsub.Scalar")
+def rsub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
+    return sub(g, other, self, alpha)
+
+
+@rule("aten.mul.Tensor", "aten.mul.Scalar")
+@rule("aten.multiply.Tensor", "aten.multiply.Scalar")
+def mul(g: Builder, self: Operand, other: Operand) -> Value:
+    return g.op("And" if g.dtype == BOOL else "Mul", g.cast(self), g.cast(other))
+
+
+rule("aten.div.Tensor", "aten.div.Scalar")(binary("Div"))
+rule("aten.true_divide.Tensor", "aten.true_divide.Scalar")(binary("Div"))
+rule("aten.divide.Tensor", "aten.divide.Scalar")(binary("Div"))
+
+
+@rule("aten.div.Tensor_mode", "aten.div.Scalar_mode")
+@rule("aten.divide.Tensor_mode", "aten.divide.Scalar_mode")
+def div_mode(
+    g: Builder, self: Operand, other: Operand, rounding_mode: str | None = None
+) -> Value:
+    if rounding_mode == "floor":
+        return floor_divide(g, self, other)
+    made = g.op("Div", g.cast(self), g.cast(other))
+    if rounding_mode is None:
+        return made
+    if rounding_mode != "trunc":
+        raise UnsupportedModel(
+            f"expected rounding_mode floor, trunc or None, got {rounding_mode!r}"
+        )
+    is_whole = kind_of(g.dtype) < kind_of(FLOAT32)
+    return made if is_whole else g.op("Trunc", made, domain="burn")
+
+
+@rule("aten.floor_divide.default", "aten.floor_divide.Scalar", "_operator.floordiv")
+@rule("aten.floor_divide_.Tensor", mutates="self")
+def floor_divide(g: Builder, self: Operand, other: Operand) -> Value:
+    return g.op("FloorDiv", g.cast(self), g.cast(other), domain="burn")
+
+
+@rule(
+    "aten.remainder.Tensor",
+    "aten.remainder.Scalar",
+    "aten.remainder.Scalar_Tensor",
+    "_operator.mod",
+)
+def remainder(g: Builder, self: Operand, other: Operand) -> Value:
+    return g.op("Mod", g.cast(self), g.cast(other))
+
+
+@rule("aten.fmod.Tensor", "aten.fmod.Scalar")
+def fmod(g: Builder, self: Operand, other: Operand) -> Value:
+    return g.op("Mod", g.cast(self), g.cast(other), fmod=1)
+
+
+rule("aten.maximum.default", "aten.max.other")(binary("Max"))
+rule("aten.minimum.default", "aten.min.other")(binary("Min"))
+rule("_operator.add")(binary("Add"))
+rule("_operator.sub")(binary("Sub"))
+rule("_operator.mul")(binary("Mul"))
+rule("_operator.truediv", "torch.sym_truediv")(binary("Div"))
+rule("_operator.pow")(binary("Pow"))
+rule("torch.sym_max")(binary("Max"))
+rule("torch.sym_min")(binary("Min"))
+
+
+def known(op_type: str) -> Rule:
+    """The rule of a maximum or minimum in which NaN is no number."""
+
+    def apply(g: Builder, self: Value, other: Value) -> Value:
+        a, b = g.cast(self), g.cast(other)
+        if kind_of(g.dtype) < kind_of(FLOAT32):
+            return g.op(op_type, a, b)
+        best = g.op("Where", g.op("IsNaN", b), a, g.op(op_type, a, b))
+        return g.op("Where", g.op("IsNaN", a), b, best)
+
+    return apply
+
+
+rule("aten.fmax.default")(known("Max"))
+rule("aten.fmin.default")(known("Min"))
+
+
+@rule("aten.pow.Tensor_Scalar", "aten.pow.Scalar", "aten.pow.Tensor_Tensor")
+@rule(
+    "aten.float_power.Tensor_Scalar",
+    "aten.float_power.Scalar",
+    "aten.float_power.Tensor_Tensor",
+)
+@rule("aten.pow_.Tensor", "aten.float_power_.Tensor", mutates="self")
+def power(g: Builder, self: Operand, exponent: Operand) -> Value:
+    return g.op("Pow", g.cast(self), g.cast(exponent))
+
+
+@rule("aten.pow.Tensor_Scalar_out", mutates="out")
+def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
+    """The power as it is without ``out``, in the dtype of that."""
+    of = g.at(promoted((self, exponent)))
+    return g.cast(power(of, self, exponent))
+
+
+@rule("aten.clamp.default", "aten.clamp.Tensor")
+@rule("aten.clip.default", "aten.clip.Tensor")
+def clamp(
+    g: Builder, self: Value, min: Operand | None = None, max: Operand | None = None
+) -> Value:
+    """By numbers at both ends at once, else by one bound after the other."""
+    x, bounds = g.cast(self), (min, max)
+    if not any(bound is None or isinstance(bound, Value) for bound in bounds):
+        return g.op("Clip", x, g.cast(min), g.cast(max))
+    x = x if min is None else g.op("Max", x, g.cast(min))
+    return x if max is None else g.op("Min", x, g.cast(max))
+
+
+@rule("aten.clamp_min.default", "aten.clamp_min.Tensor")
+def clamp_min(g: Builder, self: Value, min: Operand) -> Value:
+    return clamp(g, self, min)
+
+
+@rule("aten.clamp_max.default", "aten.clamp_max.Tensor")
+def clamp_max(g: Builder, self: Value, max: Operand) -> Value:
+    return clamp(g, self, None, max)
+
+
+@rule("aten.lerp.Scalar", "aten.lerp.Tensor")
+def lerp(g: Builder, self: Value, end: Value, weight: Operand) -> Value:
+    return g.op("Add", self, times(g, g.op("Sub", end, self), weight))
+
+
+@rule("aten.addcmul.default")
+def addcmul(
+    g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
+) -> Value:
+    made = g.op("Mul", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    return g.op("Add", g.cast(self), made)
+
+
+@rule("aten.addcdiv.default")
+def addcdiv(
+    g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
+) -> Value:
+    made = g.op("Div", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    return g.op("Add", g.cast(self), made)
+
+
+@rule("aten.ldexp.Tensor")
+@rule("aten.ldexp_.default", mutates="self")
+def ldexp(g: Builder, self: Value, other: Value) -> Value:
+    return g.op("Mul", g.cast(self), g.op("Pow", g.cast(2), g.cast(other)))

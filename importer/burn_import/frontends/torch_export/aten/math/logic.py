@@ -1,0 +1,195 @@
+"""Comparisons, truth values, bits, and choices between two values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    Builder,
+    Operand,
+    Value,
+    kind_of,
+)
+from burn_import.frontends.torch_export.registry import Rule, rule
+
+INT8 = np.dtype("int8")
+
+
+def comparison(op_type: str) -> Rule:
+    """The rule of an operator that compares in the dtype operands promote to."""
+
+    def apply(g: Builder, self: Operand, other: Operand) -> Value:
+        a, b = g.common(self, other)
+        of = g.at(BOOL)
+        if a.dtype == BOOL and op_type not in ("Equal", "NotEqual"):
+            a, b = (g.cast(x, INT8) for x in (a, b))
+        if op_type == "NotEqual":
+            return g.cast(of.op("Not", of.op("Equal", a, b)))
+        return g.cast(of.op(op_type, a, b))  # in place it keeps the dtype of self
+
+    return apply
+
+
+for _name, _op in {
+    "eq": "Equal",
+    "ne not_equal": "NotEqual",
+    "lt less": "Less",
+    "le less_equal": "LessOrEqual",
+    "gt greater": "Greater",
+    "ge greater_equal": "GreaterOrEqual",
+}.items():
+    _rule = comparison(_op)
+    rule(f"_operator.{_name[:2]}")(_rule)
+    for _alias in _name.split():
+        rule(f"aten.{_alias}.Tensor", f"aten.{_alias}.Scalar")(_rule)
+
+
+def truth(g: Builder, x: Operand) -> Value:
+    """Where ``x`` is not zero."""
+    if isinstance(x, Value) and x.dtype == BOOL:
+        return x
+    return g.cast(x if isinstance(x, Value) else bool(x), BOOL)
+
+
+def logical(op_type: str) -> Rule:
+    """The rule of an operator of truth values."""
+
+    def apply(g: Builder, self: Value, other: Value) -> Value:
+        return g.cast(g.at(BOOL).op(op_type, truth(g, self), truth(g, other)))
+
+    return apply
+
+
+def bitwise(plain: str) -> Callable[..., Value]:
+    """The rule of an operator on bits, which is logical for bools."""
+
+    def apply(g: Builder, self: Operand, other: Operand) -> Value:
+        op_type = plain if g.dtype == BOOL else f"Bitwise{plain}"
+        return g.op(op_type, g.cast(self), g.cast(other))
+
+    return apply
+
+
+for _name, _op in {"and": "And", "or": "Or", "xor": "Xor"}.items():
+    rule(f"aten.logical_{_name}.default")(logical(_op))
+    rule(
+        f"aten.bitwise_{_name}.Tensor",
+        f"aten.bitwise_{_name}.Scalar",
+        f"aten.bitwise_{_name}.Scalar_Tensor",
+        f"aten.__{_name}__.Tensor",
+        f"aten.__{_name}__.Scalar",
+        f"_operator.{_name}_",
+    )(bitwise(_op))
+
+
+@rule("aten.logical_not.default", "_operator.not_", "torch.sym_not")
+def logical_not(g: Builder, self: Value) -> Value:
+    return g.cast(g.at(BOOL).op("Not", truth(g, self)))
+
+
+@rule("aten.bitwise_not.default")
+def bitwise_not(g: Builder, self: Value) -> Value:
+    return g.op("Not" if g.dtype == BOOL else "BitwiseNot", self)
+
+
+def shift(direction: str) -> Rule:
+    """The rule of a shift: bits of a signed number keep the sign."""
+
+    def apply(g: Builder, self: Operand, other: Operand) -> Value:
+        x, count = g.cast(self), g.cast(other)
+        if g.dtype.kind == "u":
+            return g.op("BitShift", x, count, direction=direction)
+        factor = g.op("Pow", g.cast(2), count)
+        if direction == "LEFT":
+            return g.op("Mul", x, factor)
+        return g.op("FloorDiv", x, factor, domain="burn")
+
+    return apply
+
+
+for _name, _dunder in {"left": "l", "right": "r"}.items():
+    rule(
+        f"aten.bitwise_{_name}_shift.Tensor",
+        f"aten.bitwise_{_name}_shift.Tensor_Scalar",
+        f"aten.bitwise_{_name}_shift.Scalar_Tensor",
+        f"aten.__{_dunder}shift__.Scalar",
+        f"aten.__{_dunder}shift__.Tensor",
+    )(shift(_name.upper()))
+
+
+@rule("aten.isnan.default")
+def isnan(g: Builder, self: Value) -> Value:
+    if kind_of(self.dtype) < kind_of(FLOAT32):
+        return g.op("Not", g.op("Equal", self, self))
+    return g.op("IsNaN", self)
+
+
+def infinite(negative: int = 1, positive: int = 1) -> Rule:
+    """The rule of a test for infinity of given signs; no integer is infinite."""
+
+    def apply(g: Builder, self: Value) -> Value:
+        if kind_of(self.dtype) < kind_of(FLOAT32):
+            return g.op("Not", g.op("Equal", self, self))
+        return g.op("IsInf", self, detect_negative=negative, detect_positive=positive)
+
+    return apply
+
+
+rule("aten.isinf.default")(infinite())
+rule("aten.isposinf.default")(infinite(negative=0))
+rule("aten.isneginf.default")(infinite(positive=0))
+
+
+@rule("aten.isfinite.default")
+def isfinite(g: Builder, self: Value) -> Value:
+    if kind_of(self.dtype) < kind_of(FLOAT32):
+        return g.op("Equal", self, self)
+    return g.op("Less", g.at(self.dtype).op("Abs", self), np.inf)
+
+
+@rule("aten.signbit.default")
+def signbit(g: Builder, self: Value) -> Value:
+    return g.op("Less", self, 0)
+
+
+@rule(
+    "aten.where.self",
+    "aten.where.ScalarSelf",
+    "aten.where.ScalarOther",
+    "aten.where.Scalar",
+    "torch.sym_ite",
+)
+def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
+    return g.op("Where", truth(g, condition), g.cast(self), g.cast(other))
+
+
+@rule("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
+def masked_fill(g: Builder, self: Value, mask: Value, value: Operand) -> Value:
+    return g.op("Where", mask, g.cast(value), self)
+
+
+@rule("aten.isclose.default")
+def isclose(
+    g: Builder,
+    self: Value,
+    other: Value,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Value:
+    a, b = g.common(self, other)
+    if kind_of(a.dtype) < kind_of(FLOAT32):
+        a, b = (g.cast(x, np.dtype("float64")) for x in (a, b))
+    of = g.at(a.dtype)
+    distance = of.op("Abs", of.op("Sub", a, b))
+    allowed = of.op("Add", of.op("Mul", of.op("Abs", b), float(rtol)), float(atol))
+    finite = g.op("Less", distance, float("inf"))
+    near = g.op("And", g.op("LessOrEqual", distance, allowed), finite)
+    close = g.op("Or", g.op("Equal", a, b), near)
+    if not equal_nan:
+        return close
+    return g.op("Or", close, g.op("And", g.op("IsNaN", a), g.op("IsNaN", b)))

@@ -1,0 +1,207 @@
+"""Sums, means and other reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_import.frontends.torch_export.registry import Rule, rule
+
+Axes = int | Sequence[int] | None
+
+
+def listed(dim: Axes) -> list[int]:
+    """The axes of a call; none are all of them."""
+    return [dim] if isinstance(dim, int) else list(dim or ())
+
+
+def reduced(
+    g: Builder, op_type: str, x: Value, dim: Axes = None, keepdim: bool = False
+) -> Value:
+    """``x`` reduced over axes; over all of them if there are none."""
+    if x.dims == ():
+        return g.op(op_type, g.op("Unsqueeze", x, [0]), [0], keepdims=0)
+    return g.op(op_type, x, listed(dim) or None, keepdims=int(keepdim))
+
+
+def reduction(op_type: str) -> Rule:
+    """The rule of a reduction in the dtype of the result."""
+
+    def apply(
+        g: Builder,
+        self: Value,
+        dim: Axes = None,
+        keepdim: bool = False,
+        dtype: Any = None,
+    ) -> Value:
+        return reduced(g, op_type, g.cast(self), dim, keepdim)
+
+    return apply
+
+
+rule("aten.sum.dim_IntList", "aten.sum.default")(reduction("ReduceSum"))
+rule("aten.mean.dim", "aten.mean.default")(reduction("ReduceMean"))
+rule("aten.amax.default", "aten.max.default")(reduction("ReduceMax"))
+rule("aten.amin.default", "aten.min.default")(reduction("ReduceMin"))
+rule("aten.prod.default", "aten.prod.dim_int")(reduction("ReduceProd"))
+rule("aten.logsumexp.default", "aten.special_logsumexp.default")(
+    reduction("ReduceLogSumExp")
+)
+
+
+def attributes(x: Value, dim: Axes, keepdim: bool) -> dict[str, Any]:
+    """The attributes of a reduction of our own."""
+    axes = tuple(listed(dim)) if x.dims != () else ()
+    return {"axes": axes or None, "keepdims": True if keepdim else None}
+
+
+def quantifier(op_type: str) -> Rule:
+    """The rule of a reduction of truth values."""
+
+    def apply(
+        g: Builder, self: Value, dim: Axes = None, keepdim: bool = False
+    ) -> Value:
+        of = g.at(BOOL)
+        kept = attributes(self, dim, keepdim)
+        return g.cast(of.op(op_type, truth(of, self), domain="burn", **kept))
+
+    return apply
+
+
+for _name, _op in {"any": "Any", "all": "All"}.items():
+    rule(f"aten.{_name}.dim", f"aten.{_name}.dims", f"aten.{_name}.default")(
+        quantifier(_op)
+    )
+
+
+@rule("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")
+def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
+    return reduced(g, "ReduceSum", g.cast(truth(g, self), INT64), dim)
+
+
+def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
+    """``x`` with a number in place of what is none."""
+    of = g.at(x.dtype)
+    made = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
+    return Value(made.name, x.dtype, x.dims)
+
+
+@rule("aten.nansum.default")
+def nansum(
+    g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
+) -> Value:
+    return reduced(g, "ReduceSum", without_nan(g, g.cast(self)), dim, keepdim)
+
+
+@rule("aten.nanmean.default")
+def nanmean(
+    g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
+) -> Value:
+    known = g.op("Not", g.op("IsNaN", self))
+    count = reduced(g, "ReduceSum", g.cast(Value(known.name, BOOL)), dim, keepdim)
+    return g.op("Div", nansum(g, self, dim, keepdim), count)
+
+
+def arg(op_type: str) -> Rule:
+    """The rule of the place of an extreme."""
+
+    def apply(
+        g: Builder, self: Value, dim: int | None = None, keepdim: bool = False
+    ) -> Any:
+        if self.rank == 0:
+            return g.constant(0)
+        if dim is not None:
+            return g.op(op_type, self, axis=dim, keepdims=int(keepdim))
+        flat = g.op("Reshape", self, [-1])
+        if not keepdim:
+            return g.op(op_type, flat, axis=0, keepdims=0)
+        return g.op("Reshape", g.op(op_type, flat, axis=0), [1] * self.rank)
+
+    return apply
+
+
+rule("aten.argmax.default")(arg("ArgMax"))
+rule("aten.argmin.default")(arg("ArgMin"))
+
+
+def extreme(op_type: str) -> Rule:
+    """The rule of an extreme along an axis together with its place."""
+
+    def apply(
+        g: Builder, self: Value, dim: int, keepdim: bool = False
+    ) -> tuple[Value, Value]:
+        values = reduced(g, f"Reduce{op_type}", self, dim, keepdim)
+        places = arg(f"Arg{op_type}")(g.at(INT64), self, dim, keepdim)
+        return values, places
+
+    return apply
+
+
+rule("aten.max.dim")(extreme("Max"))
+rule("aten.min.dim")(extreme("Min"))
+
+
+@rule("aten.aminmax.default")
+def aminmax(
+    g: Builder, self: Value, dim: int | None = None, keepdim: bool = False
+) -> tuple[Value, Value]:
+    low = reduced(g, "ReduceMin", self, dim, keepdim)
+    return low, reduced(g, "ReduceMax", self, dim, keepdim)
+
+
+@rule("aten.var.correction", "aten.var.dim", "aten.var.default")
+def var(
+    g: Builder,
+    self: Value,
+    dim: Axes = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    correction: Operand = None,
+) -> Value:
+    removed = correction if correction is not None else int(unbiased)
+    options = {"correction": removed if removed != 1 else None}
+    return g.op("Var", self, domain="burn", **options, **attributes(self, dim, keepdim))
+
+
+@rule("aten.std.correction", "aten.std.dim", "aten.std.default")
+def std(
+    g: Builder,
+    self: Value,
+    dim: Axes = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    correction: Operand = None,
+) -> Value:
+    return g.op("Sqrt", var(g, self, dim, unbiased, keepdim, correction))
+
+
+def with_mean(spread: Rule) -> Rule:
+    """The rule of a spread together with the mean."""
+
+    def apply(
+        g: Builder,
+        self: Value,
+        dim: Axes = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        correction: Operand = None,
+    ) -> tuple[Value, Value]:
+        found = spread(g, self, dim, unbiased, keepdim, correction)
+        return found, reduced(g, "ReduceMean", self, dim, keepdim)
+
+    return apply
+
+
+for _name, _rule in {"var": var, "std": std}.items():
+    _target = f"aten.{_name}_mean"
+    rule(f"{_target}.correction", f"{_target}.dim", f"{_target}.default")(
+        with_mean(_rule)
+    )

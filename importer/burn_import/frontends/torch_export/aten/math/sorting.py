@@ -1,0 +1,340 @@
+"""Orders, running totals and searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+
+@rule("aten.sort.default", "aten.sort.stable")
+def sort(
+    g: Builder,
+    self: Value,
+    stable: bool | None = None,
+    dim: int = -1,
+    descending: bool = False,
+) -> tuple[Value, ...]:
+    if self.rank == 0:
+        return self, g.constant(0)
+    options = {"axis": dim, "descending": descending or None}
+    values, order = g.many("Sort", 2, self, domain="burn", **options)
+    return values, Value(order.name, INT64)
+
+
+@rule("aten.argsort.default", "aten.argsort.stable")
+def argsort(
+    g: Builder,
+    self: Value,
+    stable: bool = False,
+    dim: int = -1,
+    descending: bool = False,
+) -> Value:
+    return sort(g, self, stable, dim, descending)[1]
+
+
+@rule("aten.msort.default")
+def msort(g: Builder, self: Value) -> Value:
+    return sort(g, self, None, 0)[0]
+
+
+@rule("aten.topk.default")
+def topk(
+    g: Builder,
+    self: Value,
+    k: int | Value,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+) -> tuple[Value, ...]:
+    values, order = g.many(
+        "TopK", 2, self, g.ints(k), axis=dim, largest=None if largest else 0
+    )
+    return values, Value(order.name, INT64)
+
+
+@rule("aten.kthvalue.default")
+def kthvalue(
+    g: Builder, self: Value, k: int | Value, dim: int = -1, keepdim: bool = False
+) -> tuple[Value, ...]:
+    place = k - 1 if isinstance(k, int) else g.at(INT64).op("Sub", k, 1)
+    return _ranked(g, self, place, dim, keepdim)
+
+
+def _ranked(
+    g: Builder, x: Value, place: int | Value, dim: int, keepdim: bool
+) -> tuple[Value, ...]:
+    """The element at a place of the order along an axis, and where it was."""
+    ordered = sort(g, x, None, dim)
+    index = g.value(place, INT64)
+    if not keepdim:
+        return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
+    index = g.ints(place)
+    return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
+
+
+def middle(g: Builder, x: Value, dim: int) -> int | Value:
+    """The place of the lower median along an axis."""
+    extent = x.dims[dim] if x.dims else None
+    if isinstance(extent, int):
+        return (extent - 1) // 2
+    of = g.at(INT64)
+    axis = x.axis(dim)
+    count = of.op("Squeeze", of.op("Shape", x, start=axis, end=axis + 1), [0])
+    return of.op("FloorDiv", of.op("Sub", count, 1), 2, domain="burn")
+
+
+@rule("aten.median.dim")
+def median(
+    g: Builder, self: Value, dim: int, keepdim: bool = False
+) -> tuple[Value, ...]:
+    return _ranked(g, self, middle(g, self, dim), dim, keepdim)
+
+
+@rule("aten.median.default")
+def median_of_all(g: Builder, self: Value) -> Value:
+    flat = g.op("Reshape", self, [-1])
+    of = g.at(INT64)
+    last = of.op("Sub", of.op("Size", self), 1)
+    place = of.op("FloorDiv", last, 2, domain="burn")
+    return g.op("Gather", sort(g, Value(flat.name, g.dtype, (0,)))[0], place)
+
+
+@rule("aten.nanmedian.dim")
+def nanmedian(
+    g: Builder, self: Value, dim: int, keepdim: bool = False
+) -> tuple[Value, Value]:
+    """The lower median of the numbers along an axis, and its place.
+
+    What is no number is sorted behind all others.
+    """
+    whole = g.at(INT64)
+    values, order = sort(g, self, dim=dim)
+    known = whole.cast(g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", self)))
+    last = whole.op("Sub", whole.op("ReduceSum", known, [dim]), 1)
+    place = whole.op("Max", whole.op("FloorDiv", last, 2, domain="burn"), 0)
+    found = [g.op("GatherElements", x, place, axis=dim) for x in (values, order)]
+    if not keepdim:
+        found = [g.op("Squeeze", x, [dim]) for x in found]
+    return found[0], found[1]
+
+
+@rule("aten.nanmedian.default")
+def nanmedian_of_all(g: Builder, self: Value) -> Value:
+    flat = g.op("Reshape", self, [-1])
+    return nanmedian(g, Value(flat.name, self.dtype, (-1,)), 0)[0]
+
+
+@rule("aten.cumsum.default")
+def cumsum(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
+    return _running(g, "CumSum", g.cast(self), dim)
+
+
+@rule("aten.cumprod.default")
+def cumprod(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
+    return _running(g, "CumProd", g.cast(self), dim)
+
+
+def _running(g: Builder, op_type: str, x: Value, dim: int) -> Value:
+    return x if x.dims == () else g.op(op_type, x, g.constant(dim))
+
+
+@rule("aten.logcumsumexp.default")
+def logcumsumexp(g: Builder, self: Value, dim: int) -> Value:
+    if self.rank == 0:
+        return self
+    largest = g.op("ReduceMax", self, [dim])
+    total = _running(g, "CumSum", g.op("Exp", g.op("Sub", self, largest)), dim)
+    return g.op("Add", g.op("Log", total), largest)
+
+
+@rule("aten.diff.default")
+def diff(
+    g: Builder,
+    self: Value,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Value | None = None,
+    append: Value | None = None,
+) -> Value:
+    parts = [part for part in (prepend, self, append) if part is not None]
+    x = parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=dim)
+    for _ in range(n):
+        later = g.op("Slice", x, [1], [2**63 - 1], [dim])
+        earlier = g.op("Slice", x, [0], [-1], [dim])
+        x = g.op("Xor" if g.dtype == BOOL else "Sub", later, earlier)
+    return x
+
+
+@rule("aten.searchsorted.Tensor")
+def searchsorted(
+    g: Builder,
+    sorted_sequence: Value,
+    self: Value,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Value | None = None,
+) -> Value:
+    """How many elements of a row come before a number: those less, or not greater."""
+    if sorter is not None:
+        raise UnsupportedModel("searchsorted with a sorter")
+    after = right or side == "right"
+    row = g.op("Unsqueeze", sorted_sequence, [-2])
+    row, value = g.common(
+        Value(row.name, sorted_sequence.dtype),
+        Value(g.op("Unsqueeze", self, [-1]).name, self.dtype),
+    )
+    before = g.op("LessOrEqual" if after else "Less", row, value)
+    return g.op("ReduceSum", g.cast(Value(before.name, BOOL)), [-1], keepdims=0)
+
+
+@rule("aten.bucketize.Tensor")
+def bucketize(
+    g: Builder,
+    self: Value,
+    boundaries: Value,
+    out_int32: bool = False,
+    right: bool = False,
+) -> Value:
+    return searchsorted(g, boundaries, self, out_int32, right)
+
+
+@rule("aten.isin.Tensor_Tensor")
+def isin(
+    g: Builder,
+    elements: Value,
+    test_elements: Value,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
+    a, b = g.common(elements, test_elements)
+    each = g.op("Unsqueeze", a, [-1])
+    found = g.op("Equal", each, g.op("Reshape", b, [-1]))
+    made = g.op("Any", found, domain="burn", axes=(-1,))
+    return g.op("Not", made) if invert else made
+
+
+@rule("aten.isin.Tensor_Scalar")
+def isin_scalar(
+    g: Builder,
+    elements: Value,
+    test_element: Operand,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
+    a, b = g.common(elements, test_element)
+    made = g.op("Equal", a, b)
+    return g.op("Not", made) if invert else made
+
+
+@rule("aten._unique2.default")
+def unique(
+    g: Builder,
+    self: Value,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Value, Value, Value]:
+    found, _, inverse, counts = g.many("Unique", 4, self)
+    shaped = g.op("Reshape", inverse, g.op("Shape", self))
+    return found, shaped, counts
+
+
+@rule("aten.unique_dim.default")
+def unique_dim(
+    g: Builder,
+    self: Value,
+    dim: int,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Value, Value, Value]:
+    found, _, inverse, counts = g.many("Unique", 4, self, axis=dim)
+    return found, inverse, counts
+
+
+def quantile(
+    g: Builder,
+    self: Value,
+    q: Operand,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
+) -> Value:
+    """Between the elements on both sides of a place in the order along an axis."""
+    flat = dim is None
+    x = g.op("Reshape", self, [-1]) if flat else self
+    axis = 0 if dim is None else self.axis(dim)
+    whole = g.at(INT64)
+    count = whole.op("Squeeze", whole.op("Shape", x, start=axis, end=axis + 1), [0])
+    last = g.cast(whole.op("Sub", count, 1))
+    place = g.op("Mul", last, g.cast(q))
+    low, high = _around(g, place, interpolation)
+    ordered = g.op("Sort", x, domain="burn", axis=axis)
+    below, above = (
+        g.op("Gather", ordered, g.cast(end, INT64), axis=axis) for end in (low, high)
+    )
+    part = g.op("Sub", place, low)
+    if interpolation == "midpoint":
+        part = g.cast(0.5)
+    made = g.op("Add", below, g.op("Mul", g.op("Sub", above, below), part))
+    if not keepdim:
+        return made
+    if flat:
+        return g.op("Reshape", made, [1] * self.rank)
+    return g.op("Unsqueeze", made, [axis])
+
+
+def _around(g: Builder, place: Value, interpolation: str) -> tuple[Value, Value]:
+    """The places before and after a place, as floating numbers."""
+    names = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
+    if interpolation in names:
+        only = g.op(names[interpolation], place)
+        return only, only
+    return g.op("Floor", place), g.op("Ceil", place)
+
+
+rule("aten.quantile.scalar")(quantile)
+
+
+@rule("aten.trapezoid.dx", "aten.trapz.dx")
+def trapezoid(g: Builder, y: Value, dx: Operand = 1, dim: int = -1) -> Value:
+    later = g.op("Slice", y, [1], [2**63 - 1], [dim])
+    earlier = g.op("Slice", y, [0], [-1], [dim])
+    total = g.op("ReduceSum", g.op("Add", later, earlier), [dim], keepdims=0)
+    return g.op("Mul", total, g.op("Mul", g.cast(dx), 0.5))
+
+
+@rule("aten.unique_consecutive.default")
+def unique_consecutive(
+    g: Builder,
+    self: Value,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Value, Value, Value]:
+    """Elements that differ from the one before, where each of all is, and how many."""
+    if dim is not None:
+        raise UnsupportedModel("unique_consecutive along an axis")
+    whole, flat = g.at(INT64), g.op("Reshape", self, [-1])
+    later = g.op("Slice", flat, [1], [2**63 - 1], [0])
+    earlier = g.op("Slice", flat, [0], [-1], [0])
+    of = g.at(BOOL)
+    changes = of.op("Not", of.op("Equal", later, earlier))
+    starts = of.op("Concat", of.constant([True], "bool"), changes, axis=0)
+    place = whole.op("Sub", whole.op("CumSum", whole.cast(starts), g.constant(0)), 1)
+    first = whole.op("Reshape", whole.op("NonZero", starts), [-1])
+    ends = whole.op("Slice", first, [1], [2**63 - 1], [0])
+    every = whole.op("Reshape", whole.op("Size", self), [1])
+    counts = whole.op("Sub", whole.op("Concat", ends, every, axis=0), first)
+    inverse = whole.op("Reshape", place, whole.op("Shape", self))
+    return g.op("Compress", flat, starts, axis=0), inverse, counts

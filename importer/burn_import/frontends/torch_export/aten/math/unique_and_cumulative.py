@@ -1,0 +1,105 @@
+"""Equal elements counted, and running extremes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.math.elementwise import info
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+    kind_of,
+)
+from burn_import.frontends.torch_export.registry import Rule, rule
+
+
+def summed_at(g: Builder, index: Value, updates: Value, count: int | Value) -> Value:
+    """The sums of the updates at each of ``count`` places."""
+    zeros = g.op("Expand", g.cast(0), [count])
+    return g.op("ScatterElements", zeros, index, updates, axis=0, reduction="add")
+
+
+@rule("aten.bincount.default")
+def bincount(
+    g: Builder, self: Value, weights: Value | None = None, minlength: int | Value = 0
+) -> Value:
+    """How often each number occurs, or the sums of the weights that stand with it."""
+    of = g.at(INT64)
+    index = replace(of.cast(self), dims=None)
+    # A number below all others, for what has no elements.
+    largest = of.op("ReduceMax", of.op("Concat", index, [-1], axis=0), keepdims=0)
+    count = of.op("Max", of.op("Add", largest, 1), of.value(minlength, INT64))
+    if weights is not None:
+        return summed_at(g, index, g.cast(weights), count)
+    ones = g.op("Expand", g.cast(1), of.op("Shape", self))
+    return summed_at(g, index, ones, count)
+
+
+@rule("aten.histc.default")
+def histc(
+    g: Builder, self: Value, bins: int = 100, min: float = 0, max: float = 0
+) -> Value:
+    """How many elements are in each of the parts between two numbers."""
+    x = g.op("Reshape", self, [-1])
+    low, high = g.cast(min), g.cast(max)
+    if min == max:
+        low, high = (g.op(f"Reduce{end}", x, keepdims=0) for end in ("Min", "Max"))
+        same = g.at(BOOL).op("Equal", low, high)
+        low = g.op("Where", same, g.op("Sub", low, 1), low)
+        high = g.op("Where", same, g.op("Add", high, 1), high)
+    step = g.op("Div", g.op("Mul", g.op("Sub", x, low), bins), g.op("Sub", high, low))
+    above = g.at(BOOL).op("GreaterOrEqual", x, low)
+    inside = g.at(BOOL).op("And", above, g.at(BOOL).op("LessOrEqual", x, high))
+    near = g.op("Where", inside, g.op("Min", g.op("Floor", step), bins - 1), g.cast(0))
+    index = g.at(INT64).cast(near)
+    return summed_at(g, index, g.cast(replace(inside, dims=None)), bins)
+
+
+def running(largest: bool) -> Rule:
+    """The rule of the extreme of what stands before, and its last place.
+
+    Every element is compared with all before it: there is no scan of extremes.
+    """
+
+    def apply(g: Builder, self: Value, dim: int) -> Any:
+        if self.rank == 0:
+            return self, g.constant(0)
+        axis = self.axis(dim)
+        line = places(g, g.extent(self, axis))
+        here = g.at(INT64).op("Unsqueeze", line, [1])
+        before = g.at(BOOL).op("LessOrEqual", line, here)
+        behind = [1] * (self.rank - 1 - axis)
+        shape = [*([0, 0]), *behind]
+        mask = g.at(BOOL).op("Reshape", before, shape) if behind else before
+        wide = g.op("Unsqueeze", self, [axis])
+        kept = g.op("Where", mask, wide, g.cast(_least(g, largest)))
+        name = "Max" if largest else "Min"
+        values = g.op(f"Reduce{name}", kept, [axis + 1], keepdims=0)
+        options: dict[str, Any] = {
+            "axis": axis + 1,
+            "keepdims": 0,
+            "select_last_index": 1,
+        }
+        return values, g.at(INT64).op(f"Arg{name}", kept, **options)
+
+    return apply
+
+
+def _least(g: Builder, largest: bool) -> Operand:
+    """The number that no extreme is beyond."""
+    if kind_of(g.dtype) == kind_of(FLOAT32):
+        return -np.inf if largest else np.inf
+    numbers = info(g) if g.dtype.kind == "f" else np.iinfo(g.dtype)
+    return int(numbers.min if largest else numbers.max)
+
+
+rule("aten.cummax.default")(running(True))
+rule("aten.cummin.default")(running(False))

@@ -1,0 +1,1 @@
+"""Rules of ATen operators for layers of neural networks and losses."""

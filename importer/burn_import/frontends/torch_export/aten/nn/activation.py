@@ -1,0 +1,218 @@
+"""Activations, softmax and dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.math.elementwise import unary
+from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
+from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import UnsupportedModel
+
+for _name, _op in {
+    "relu": "Relu",
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "softsign": "Softsign",
+    "mish": "Mish",
+    "hardswish": "HardSwish",
+}.items():
+    rule(f"aten.{_name}.default")(unary(_op))
+
+
+@rule("aten.relu6.default")
+def relu6(g: Builder, self: Value) -> Value:
+    return hardtanh(g, self, 0, 6)
+
+
+@rule("aten.silu.default")
+def silu(g: Builder, self: Value) -> Value:
+    return g.op("Mul", self, g.op("Sigmoid", self))
+
+
+@rule("aten.gelu.default")
+def gelu(g: Builder, self: Value, approximate: str = "none") -> Value:
+    return g.op("Gelu", self, approximate=approximate)
+
+
+@rule("aten.elu.default")
+def elu(
+    g: Builder, self: Value, alpha: Any = 1.0, scale: Any = 1, input_scale: Any = 1
+) -> Value:
+    if scale != 1 and input_scale == 1:
+        return g.op("Selu", self, alpha=float(alpha), gamma=float(scale))
+    x = self if input_scale == 1 else g.op("Mul", self, float(input_scale))
+    made = g.op("Elu", x, alpha=float(alpha))
+    if input_scale == 1:
+        return made
+    is_low = g.at(BOOL).op("Less", self, 0)
+    made = g.op("Where", is_low, made, self)
+    return made if scale == 1 else g.op("Mul", made, float(scale))
+
+
+@rule("aten.selu.default")
+def selu(g: Builder, self: Value) -> Value:
+    return g.op("Selu", self)
+
+
+@rule("aten.celu.default")
+def celu(g: Builder, self: Value, alpha: Any = 1.0) -> Value:
+    return g.op("Celu", self, alpha=float(alpha))
+
+
+@rule("aten.leaky_relu.default")
+def leaky_relu(g: Builder, self: Value, negative_slope: Any = 0.01) -> Value:
+    return g.op("LeakyRelu", self, alpha=float(negative_slope))
+
+
+@rule("aten.prelu.default", "aten._prelu_kernel.default")
+def prelu(g: Builder, self: Value, weight: Value) -> Value:
+    axes = list(range(1, self.rank - 1))
+    if weight.rank == 1 and axes and weight.dims != (1,):
+        return g.op("PRelu", self, g.op("Unsqueeze", weight, axes))
+    return g.op("PRelu", self, weight)
+
+
+@rule("aten.rrelu.default")
+def rrelu(
+    g: Builder,
+    self: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+) -> Value:
+    if training:
+        raise UnsupportedModel("rrelu in training mode; export model.eval()")
+    return leaky_relu(g, self, (lower + upper) / 2)
+
+
+@rule("aten.rrelu_with_noise_functional.default")
+def rrelu_with_noise(
+    g: Builder,
+    self: Value,
+    noise: Value,
+    lower: Any = 0.125,
+    upper: Any = 1 / 3,
+    training: bool = False,
+) -> tuple[Value, Value]:
+    return rrelu(g, self, lower, upper, training), noise
+
+
+@rule("aten.hardsigmoid.default")
+def hardsigmoid(g: Builder, self: Value) -> Value:
+    return g.op("HardSigmoid", self, alpha=1 / 6, beta=0.5)
+
+
+@rule("aten.hardtanh.default")
+def hardtanh(g: Builder, self: Value, min_val: Any = -1, max_val: Any = 1) -> Value:
+    return g.op("Clip", self, min_val, max_val)
+
+
+@rule("aten.hardshrink.default")
+def hardshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
+    return g.op("Shrink", self, lambd=float(lambd))
+
+
+@rule("aten.softshrink.default")
+def softshrink(g: Builder, self: Value, lambd: Any = 0.5) -> Value:
+    return g.op("Shrink", self, lambd=float(lambd), bias=float(lambd))
+
+
+@rule("aten.threshold.default")
+def threshold(g: Builder, self: Value, threshold: Any, value: Operand) -> Value:
+    above = g.at(BOOL).op("Greater", self, threshold)
+    return g.op("Where", above, self, g.cast(value))
+
+
+@rule("aten.softplus.default")
+def softplus(g: Builder, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
+    """Smooth up to a threshold; from 20 on, rounding is all there is between."""
+    scaled = self if beta == 1 else g.op("Mul", self, float(beta))
+    made = g.op("Softplus", scaled)
+    if beta != 1:
+        made = g.op("Div", made, float(beta))
+    if threshold >= 20:
+        return made
+    is_high = g.at(BOOL).op("Greater", scaled, threshold)
+    return g.op("Where", is_high, self, made)
+
+
+@rule("aten.log_sigmoid.default")
+def log_sigmoid(g: Builder, self: Value) -> Value:
+    return g.op("Neg", g.op("Softplus", g.op("Neg", self)))
+
+
+@rule("aten.log_sigmoid_forward.default")
+def log_sigmoid_forward(g: Builder, self: Value) -> tuple[Value, None]:
+    return log_sigmoid(g, self), None
+
+
+@rule("aten.glu.default")
+def glu(g: Builder, self: Value, dim: int = -1) -> Value:
+    a, b = g.many("Split", 2, self, axis=dim, num_outputs=2)
+    return g.op("Mul", a, g.op("Sigmoid", b))
+
+
+def normalised(op_type: str) -> Rule:
+    """The rule of a softmax in the dtype of the result."""
+
+    def apply(
+        g: Builder,
+        self: Value,
+        dim: int,
+        dtype: Any = None,
+        half_to_float: bool = False,
+    ) -> Value:
+        x = g.cast(self)
+        if self.rank == 0:
+            made = g.op(op_type, g.op("Unsqueeze", x, [0]), axis=0)
+            return g.op("Squeeze", made, [0])
+        return g.op(op_type, x, axis=dim)
+
+    return apply
+
+
+rule("aten.softmax.int", "aten._softmax.default", "aten.special_softmax.int")(
+    normalised("Softmax")
+)
+rule(
+    "aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.int"
+)(normalised("LogSoftmax"))
+
+
+@rule("aten._safe_softmax.default")
+def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
+    """A softmax whose rows of minus infinity alone are zeros."""
+    made = g.op("Softmax", g.cast(self), axis=dim)
+    return g.op("Where", g.at(BOOL).op("IsNaN", made), g.cast(0), made)
+
+
+@rule("aten.dropout.default", is_alias=True)
+def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+    if not train or p == 0:
+        return input
+    return g.op("TrackedDropout", input, domain="burn", ratio=float(p))
+
+
+@rule(
+    "aten.feature_dropout.default",
+    "aten.alpha_dropout.default",
+    "aten.feature_alpha_dropout.default",
+    is_alias=True,
+)
+def other_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+    if train and p:
+        raise UnsupportedModel("dropout of channels or to SELU's moments, in training")
+    return input
+
+
+@rule("aten.native_dropout.default")
+def native_dropout(
+    g: Builder, input: Value, p: float, train: bool | None
+) -> tuple[Value, Value]:
+    if train is False or p == 0:
+        mask = g.op("Expand", g.constant(True, "bool"), g.op("Shape", input))
+        return input, mask
+    operands = (g.constant(p, "float32"), g.constant(True, "bool"))
+    made, mask = g.many("Dropout", 2, input, *operands)
+    return made, mask

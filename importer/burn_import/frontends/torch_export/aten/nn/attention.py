@@ -1,0 +1,130 @@
+"""Scaled dot-product attention of any number of batch axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+#: The rank that the operator of ONNX has: batch, heads, rows, features.
+_RANK = 4
+
+
+@rule("aten.scaled_dot_product_attention.default")
+def attention(
+    g: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
+    """Attention of queries [..., heads, rows, size] to keys and values.
+
+    With ``enable_gqa`` several heads of queries share one of keys and values.
+
+    Raises:
+        UnsupportedModel: dropout; keys or a mask of another rank than queries.
+    """
+    if dropout_p:
+        raise UnsupportedModel("attention with dropout; export model.eval()")
+    attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}
+    operands = g.floats(query, key, value)
+    check_ranks(query, key, value, attn_mask)
+    if query.rank == _RANK:
+        return g.op("Attention", *operands, attn_mask, **attrs)
+    if query.rank < _RANK:
+        return lifted(g, operands, attn_mask, attrs, enable_gqa)
+    mask = None if attn_mask is None else mask_of_batches(g, attn_mask, query)
+    merged = [merge_batches(g, x) for x in operands]
+    made = g.op("Attention", *merged, mask, **attrs)
+    shape = [g.extent(query, axis) for axis in range(query.rank - 1)]
+    return g.op("Reshape", made, g.ints([*shape, g.extent(value, -1)]))
+
+
+def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> None:
+    """Return if keys and values have the batch axes of queries, and a mask no more.
+
+    Raises:
+        UnsupportedModel: they have others.
+    """
+    if query.rank < _RANK - 2 or {key.rank, value.rank} != {query.rank}:
+        ranks = query.rank, key.rank, value.rank
+        raise UnsupportedModel(f"attention of queries, keys, values of ranks {ranks}")
+    if mask is not None and mask.rank > max(query.rank, 2):
+        raise UnsupportedModel(
+            f"attention of rank {query.rank} with a mask of rank {mask.rank}"
+        )
+    batches = [x.dims[:-3] for x in (query, key, value) if x.dims is not None]
+    if query.rank > _RANK and any(_differ(batches[0], b) for b in batches[1:]):
+        raise UnsupportedModel(f"attention of batches {batches} that broadcast")
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Return whether two shapes of equal rank have different numbers in a place."""
+    pairs = zip(one, other, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+
+
+def lifted(
+    g: Builder,
+    operands: Sequence[Value],
+    mask: Value | None,
+    attrs: dict[str, Any],
+    enable_gqa: bool,
+) -> Value:
+    """Attention of rank 2 or 3, whose first axis is of samples, or of heads if shared.
+
+    Axes of extent 1 are inserted where rank 4 has more.
+    """
+    axes = [0] if enable_gqa else [1] if operands[0].rank == _RANK - 1 else [0, 1]
+    heads = [g.op("Unsqueeze", x, axes) for x in operands]
+    if mask is not None and mask.rank == _RANK - 1:
+        mask = g.at(mask.dtype).op("Unsqueeze", mask, axes)
+    return g.op("Squeeze", g.op("Attention", *heads, mask, **attrs), axes)
+
+
+def merge_batches(g: Builder, x: Value) -> Value:
+    """Return ``x`` [..., heads, rows, size] with one batch axis."""
+    last = [g.extent(x, axis) for axis in (-3, -2, -1)]
+    return g.op("Reshape", x, g.ints([-1, *last]))
+
+
+def mask_of_batches(g: Builder, mask: Value, query: Value) -> Value:
+    """Return a mask that broadcasts to scores [..., heads, rows, columns], of rank 4.
+
+    One that differs between samples is expanded to the batch axes of ``query`` first.
+    """
+    at = g.at(mask.dtype)
+    if mask.rank < _RANK:
+        return mask
+    assert mask.dims is not None and query.dims is not None
+    lead = mask.dims[:-3]
+    if all(extent == 1 for extent in lead):
+        return at.op("Squeeze", mask, [*range(mask.rank - 3)]) if lead else mask
+    shape = [g.extent(query, axis) for axis in range(query.rank - 3)]
+    spread = at.op("Expand", mask, g.ints([*shape, 1, 1, 1]))
+    return merge_batches(at, replace(spread, dims=(*query.dims[:-3], *mask.dims[-3:])))
+
+
+@rule("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def flash_attention(
+    g: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: Value | None = None,
+    scale: float | None = None,
+) -> tuple[Value, None]:
+    """Attention without the logarithm of the sums, which gradients alone read."""
+    rest = (attn_mask, dropout_p, is_causal, scale)
+    return attention(g, query, key, value, *rest), None

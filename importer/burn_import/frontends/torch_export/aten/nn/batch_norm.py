@@ -1,0 +1,224 @@
+"""Batch normalisation, by statistics that are kept and by those of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.nn.normalization import (
+    channels,
+    filled_like,
+    known_channels,
+)
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+
+#: What a call in training mode changes.
+STATISTICS = ("running_mean", "running_var")
+
+
+def by_statistics(
+    g: Builder,
+    x: Value,
+    mean: Value,
+    var: Value,
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> Value:
+    """``x`` normalised step by step: there is no layer of so many channels."""
+    axes = list(range(1, x.rank - 1))
+
+    def column(of: Value) -> Value:
+        return g.op("Unsqueeze", of, axes) if axes else of
+
+    deviation = g.op("Sqrt", g.op("Add", column(var), float(eps)))
+    made = g.op("Div", g.op("Sub", x, column(mean)), deviation)
+    made = made if weight is None else g.op("Mul", made, column(weight))
+    return made if bias is None else g.op("Add", made, column(bias))
+
+
+@rule("aten.batch_norm.default", writes=STATISTICS)
+def batch_norm(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Value | tuple[Value, ...]:
+    """By the statistics that are kept; by those of the batch if there are none.
+
+    In training, by those of the batch too, and what is kept after it. A module whose
+    tensors are all stored becomes a layer, which does so where gradients are tracked.
+    """
+    vectors = (weight, bias, running_mean, running_var)
+    moves = training and not _is_stored(g, vectors)
+    if moves and running_mean is not None and running_var is not None:
+        rest = (weight, bias, running_mean, running_var, True, momentum, eps)
+        made, _, _, *averages = training_step(g, input, *rest)
+        return made, *averages
+    return normalised(g, input, *vectors, momentum, eps)
+
+
+def _is_stored(g: Builder, operands: Sequence[Value | None]) -> bool:
+    """Whether operands, as far as there are any, are stored and never computed."""
+    return all(x is None or x.name in g.out.constants for x in operands)
+
+
+def normalised(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
+    momentum: float,
+    eps: float,
+) -> Value:
+    """``input`` by the statistics given; by those of the batch without any."""
+    kept = running_mean is not None and running_var is not None
+    count = [channels(input)]
+    return g.op(
+        "BatchNormalization",
+        input,
+        weight or filled_like(g, count, 1),
+        bias or filled_like(g, count, 0),
+        running_mean or filled_like(g, count, 0),
+        running_var or filled_like(g, count, 1),
+        epsilon=float(eps),
+        momentum=1 - float(momentum),
+        training_mode=None if kept else 1,
+    )
+
+
+@rule("aten._native_batch_norm_legit_no_training.default")
+def native_batch_norm(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, None, None]:
+    if known_channels(input) is None:
+        statistics = (running_mean, running_var)
+        made = by_statistics(g, input, *statistics, weight, bias, eps)
+        return made, None, None
+    operands = (input, weight, bias, running_mean, running_var)
+    return normalised(g, *operands, momentum, eps), None, None
+
+
+@rule("aten._native_batch_norm_legit.no_stats")
+def batch_statistics(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, Value, Value]:
+    axes = [axis for axis in range(input.rank) if axis != 1]
+    mean = g.op("ReduceMean", input, axes, keepdims=0)
+    options: dict[str, Any] = {"axes": tuple(axes), "correction": 0}
+    spread = g.op("Var", input, domain="burn", **options)
+    scale = g.op("Reciprocal", g.op("Sqrt", g.op("Add", spread, float(eps))))
+    if known_channels(input) is None:
+        made = by_statistics(g, input, mean, spread, weight, bias, eps)
+    else:
+        made = normalised(g, input, weight, bias, None, None, momentum, eps)
+    return made, mean, scale
+
+
+@rule("aten._native_batch_norm_legit_functional.default")
+@rule(
+    "aten._native_batch_norm_legit.default",
+    "aten.native_batch_norm.default",
+    writes=STATISTICS,
+)
+def training_step(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, ...]:
+    """By the statistics of the batch, these, and what is kept after it."""
+    if not training:
+        kept = (running_mean, running_var)
+        made = normalised(g, input, weight, bias, *kept, momentum, eps)
+        return made, *kept, *kept
+    made, mean, scale = batch_statistics(g, input, weight, bias, True, momentum, eps)
+    axes = tuple(axis for axis in range(input.rank) if axis != 1)
+    spread = g.op("Var", input, domain="burn", axes=axes)
+    pairs = ((running_mean, mean), (running_var, spread))
+    averages = [averaged(g, *pair, momentum) for pair in pairs]
+    return made, mean, scale, *averages
+
+
+@rule("aten._batch_norm_with_update.default", writes=STATISTICS)
+@rule("aten._batch_norm_with_update_functional.default")
+def with_update(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    momentum: float,
+    eps: float,
+) -> tuple[Value | None, ...]:
+    """As in training, with a place for what only a backend of PyTorch's keeps."""
+    operands = (input, weight, bias, running_mean, running_var)
+    *made, mean, var = training_step(g, *operands, True, momentum, eps)
+    return *made, None, mean, var
+
+
+@rule("aten.instance_norm.default", writes=STATISTICS)
+def instance_norm(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+) -> Value | tuple[Value, ...]:
+    if not use_input_stats:
+        operands = (input, weight, bias, running_mean, running_var)
+        return normalised(g, *operands, momentum, eps)
+    count = [channels(input)]
+    made = g.op(
+        "InstanceNormalization",
+        input,
+        weight or filled_like(g, count, 1),
+        bias or filled_like(g, count, 0),
+        epsilon=float(eps),
+    )
+    if running_mean is None or running_var is None:
+        return made
+    axes = tuple(range(2, input.rank))
+    means = g.op("ReduceMean", input, list(axes), keepdims=0)
+    spreads = g.op("Var", input, domain="burn", axes=axes)
+    pairs = ((running_mean, means), (running_var, spreads))
+    new = [g.op("ReduceMean", each, [0], keepdims=0) for _, each in pairs]
+    olds = [old for old, _ in pairs]
+    return made, *(averaged(g, *pair, momentum) for pair in zip(olds, new, strict=True))
+
+
+def averaged(g: Builder, old: Value, new: Value, momentum: float) -> Value:
+    """What is kept of a statistic after another batch."""
+    before = g.op("Mul", old, 1 - float(momentum))
+    return g.op("Add", before, g.op("Mul", new, float(momentum)))

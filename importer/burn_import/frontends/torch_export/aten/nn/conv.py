@@ -1,0 +1,181 @@
+"""Convolutions, and the columns that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.nn.dynamic_groups import conv_in_groups
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+Numbers = int | Sequence[int]
+
+
+def several(numbers: Numbers, count: int) -> tuple[int, ...]:
+    """One number for each of ``count`` axes."""
+    values = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return values * count if len(values) == 1 else values
+
+
+def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) -> Value:
+    """What ``apply`` makes of ``x``; for a sample alone, of a batch of one."""
+    if x.rank == rank:
+        return apply(x)
+    if x.rank != rank - 1:
+        raise UnsupportedModel(f"expected rank {rank - 1} or {rank}, got {x.rank}")
+    one = g.at(x.dtype).op("Unsqueeze", x, [0])
+    dims = None if x.dims is None else (1, *x.dims)
+    return g.op("Squeeze", apply(replace(one, dims=dims)), [0])
+
+
+@rule(
+    "aten.conv1d.default",
+    "aten.conv2d.default",
+    "aten.conv3d.default",
+    "aten.conv1d.padding",
+    "aten.conv2d.padding",
+    "aten.conv3d.padding",
+)
+def conv(
+    g: Builder,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
+    stride: Numbers = 1,
+    padding: Numbers | str = 0,
+    dilation: Numbers = 1,
+    groups: int | Value = 1,
+) -> Value:
+    count = weight.rank - 2
+    attrs: dict[str, Any] = {
+        "strides": several(stride, count),
+        "pads": pads_of(weight, padding, several(dilation, count)),
+        "dilations": several(dilation, count),
+        "group": groups,
+    }
+    if isinstance(groups, Value):
+        windows = (attrs["strides"], attrs["pads"], attrs["dilations"])
+        return conv_in_groups(g, input, weight, bias, groups, windows)
+    return batched(
+        g,
+        g.cast(input),
+        weight.rank,
+        lambda x: g.op("Conv", x, *cast_all(g, weight, bias), **attrs),
+    )
+
+
+def cast_all(g: Builder, *operands: Value | None) -> list[Value | None]:
+    """The operands in the dtype of the result, which autocast makes another one."""
+    return [None if x is None else g.cast(x) for x in operands]
+
+
+def pads_of(
+    weight: Value, padding: Numbers | str, dilation: Sequence[int]
+) -> tuple[int, ...]:
+    """What is added before, then after each axis."""
+    count = weight.rank - 2
+    if padding == "valid":
+        return (0,) * (2 * count)
+    if padding != "same":
+        assert not isinstance(padding, str)
+        return several(padding, count) * 2
+    kernel = (weight.dims or ())[2:]
+    if not all(isinstance(size, int) for size in kernel):
+        raise UnsupportedModel("expected a kernel of known extents for padding 'same'")
+    total = [d * (int(str(k)) - 1) for d, k in zip(dilation, kernel, strict=True)]
+    return (*(n // 2 for n in total), *(n - n // 2 for n in total))
+
+
+@rule("aten.conv_transpose1d.default")
+@rule("aten.conv_transpose2d.input", "aten.conv_transpose3d.input")
+def conv_transpose(
+    g: Builder,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    output_padding: Numbers = 0,
+    groups: int | Value = 1,
+    dilation: Numbers = 1,
+) -> Value:
+    if isinstance(groups, Value):
+        raise UnsupportedModel("expected a fixed number of groups, got a computed one")
+    count = weight.rank - 2
+    attrs: dict[str, Any] = {
+        "strides": several(stride, count),
+        "pads": several(padding, count) * 2,
+        "dilations": several(dilation, count),
+        "output_padding": several(output_padding, count),
+        "group": groups,
+    }
+    return batched(
+        g,
+        g.cast(input),
+        weight.rank,
+        lambda x: g.op("ConvTranspose", x, *cast_all(g, weight, bias), **attrs),
+    )
+
+
+@rule("aten.convolution.default", "aten._convolution.default")
+def convolution(
+    g: Builder,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Numbers,
+    padding: Numbers,
+    dilation: Numbers,
+    transposed: bool,
+    output_padding: Numbers,
+    groups: int | Value,
+    benchmark: bool = False,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+) -> Value:
+    if not transposed:
+        return conv(g, input, weight, bias, stride, padding, dilation, groups)
+    rest = (padding, output_padding, groups, dilation)
+    return conv_transpose(g, input, weight, bias, stride, *rest)
+
+
+@rule("aten.im2col.default")
+def im2col(
+    g: Builder,
+    self: Value,
+    kernel_size: Numbers,
+    dilation: Numbers = 1,
+    padding: Numbers = 0,
+    stride: Numbers = 1,
+) -> Value:
+    attrs: dict[str, Any] = {
+        "kernel_shape": several(kernel_size, 2),
+        "dilations": several(dilation, 2),
+        "pads": several(padding, 2) * 2,
+        "strides": several(stride, 2),
+    }
+    return batched(g, self, 4, lambda x: g.op("Im2Col", x, domain="burn", **attrs))
+
+
+@rule("aten.col2im.default")
+def col2im(
+    g: Builder,
+    self: Value,
+    output_size: Sequence[int | Value],
+    kernel_size: Numbers,
+    dilation: Numbers,
+    padding: Numbers,
+    stride: Numbers,
+) -> Value:
+    attrs: dict[str, Any] = {
+        "dilations": several(dilation, 2),
+        "pads": several(padding, 2) * 2,
+        "strides": several(stride, 2),
+    }
+    kernel = list(several(kernel_size, 2))
+    return batched(
+        g, self, 3, lambda x: g.op("Col2Im", x, list(output_size), kernel, **attrs)
+    )

@@ -1,0 +1,83 @@
+"""Embeddings that are added up in bags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+MEAN, MAX = 1, 2
+
+
+@rule("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+@rule("aten.embedding_bag.default")
+def embedding_bag(
+    g: Builder,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Value | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> tuple[Value, None, None, None]:
+    """The sum, mean or maximum of the rows of each bag; an empty one has zeros."""
+    if padding_idx is not None and padding_idx >= 0:
+        raise UnsupportedModel("bags that leave out padding_idx")
+    whole = g.at(INT64)
+    starts = offsets
+    if include_last_offset:
+        starts = whole.op("Slice", offsets, [0], [-1], [0])
+    number = whole.op("Unsqueeze", places(g, g.extent(indices, 0)), [1])
+    begun = g.at(BOOL).op("LessOrEqual", whole.cast(replace(starts, dims=None)), number)
+    count = whole.op("ReduceSum", whole.cast(begun), [1], keepdims=0)
+    bag = whole.op("Unsqueeze", whole.op("Sub", count, 1), [1])
+    rows = g.op("Gather", weight, indices, axis=0)
+    if per_sample_weights is not None:
+        rows = g.op("Mul", rows, g.op("Unsqueeze", per_sample_weights, [1]))
+    bags = whole.op("Shape", starts)
+    width = [g.extent(weight, 1)]
+    shape = whole.op("Concat", bags, g.ints(width), axis=0)
+    if mode == MAX:
+        return _largest(g, rows, bag, shape), None, None, None
+    zeros = g.op("Expand", g.cast(0), shape)
+    total = g.op("ScatterND", zeros, bag, rows, reduction="add")
+    if mode != MEAN:
+        return total, None, None, None
+    ones = g.op("Expand", g.cast(1), whole.op("Shape", indices))
+    none = g.op("Expand", g.cast(0), bags)
+    size = g.op("ScatterND", none, bag, ones, reduction="add")
+    size = g.op("Unsqueeze", g.op("Max", size, 1), [1])
+    return g.op("Div", total, size), None, None, None
+
+
+def _largest(g: Builder, rows: Value, bag: Value, shape: Value) -> Value:
+    least = g.op("Expand", g.cast(-np.inf), shape)
+    found = g.op("ScatterND", least, bag, rows, reduction="max")
+    empty = g.at(BOOL).op("IsInf", found, detect_positive=0)
+    return g.op("Where", empty, g.cast(0), found)
+
+
+@rule("aten.embedding_bag.padding_idx")
+def embedding_bag_padded(
+    g: Builder,
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Value | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[Value, None, None, None]:
+    rest = (scale_grad_by_freq, mode, sparse, per_sample_weights)
+    last = (include_last_offset, padding_idx)
+    return embedding_bag(g, weight, indices, offsets, *rest, *last)

@@ -1,0 +1,335 @@
+"""Losses, and the reduction that ends each of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.linalg.vector_norms import (
+    cosine_similarity,
+    pairwise_distance,
+)
+from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+#: How losses of elements become one number, by the number that ATen has for it.
+REDUCTIONS = ("none", "mean", "sum")
+MEAN = 1
+
+
+def ended(g: Builder, x: Value, reduction: int) -> Value:
+    """The losses of elements, their mean or their sum."""
+    if reduction == 0:
+        return x
+    return g.op("ReduceMean" if reduction == MEAN else "ReduceSum", x, keepdims=0)
+
+
+def error(g: Builder, self: Value, target: Value) -> Value:
+    """How far an element is from its target."""
+    return g.op("Sub", *g.floats(self, target))
+
+
+@rule("aten.mse_loss.default")
+def mse_loss(g: Builder, self: Value, target: Value, reduction: int = MEAN) -> Value:
+    apart = error(g, self, target)
+    return ended(g, g.op("Mul", apart, apart), reduction)
+
+
+@rule("aten.l1_loss.default")
+def l1_loss(g: Builder, self: Value, target: Value, reduction: int = MEAN) -> Value:
+    return ended(g, g.op("Abs", error(g, self, target)), reduction)
+
+
+@rule("aten.huber_loss.default")
+def huber_loss(
+    g: Builder, self: Value, target: Value, reduction: int = MEAN, delta: float = 1.0
+) -> Value:
+    size = g.op("Abs", error(g, self, target))
+    near = g.op("Mul", g.op("Mul", size, size), 0.5)
+    far = g.op("Mul", g.op("Sub", size, 0.5 * delta), float(delta))
+    is_near = g.at(BOOL).op("Less", size, float(delta))
+    return ended(g, g.op("Where", is_near, near, far), reduction)
+
+
+@rule("aten.smooth_l1_loss.default")
+def smooth_l1_loss(
+    g: Builder, self: Value, target: Value, reduction: int = MEAN, beta: float = 1.0
+) -> Value:
+    if beta == 0:
+        return l1_loss(g, self, target, reduction)
+    return _over(g, huber_loss(g, self, target, reduction, beta), float(beta))
+
+
+def _over(g: Builder, x: Value, number: float) -> Value:
+    return x if number == 1 else g.op("Div", x, number)
+
+
+@rule("aten.binary_cross_entropy.default")
+def binary_cross_entropy(
+    g: Builder,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+) -> Value:
+    """Logarithms are -100 at least."""
+    hit = g.op("Max", g.op("Log", self), -100)
+    miss = g.op("Max", g.op("Log", g.op("Sub", g.cast(1), self)), -100)
+    sure = g.op("Mul", target, hit)
+    rest = g.op("Mul", g.op("Sub", g.cast(1), target), miss)
+    made = g.op("Neg", g.op("Add", sure, rest))
+    return ended(g, made if weight is None else g.op("Mul", made, weight), reduction)
+
+
+@rule("aten.binary_cross_entropy_with_logits.default")
+def binary_cross_entropy_with_logits(
+    g: Builder,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    pos_weight: Value | None = None,
+    reduction: int = MEAN,
+) -> Value:
+    wrong = g.op("Mul", g.op("Sub", g.cast(1), target), self)
+    likely = g.op("Softplus", g.op("Neg", self))
+    if pos_weight is not None:
+        more = g.op("Mul", g.op("Sub", pos_weight, 1), target)
+        likely = g.op("Mul", g.op("Add", more, 1), likely)
+    made = g.op("Add", wrong, likely)
+    return ended(g, made if weight is None else g.op("Mul", made, weight), reduction)
+
+
+@rule("aten.kl_div.default")
+def kl_div(
+    g: Builder,
+    self: Value,
+    target: Value,
+    reduction: int = MEAN,
+    log_target: bool = False,
+) -> Value:
+    if log_target:
+        made = g.op("Mul", g.op("Exp", target), g.op("Sub", target, self))
+        return ended(g, made, reduction)
+    product = g.op("Mul", target, g.op("Log", target))
+    surprise = g.op("Where", g.at(BOOL).op("Equal", target, 0), g.cast(0), product)
+    made = g.op("Sub", surprise, g.op("Mul", target, self))
+    return ended(g, made, reduction)
+
+
+@rule("aten.soft_margin_loss.default")
+def soft_margin_loss(
+    g: Builder, self: Value, target: Value, reduction: int = MEAN
+) -> Value:
+    product = g.op("Neg", g.op("Mul", *g.floats(target, self)))
+    return ended(g, g.op("Softplus", product), reduction)
+
+
+@rule("aten.poisson_nll_loss.default")
+def poisson_nll_loss(
+    g: Builder,
+    input: Value,
+    target: Value,
+    log_input: bool,
+    full: bool,
+    eps: float,
+    reduction: int,
+) -> Value:
+    if full:
+        raise UnsupportedModel("poisson_nll_loss with Stirling's approximation")
+    if log_input:
+        made = g.op("Sub", g.op("Exp", input), g.op("Mul", target, input))
+    else:
+        likely = g.op("Log", g.op("Add", input, float(eps)))
+        made = g.op("Sub", input, g.op("Mul", target, likely))
+    return ended(g, made, reduction)
+
+
+@rule("aten.hinge_embedding_loss.default")
+def hinge_embedding_loss(
+    g: Builder, self: Value, target: Value, margin: float = 1.0, reduction: int = MEAN
+) -> Value:
+    apart = g.op("Relu", g.op("Sub", g.cast(margin), self))
+    zero = g.cast(0)
+    other = g.op("Where", _is(g, target, 1), zero, apart)
+    same = g.op("Where", _is(g, target, -1), zero, self)
+    return ended(g, g.op("Add", other, same), reduction)
+
+
+def _is(g: Builder, x: Value, number: int) -> Value:
+    return g.at(BOOL).op("Equal", x, number)
+
+
+@rule("aten.margin_ranking_loss.default")
+def margin_ranking_loss(
+    g: Builder,
+    input1: Value,
+    input2: Value,
+    target: Value,
+    margin: float = 0.0,
+    reduction: int = MEAN,
+) -> Value:
+    product = g.op("Mul", g.op("Neg", target), g.op("Sub", input1, input2))
+    more = product if margin == 0 else g.op("Add", product, float(margin))
+    return ended(g, g.op("Relu", more), reduction)
+
+
+@rule("aten.cosine_embedding_loss.default")
+def cosine_embedding_loss(
+    g: Builder,
+    input1: Value,
+    input2: Value,
+    target: Value,
+    margin: float = 0.0,
+    reduction: int = MEAN,
+) -> Value:
+    likeness = cosine_similarity(g, input1, input2, input1.rank - 1, 1e-12)
+    zero = g.cast(0)
+    same = g.op("Where", _is(g, target, 1), g.op("Sub", g.cast(1), likeness), zero)
+    near = g.op("Relu", g.op("Sub", likeness, float(margin)))
+    other = g.op("Where", _is(g, target, -1), near, zero)
+    return ended(g, g.op("Add", same, other), reduction)
+
+
+@rule("aten.triplet_margin_loss.default")
+def triplet_margin_loss(
+    g: Builder,
+    anchor: Value,
+    positive: Value,
+    negative: Value,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-06,
+    swap: bool = False,
+    reduction: int = MEAN,
+) -> Value:
+    near = pairwise_distance(g, anchor, positive, p, eps)
+    far = pairwise_distance(g, anchor, negative, p, eps)
+    if swap:
+        far = g.op("Min", far, pairwise_distance(g, positive, negative, p, eps))
+    made = g.op("Relu", g.op("Add", g.op("Sub", near, far), float(margin)))
+    return ended(g, made, reduction)
+
+
+def by_class(
+    g: Builder,
+    op_type: str,
+    x: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    ignore_index: int,
+) -> Value:
+    """The loss of classes; of one sample alone as of a batch of one."""
+    options: dict[str, Any] = {
+        "reduction": REDUCTIONS[reduction],
+        "ignore_index": ignore_index,
+    }
+    if x.rank > 1:
+        return g.op(op_type, x, target, weight, **options)
+    one = g.op("Unsqueeze", x, [0]), g.at(INT64).op("Unsqueeze", target, [0])
+    made = g.op(op_type, *one, weight, **options)
+    return g.op("Squeeze", made, [0]) if reduction == 0 else made
+
+
+@rule(
+    "aten.nll_loss_nd.default",
+    "aten.nll_loss.default",
+    "aten.nll_loss2d.default",
+)
+def nll_loss(
+    g: Builder,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
+) -> Value:
+    rest = (weight, reduction, ignore_index)
+    return by_class(g, "NegativeLogLikelihoodLoss", self, target, *rest)
+
+
+@rule("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")
+def nll_loss_forward(
+    g: Builder,
+    self: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    ignore_index: int,
+) -> tuple[Value, Value]:
+    made = nll_loss(g, self, target, weight, reduction, ignore_index)
+    if reduction == 0:
+        return made, g.cast(0.0)
+    counted = g.at(BOOL).op("Not", g.at(BOOL).op("Equal", target, ignore_index))
+    each = g.cast(counted)
+    if weight is not None:
+        known = g.at(INT64).op("Where", counted, target, g.constant(0))
+        each = g.op("Mul", each, g.op("Gather", weight, known))
+    return made, g.op("ReduceSum", each, keepdims=0)
+
+
+@rule("aten.cross_entropy_loss.default")
+def cross_entropy_loss(
+    g: Builder,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+    ignore_index: int | Value = -100,
+    label_smoothing: float = 0.0,
+) -> Value:
+    if isinstance(ignore_index, Value):
+        raise UnsupportedModel("expected a known index to ignore")
+    if target.dtype.kind not in "iu":
+        return _by_shares(g, self, target, weight, reduction, label_smoothing)
+    rest = (weight, reduction, ignore_index)
+    made = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)
+    if label_smoothing == 0:
+        return made
+    if weight is not None or reduction == 0:
+        raise UnsupportedModel("label_smoothing with weights, or without a reduction")
+    return _smoothed(g, made, self, target, reduction, ignore_index, label_smoothing)
+
+
+def _smoothed(
+    g: Builder,
+    made: Value,
+    x: Value,
+    target: Value,
+    reduction: int,
+    ignore_index: int,
+    smoothing: float,
+) -> Value:
+    """The loss, and a part of what it is for all classes alike."""
+    axis = 1 if x.rank > 1 else 0
+    every = g.op("Neg", g.op("LogSoftmax", x, axis=axis))
+    each = g.op("ReduceMean", every, [axis], keepdims=0)
+    counted = g.at(BOOL).op("Not", g.at(BOOL).op("Equal", target, ignore_index))
+    total = g.op("ReduceSum", g.op("Where", counted, each, g.cast(0)), keepdims=0)
+    if reduction == MEAN:
+        total = g.op("Div", total, g.op("ReduceSum", g.cast(counted), keepdims=0))
+    first = g.op("Mul", made, 1 - float(smoothing))
+    return g.op("Add", first, g.op("Mul", total, float(smoothing)))
+
+
+def _by_shares(
+    g: Builder,
+    x: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    smoothing: float,
+) -> Value:
+    """The loss where a target is a share of each class."""
+    axis = 1 if x.rank > 1 else 0
+    share: Value = target
+    if smoothing:
+        even = float(smoothing) / int(str((x.dims or (1,))[axis]))
+        share = g.op("Add", g.op("Mul", target, 1 - float(smoothing)), even)
+    likely = g.op("LogSoftmax", x, axis=axis)
+    if weight is not None:
+        column = list(range(1, x.rank - axis))
+        factor = g.op("Unsqueeze", weight, column) if column else weight
+        likely = g.op("Mul", likely, factor)
+    made = g.op("ReduceSum", g.op("Mul", share, likely), [axis], keepdims=0)
+    return ended(g, g.op("Neg", made), reduction)

@@ -1,0 +1,155 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
+from burn_import.frontends.torch_export.aten.math.elementwise import info
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+
+def filled_like(g: Builder, shape: Sequence[int], number: float) -> Value:
+    """A stored tensor of one number: the weight of a layer without weights."""
+    return g.constant(np.full(tuple(shape), number), g.dtype)
+
+
+@rule("aten.layer_norm.default")
+def layer_norm(
+    g: Builder,
+    input: Value,
+    normalized_shape: Sequence[int],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-05,
+) -> Value:
+    scale = weight or filled_like(g, normalized_shape, 1)
+    axis = -len(normalized_shape)
+    return g.op("LayerNormalization", input, scale, bias, axis=axis, epsilon=float(eps))
+
+
+@rule("aten.native_layer_norm.default")
+def native_layer_norm(
+    g: Builder,
+    input: Value,
+    normalized_shape: Sequence[int],
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> tuple[Value, ...]:
+    scale = weight or filled_like(g, normalized_shape, 1)
+    axis = -len(normalized_shape)
+    operands = (input, scale, bias)
+    op = "LayerNormalization"
+    return g.many(op, 3, *operands, axis=axis, epsilon=float(eps))
+
+
+@rule("aten.rms_norm.default")
+def rms_norm(
+    g: Builder,
+    input: Value,
+    normalized_shape: Sequence[int],
+    weight: Value | None = None,
+    eps: float | None = None,
+) -> Value:
+    scale = weight or filled_like(g, normalized_shape, 1)
+    least = smallest(g) if eps is None else float(eps)
+    axis = -len(normalized_shape)
+    return g.op("RMSNormalization", input, scale, axis=axis, epsilon=least)
+
+
+def smallest(g: Builder) -> float:
+    """The distance from 1 to the next number of the result's dtype."""
+    return float(info(g).eps)
+
+
+@rule("aten._fused_rms_norm.default")
+def fused_rms_norm(
+    g: Builder,
+    input: Value,
+    normalized_shape: Sequence[int],
+    weight: Value | None,
+    eps: float | None,
+) -> tuple[Value, Value]:
+    least = smallest(g) if eps is None else float(eps)
+    axes = list(range(-len(normalized_shape), 0))
+    squares = g.op("ReduceMean", g.op("Mul", input, input), axes)
+    scale = g.op("Reciprocal", g.op("Sqrt", g.op("Add", squares, least)))
+    return rms_norm(g, input, normalized_shape, weight, eps), scale
+
+
+def channels(x: Value) -> int:
+    """How many channels there are; weights are made for as many."""
+    found = known_channels(x)
+    if found is None:
+        raise UnsupportedModel("expected a known number of channels")
+    return found
+
+
+def known_channels(x: Value) -> int | None:
+    """How many channels there are, if that does not vary."""
+    found = x.dims[1] if x.dims is not None and x.rank > 1 else None
+    return found if isinstance(found, int) else None
+
+
+@rule("aten.group_norm.default")
+def group_norm(
+    g: Builder,
+    input: Value,
+    num_groups: int,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-05,
+) -> Value:
+    count = [channels(input)]
+    return g.op(
+        "GroupNormalization",
+        input,
+        weight or filled_like(g, count, 1),
+        bias or filled_like(g, count, 0),
+        num_groups=num_groups,
+        epsilon=float(eps),
+    )
+
+
+@rule("aten.native_group_norm.default")
+def native_group_norm(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    N: int | Value,  # noqa: N803
+    C: int | Value,  # noqa: N803
+    HxW: int | Value,  # noqa: N803
+    group: int,
+    eps: float,
+) -> tuple[Value, Value, Value]:
+    made = group_norm(g, input, group, weight, bias, eps)
+    rows = g.op("Reshape", input, [N, group, -1])
+    mean = g.op("ReduceMean", rows, [2], keepdims=0)
+    spread = g.op("Var", rows, domain="burn", axes=(2,), correction=0)
+    scale = g.op("Sqrt", g.op("Add", spread, float(eps)))
+    return made, mean, g.op("Reciprocal", scale)
+
+
+@rule("aten._weight_norm.default")
+def weight_norm(out: Builder, v: Value, g: Value, dim: int = 0) -> Value:
+    return weight_norm_interface(out, v, g, dim)[0]
+
+
+@rule("aten._weight_norm_interface.default")
+def weight_norm_interface(
+    out: Builder, v: Value, g: Value, dim: int = 0
+) -> tuple[Value, Value]:
+    """Directions ``v`` of length ``g`` along an axis, and how long they were.
+
+    The axis -1 is none: all of ``v`` is one direction.
+    """
+    axes = [axis for axis in range(v.rank) if axis != dim]
+    size = vector_norm(out, replace(v, dtype=out.dtype), 2.0, axes, True)
+    return out.op("Mul", v, out.op("Div", g, size)), size

@@ -1,0 +1,172 @@
+"""Sequences of different lengths, packed step by step for recurrent layers.
+
+Packed data are real tensors here, too; what reads them as recurrent layers do gets the
+padded sequences that they come from, and nothing is packed then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.frontends.torch_export.aten.nn.rnn import (
+    GRU,
+    LSTM,
+    RNN_RELU,
+    RNN_TANH,
+    Kind,
+    Stack,
+)
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT32,
+    INT64,
+    Builder,
+    Packed,
+    Value,
+)
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+
+def turned(g: Builder, x: Value) -> Value:
+    """``x`` [a, b, c] with its first two axes exchanged."""
+    dims = x.dims and (x.dims[1], x.dims[0], x.dims[2])
+    return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
+
+
+def inside(g: Builder, of: Packed) -> Value:
+    """Which steps of a padded sequence are its own: bools [time, batch]."""
+    time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
+    return g.at(BOOL).op("Less", time, of.lengths)
+
+
+def packed(g: Builder, of: Packed) -> Value:
+    """The steps [count, features] of all sequences that are not padding, by time."""
+    where = g.at(INT64).op("NonZero", inside(g, of))
+    rows = g.at(INT64).op("Transpose", where, perm=(1, 0))
+    data = g.op("GatherND", of.padded, rows)
+    g.out.packed[data.name] = of
+    return data
+
+
+def longest(g: Builder, of: Packed) -> Value:
+    """The largest length, as a vector of one number."""
+    return g.at(INT64).op("ReduceMax", of.lengths, [0])
+
+
+@rule("aten._pack_padded_sequence.default")
+def pack_padded_sequence(
+    g: Builder, input: Value, lengths: Value, batch_first: bool
+) -> tuple[Value, Value]:
+    """The packed steps, and of how many sequences each point in time has one."""
+    count = g.at(INT64).cast(lengths)
+    of = Packed(turned(g, input) if batch_first else input, count)
+    whole = g.at(INT64)
+    sizes = whole.op("ReduceSum", whole.cast(inside(g, of)), [1], keepdims=0)
+    ends = whole.constant([0]), longest(g, of)
+    return packed(g, of), whole.op("Slice", sizes, *ends)
+
+
+def source(g: Builder, data: Value) -> Packed:
+    """The padded sequences that packed data come from.
+
+    Raises:
+        UnsupportedModel: another operator made them.
+    """
+    if data.name not in g.out.packed:
+        raise UnsupportedModel(
+            "expected packed sequences as they were packed, or as a recurrent layer "
+            "returned them"
+        )
+    return g.out.packed[data.name]
+
+
+@rule("aten._pad_packed_sequence.default")
+def pad_packed_sequence(
+    g: Builder,
+    data: Value,
+    batch_sizes: Value,
+    batch_first: bool,
+    padding_value: float,
+    total_length: int | Value,
+) -> tuple[Value, Value]:
+    """The padded sequences, as long as the longest one, and their lengths.
+
+    A ``total_length`` that a trace computes is at most the length that was packed.
+    """
+    of = source(g, data)
+    if isinstance(total_length, Value):
+        end = g.ints(total_length)
+    elif total_length <= 0:
+        end = longest(g, of)
+    elif g.extent(of.padded, 0) == total_length:
+        end = g.ints(total_length)
+    else:
+        raise UnsupportedModel(
+            f"expected total_length of the tensor that was packed, got {total_length}"
+        )
+    mask = g.at(BOOL).op("Unsqueeze", inside(g, of), [2])
+    made = g.op("Where", mask, of.padded, g.cast(padding_value))
+    made = g.op("Slice", made, [0], end, [0])
+    return turned(g, made) if batch_first else made, of.lengths
+
+
+def layers(
+    g: Builder,
+    kind: Kind,
+    data: Value,
+    states: Sequence[Value],
+    stack: tuple[Sequence[Value], bool, int, bool],
+    drops: bool,
+) -> Sequence[Value]:
+    """The results of recurrent layers, the first of them packed again."""
+    of = source(g, data)
+    run = Stack(g, kind, *stack, lengths=g.cast(of.lengths, INT32))
+    padded, *last = run.run(of.padded, states, False, drops)
+    whole = replace(padded, dims=of.padded.dims)
+    return [packed(g, Packed(whole, of.lengths)), *last]
+
+
+@rule("aten.lstm.data")
+def lstm(
+    g: Builder,
+    data: Value,
+    batch_sizes: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> Sequence[Value]:
+    stack = (params, has_biases, num_layers, bidirectional)
+    return layers(g, LSTM, data, hx, stack, train and dropout > 0)
+
+
+def single(kind: Kind, name: str) -> None:
+    """Register the rule of a layer with one state."""
+
+    def apply(
+        g: Builder,
+        data: Value,
+        batch_sizes: Value,
+        hx: Value,
+        params: Sequence[Value],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+    ) -> Sequence[Value]:
+        stack = (params, has_biases, num_layers, bidirectional)
+        return layers(g, kind, data, [hx], stack, train and dropout > 0)
+
+    rule(f"aten.{name}.data")(apply)
+
+
+single(GRU, "gru")
+single(RNN_TANH, "rnn_tanh")
+single(RNN_RELU, "rnn_relu")

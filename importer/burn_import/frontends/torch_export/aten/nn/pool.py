@@ -1,0 +1,232 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from burn_import.frontends.torch_export.aten.nn.conv import Numbers, batched, several
+from burn_import.frontends.torch_export.builder import INT64, Builder, Value
+from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import UnsupportedModel
+
+
+def windows(
+    count: int,
+    kernel_size: Numbers,
+    stride: Numbers,
+    padding: Numbers,
+    ceil_mode: bool,
+) -> dict[str, Any]:
+    """The attributes of windows over ``count`` axes."""
+    kernel = several(kernel_size, count)
+    has_stride = isinstance(stride, int) or len(stride) > 0
+    return {
+        "kernel_shape": kernel,
+        "strides": several(stride, count) if has_stride else kernel,
+        "pads": several(padding, count) * 2,
+        "ceil_mode": int(ceil_mode) or None,
+    }
+
+
+def max_pools(count: int) -> tuple[Rule, Rule]:
+    """The rules of maxima over ``count`` axes, without and with their places."""
+
+    def attributes(
+        kernel_size: Numbers,
+        stride: Numbers,
+        padding: Numbers,
+        dilation: Numbers,
+        ceil_mode: bool,
+    ) -> dict[str, Any]:
+        found = windows(count, kernel_size, stride, padding, ceil_mode)
+        return {**found, "dilations": several(dilation, count)}
+
+    def plain(
+        g: Builder,
+        self: Value,
+        kernel_size: Numbers,
+        stride: Numbers = (),
+        padding: Numbers = 0,
+        dilation: Numbers = 1,
+        ceil_mode: bool = False,
+    ) -> Value:
+        attrs = attributes(kernel_size, stride, padding, dilation, ceil_mode)
+        return batched(g, self, count + 2, lambda x: g.op("MaxPool", x, **attrs))
+
+    def with_places(
+        g: Builder,
+        self: Value,
+        kernel_size: Numbers,
+        stride: Numbers = (),
+        padding: Numbers = 0,
+        dilation: Numbers = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Value, Value]:
+        attrs = attributes(kernel_size, stride, padding, dilation, ceil_mode)
+        alone = self.rank == count + 1
+        x = g.op("Unsqueeze", self, [0]) if alone else self
+        values, places = g.many("MaxPool", 2, x, **attrs)
+        places = in_plane(g, replace(places, dtype=INT64), self, count)
+        if not alone:
+            return values, places
+        return g.op("Squeeze", values, [0]), g.op("Squeeze", places, [0])
+
+    return plain, with_places
+
+
+def in_plane(g: Builder, places: Value, x: Value, count: int) -> Value:
+    """Places counted within each plane instead of over all of the tensor."""
+    whole = g.at(INT64)
+    extents = [g.extent(x, axis) for axis in range(-count, 0)]
+    known = [extent for extent in extents if isinstance(extent, int)]
+    size: int | Value = prod(known)
+    for extent in extents:
+        if isinstance(extent, Value):
+            size = whole.op("Mul", extent, size)
+    return whole.op("Mod", places, size)
+
+
+for _count in (1, 2, 3):
+    _plain, _with_places = max_pools(_count)
+    rule(f"aten.max_pool{_count}d.default")(_plain)
+    rule(f"aten.max_pool{_count}d_with_indices.default")(_with_places)
+
+
+def avg_pool(count: int) -> Rule:
+    """The rule of the means of windows over ``count`` axes."""
+
+    def apply(
+        g: Builder,
+        self: Value,
+        kernel_size: Numbers,
+        stride: Numbers = (),
+        padding: Numbers = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Value:
+        attrs = windows(count, kernel_size, stride, padding, ceil_mode)
+        counted = int(count_include_pad or divisor_override is not None)
+        if divisor_override is not None and ceil_mode:
+            raise UnsupportedModel("expected ceil_mode or divisor_override, got both")
+        found = batched(
+            g,
+            self,
+            count + 2,
+            lambda x: g.op("AveragePool", x, count_include_pad=counted, **attrs),
+        )
+        if divisor_override is None:
+            return found
+        return g.op("Mul", found, prod(attrs["kernel_shape"]) / divisor_override)
+
+    return apply
+
+
+for _count in (1, 2, 3):
+    rule(f"aten.avg_pool{_count}d.default")(avg_pool(_count))
+
+
+def adaptive_avg_pool(count: int) -> Rule:
+    """The rule of means of as many windows as the result has elements."""
+
+    def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
+        sizes = several(output_size, count)
+        if any(isinstance(size, Value) for size in sizes):
+            raise UnsupportedModel("expected windows of a known number")
+        if all(size == 1 for size in sizes):
+            return batched(g, self, count + 2, lambda x: g.op("GlobalAveragePool", x))
+        return batched(
+            g,
+            self,
+            count + 2,
+            lambda x: g.op("AdaptiveAvgPool", x, domain="burn", output_size=sizes),
+        )
+
+    return apply
+
+
+for _count in (1, 2, 3):
+    rule(
+        f"aten.adaptive_avg_pool{_count}d.default",
+        *([f"aten._adaptive_avg_pool{_count}d.default"] if _count > 1 else []),
+    )(adaptive_avg_pool(_count))
+
+
+def adaptive_max_pool(count: int) -> Rule:
+    """The rule of maxima of as many windows as the result has elements."""
+
+    def apply(
+        g: Builder, self: Value, output_size: Numbers
+    ) -> tuple[Value, Value | None]:
+        sizes = several(output_size, count)
+        axes = range(self.rank - count, self.rank)
+        extents = [g.extent(self, axis) for axis in axes]
+        known = [extent for extent in extents if isinstance(extent, int)]
+        if len(known) != count:
+            return _over_all(g, self, sizes)
+        if all(e % s == 0 for e, s in zip(known, sizes, strict=True)):
+            kernel = tuple(e // s for e, s in zip(known, sizes, strict=True))
+            made: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
+            return made
+        found = self
+        for axis, extent, size in zip(axes, known, sizes, strict=True):
+            found = _pooled(g, found, axis, extent, size)
+        return found, None
+
+    return apply
+
+
+def _over_all(g: Builder, x: Value, sizes: Sequence[int]) -> tuple[Value, Value]:
+    """The maxima of planes whose extents vary, and where they are."""
+    if any(size != 1 for size in sizes):
+        raise UnsupportedModel(
+            f"expected known extents for {list(sizes)} maxima, got {list(x.dims or ())}"
+        )
+    count = len(sizes)
+    shape = [0] * (x.rank - count) + [-1]
+    flat = g.op("Reshape", x, shape)
+    axes = list(range(x.rank - count + 1, x.rank))
+    values = g.op("ReduceMax", x, [*range(x.rank - count, x.rank)])
+    places = g.at(INT64).op("ArgMax", flat, axis=-1)
+    return values, g.at(INT64).op("Unsqueeze", places, axes) if axes else places
+
+
+def _pooled(g: Builder, x: Value, axis: int, extent: int, size: int) -> Value:
+    """The maxima of windows along one axis."""
+    parts = []
+    for place in range(size):
+        start, end = place * extent // size, -(-(place + 1) * extent // size)
+        part = g.op("Slice", x, [start], [end], [axis])
+        parts.append(g.op("ReduceMax", part, [axis]))
+    return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
+
+
+for _count in (1, 2, 3):
+    rule(f"aten.adaptive_max_pool{_count}d.default")(adaptive_max_pool(_count))
+
+
+@rule("aten.max_unpool2d.default", "aten.max_unpool3d.default")
+def max_unpool(
+    g: Builder,
+    self: Value,
+    indices: Value,
+    output_size: Sequence[int | Value],
+    stride: Numbers = (),
+    padding: Numbers = (),
+) -> Value:
+    """Zeros, with elements at places that are counted within each plane."""
+    count = len(output_size)
+    lead = [g.extent(self, axis) for axis in range(self.rank - count)]
+    flat = [0] * len(lead) + [-1]
+    zeros = g.op("Expand", g.cast(0), [*lead, *output_size])
+    made = g.op(
+        "ScatterElements",
+        g.op("Reshape", zeros, flat),
+        g.op("Reshape", indices, flat),
+        g.op("Reshape", self, flat),
+        axis=-1,
+    )
+    return g.op("Reshape", made, [*lead, *output_size])

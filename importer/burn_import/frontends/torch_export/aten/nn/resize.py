@@ -1,0 +1,144 @@
+"""Images of other sizes, and images looked up at places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import Rule, rule
+
+Sizes = Sequence[int | Value]
+NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+ANTIALIASED = {"antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5}
+EXACT = {"nearest_mode": "round_prefer_ceil"}
+
+
+def resized(
+    g: Builder,
+    x: Value,
+    sizes: Sizes | None,
+    scales: Sequence[float | None] | None,
+    mode: str,
+    options: dict[str, Any],
+) -> Value:
+    """``x`` at other sizes; factors decide where elements come from, if there are."""
+    if scales and all(scale is not None for scale in scales):
+        factors = g.constant([1.0, 1.0, *scales], "float32")
+        return g.op("Resize", x, None, factors, mode=mode, **options)
+    assert sizes is not None
+    lead = [g.extent(x, axis) for axis in range(x.rank - len(sizes))]
+    wanted = [*lead, *sizes]
+    return g.op("Resize", x, None, None, wanted, mode=mode, **options)
+
+
+def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
+    """The rules of the nearest element: for scales as a list, and one by one."""
+
+    def vector(
+        g: Builder,
+        input: Value,
+        output_size: Sizes | None,
+        scale_factors: Sequence[float] | None,
+    ) -> Value:
+        return resized(g, input, output_size, scale_factors, "nearest", options)
+
+    def plain(
+        g: Builder,
+        self: Value,
+        output_size: Sizes,
+        scales: float | None = None,
+        scales_d: float | None = None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        given = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else given
+        return resized(g, self, output_size, factors, "nearest", options)
+
+    return vector, plain
+
+
+def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
+    """The rules of an interpolation: for scales as a list, and one by one."""
+
+    def all_options(align_corners: bool) -> dict[str, Any]:
+        if not align_corners:
+            return options
+        return {**options, "coordinate_transformation_mode": "align_corners"}
+
+    def vector(
+        g: Builder,
+        input: Value,
+        output_size: Sizes | None,
+        align_corners: bool,
+        scale_factors: Sequence[float] | None,
+    ) -> Value:
+        kept = all_options(align_corners)
+        return resized(g, input, output_size, scale_factors, mode, kept)
+
+    def plain(
+        g: Builder,
+        self: Value,
+        output_size: Sizes,
+        align_corners: bool,
+        scales: float | None = None,
+        scales_d: float | None = None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Value:
+        given = [scales_d, scales_h, scales_w][-len(output_size) :]
+        factors = [scales] if len(output_size) == 1 else given
+        kept = all_options(align_corners)
+        return resized(g, self, output_size, factors, mode, kept)
+
+    return vector, plain
+
+
+def both(name: str, rules: tuple[Rule, Rule]) -> None:
+    """Register the rules of both overloads."""
+    rule(f"aten.{name}.vec")(rules[0])
+    rule(f"aten.{name}.default")(rules[1])
+
+
+for _count in (1, 2, 3):
+    both(f"upsample_nearest{_count}d", nearest(dict(NEAREST)))
+    both(f"_upsample_nearest_exact{_count}d", nearest(dict(EXACT)))
+both("upsample_linear1d", interpolated("linear"))
+both("upsample_bilinear2d", interpolated("linear"))
+both("upsample_trilinear3d", interpolated("linear"))
+both("upsample_bicubic2d", interpolated("cubic"))
+both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1))
+both("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
+
+#: The modes of ``grid_sampler`` by their numbers.
+INTERPOLATIONS = ("linear", "nearest", "cubic")
+PADDINGS = ("zeros", "border", "reflection")
+
+
+@rule(
+    "aten.grid_sampler.default",
+    "aten.grid_sampler_2d.default",
+    "aten.grid_sampler_3d.default",
+)
+def grid_sampler(
+    g: Builder,
+    input: Value,
+    grid: Value,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+) -> Value:
+    return g.op(
+        "GridSample",
+        input,
+        grid,
+        mode=INTERPOLATIONS[interpolation_mode],
+        padding_mode=PADDINGS[padding_mode],
+        align_corners=int(align_corners) or None,
+    )
+
+
+@rule("aten.affine_grid_generator.default")
+def affine_grid(g: Builder, theta: Value, size: Sizes, align_corners: bool) -> Value:
+    return g.op("AffineGrid", theta, list(size), align_corners=int(align_corners))

@@ -1,0 +1,261 @@
+"""Recurrent layers: ATen has a whole stack in one call, ONNX one layer in a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+from burn_ir.types import Array
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A recurrent operator of ONNX, and where its gates stand among PyTorch's."""
+
+    op_type: str
+    gates: tuple[int, ...]
+    activation: str = ""
+
+    @property
+    def states(self) -> int:
+        """How many states it carries."""
+        return 2 if self.op_type == "LSTM" else 1
+
+
+RNN_TANH = Kind("RNN", (0,), "Tanh")
+RNN_RELU = Kind("RNN", (0,), "Relu")
+LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
+GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
+
+
+@rule("aten.lstm.input")
+def lstm(
+    g: Builder,
+    input: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> Sequence[Value]:
+    stack = Stack(g, LSTM, params, has_biases, num_layers, bidirectional)
+    return stack.run(input, hx, batch_first, train and dropout > 0)
+
+
+def single(kind: Kind) -> None:
+    """Register the rule of a layer with one state."""
+
+    def apply(
+        g: Builder,
+        input: Value,
+        hx: Value,
+        params: Sequence[Value],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> Sequence[Value]:
+        stack = Stack(g, kind, params, has_biases, num_layers, bidirectional)
+        return stack.run(input, [hx], batch_first, train and dropout > 0)
+
+    names = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
+    rule(f"aten.{names.get(kind.activation, 'gru')}.input")(apply)
+
+
+single(GRU)
+single(RNN_TANH)
+single(RNN_RELU)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The layers of one call."""
+
+    g: Builder
+    kind: Kind
+    params: Sequence[Value]
+    has_biases: bool
+    layers: int
+    bidirectional: bool
+    #: How long each sequence is, int32; None if all are as long as the tensor.
+    lengths: Value | None = None
+
+    def run(
+        self, x: Value, states: Sequence[Value], batch_first: bool, drops: bool
+    ) -> Sequence[Value]:
+        """The outputs, and the last states of all layers."""
+        g = self.g
+        if drops and self.layers > 1:
+            raise UnsupportedModel("dropout between recurrent layers in training mode")
+        if x.rank != _RANK:
+            raise UnsupportedModel("a recurrent layer without a batch axis")
+        if batch_first:
+            x = g.op("Transpose", x, perm=(1, 0, 2))
+        last: list[list[Value]] = [[] for _ in states]
+        for layer in range(self.layers):
+            found = self.layer(layer, x, states)
+            x = self.joined(found[0])
+            for kept, state in zip(last, found[1:], strict=True):
+                kept.append(state)
+        if batch_first:
+            x = g.op("Transpose", x, perm=(1, 0, 2))
+        return [x, *(self.stacked(kept) for kept in last)]
+
+    def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
+        g, count = self.g, 2 if self.bidirectional else 1
+        # Without lengths it becomes a layer of PyTorch's, with its parameters. A call
+        # of the function computes with them, so that they get their gradients.
+        is_layer = self.lengths is None
+        w, r, b = self.weights(layer) if is_layer else self.computed(layer)
+        first = [self.part(state, layer * count, count) for state in states]
+        attrs: dict[str, Any] = {
+            "hidden_size": self.hidden,
+            "direction": "bidirectional" if self.bidirectional else None,
+            "linear_before_reset": 1 if self.kind.op_type == "GRU" else None,
+            "activations": (
+                (self.kind.activation,) * count if self.kind.activation else None
+            ),
+        }
+        operands = (x, w, r, b, self.lengths, *first)
+        return g.many(self.kind.op_type, 1 + self.kind.states, *operands, **attrs)
+
+    def part(self, state: Value, start: int, count: int) -> Value:
+        """The states of one layer."""
+        if self.layers == 1:
+            return state
+        g = self.g
+        ends = (g.constant([start]), g.constant([start + count]))
+        return g.op("Slice", state, *ends, g.constant([0]))
+
+    def joined(self, y: Value) -> Value:
+        """Outputs ``[length, directions, batch, hidden]`` with directions joined."""
+        g = self.g
+        if not self.bidirectional:
+            return g.op("Squeeze", y, g.constant([1]))
+        moved = g.op("Transpose", y, perm=(0, 2, 1, 3))
+        return g.op("Reshape", moved, g.constant([0, 0, -1]))
+
+    def stacked(self, states: Sequence[Value]) -> Value:
+        """The last states of all layers, one after the other."""
+        return states[0] if len(states) == 1 else self.g.op("Concat", *states, axis=0)
+
+    def parameters(self, layer: int) -> list[Sequence[Value]]:
+        """The parameters of one layer, by direction.
+
+        Raises:
+            UnsupportedModel: there are more or fewer than a plain layer has.
+        """
+        count = 2 if self.bidirectional else 1
+        each = 4 if self.has_biases else 2
+        if len(self.params) != self.layers * count * each:
+            raise UnsupportedModel("a recurrent layer with projections")
+        starts = range(layer * count * each, (layer + 1) * count * each, each)
+        return [self.params[start : start + each] for start in starts]
+
+    @property
+    def hidden(self) -> int | None:
+        """The number of hidden features, None if it is not known."""
+        dims = self.params[1].dims
+        return dims[1] if dims is not None and isinstance(dims[1], int) else None
+
+    def weights(self, layer: int) -> tuple[Value, Value, Value | None]:
+        """The weights of one layer as ONNX has them, a row for each direction."""
+        rows = [
+            [self.ordered(self.stored(value)) for value in row]
+            for row in self.parameters(layer)
+        ]
+        w, r = (np.stack([row[i] for row in rows]) for i in (0, 1))
+        stored = [self.g.constant(array, array.dtype) for array in (w, r)]
+        if not self.has_biases:
+            return stored[0], stored[1], None
+        bias = np.stack([np.concatenate(row[2:]) for row in rows])
+        return stored[0], stored[1], self.g.constant(bias, bias.dtype)
+
+    def computed(self, layer: int) -> tuple[Value, Value, Value | None]:
+        """The same, computed from the parameters when the model runs."""
+        rows = [
+            [self.reordered(value) for value in row] for row in self.parameters(layer)
+        ]
+        w, r = (self.by_direction([row[i] for row in rows]) for i in (0, 1))
+        if not self.has_biases:
+            return w, r, None
+        biases = [[part for gates in row[2:] for part in gates] for row in rows]
+        return w, r, self.by_direction(biases)
+
+    def by_direction(self, rows: Sequence[Sequence[Value]]) -> Value:
+        """The parts of each direction joined, with the directions as the first axis."""
+        g = self.g
+        whole = [g.op("Unsqueeze", g.op("Concat", *row, axis=0), [0]) for row in rows]
+        return whole[0] if len(whole) == 1 else g.op("Concat", *whole, axis=0)
+
+    def reordered(self, value: Value) -> list[Value]:
+        """The gates of ``value`` in ONNX's order; neighbours stay together."""
+        g, count = self.g, len(self.kind.gates)
+        if value.dims is None or not isinstance(value.dims[0], int):
+            raise UnsupportedModel(
+                "a recurrent layer whose weights have no fixed shape"
+            )
+        size = value.dims[0] // count
+        spans: list[list[int]] = []
+        for gate in self.kind.gates:
+            if spans and spans[-1][1] == gate:
+                spans[-1][1] = gate + 1
+            else:
+                spans.append([gate, gate + 1])
+        if len(spans) == 1:
+            return [value]
+        return [g.op("Slice", value, [a * size], [b * size], [0]) for a, b in spans]
+
+    def stored(self, value: Value) -> Array:
+        array = self.g.out.constants.get(value.name)
+        if array is None:
+            raise UnsupportedModel("a recurrent layer whose weights are computed")
+        return array
+
+    def ordered(self, array: Array) -> Array:
+        """The gates of ``array``, the rows of its first axis, in ONNX's order."""
+        parts = np.split(array, len(self.kind.gates))
+        return np.concatenate([parts[place] for place in self.kind.gates])
+
+
+_RANK = 3
+
+
+def cell(op_type: str, states: int, **options: str) -> None:
+    """Register the rule of one step."""
+    names = {"LSTMCell": "lstm", "GRUCell": "gru"}
+    kind = names.get(op_type, f"rnn_{options.get('nonlinearity')}")
+
+    def apply(
+        g: Builder,
+        input: Value,
+        hx: Value | Sequence[Value],
+        w_ih: Value,
+        w_hh: Value,
+        b_ih: Value | None = None,
+        b_hh: Value | None = None,
+    ) -> Value | Sequence[Value]:
+        first = [hx] if isinstance(hx, Value) else hx
+        operands = [input, *first, w_ih, w_hh, *(() if b_ih is None else (b_ih, b_hh))]
+        kept = {k: v for k, v in options.items() if v != "tanh"}
+        made = g.many(op_type, states, *operands, domain="burn", **kept)
+        return made[0] if states == 1 else made
+
+    rule(f"aten.{kind}_cell.default")(apply)
+
+
+cell("LSTMCell", 2)
+cell("GRUCell", 1)
+cell("RNNCell", 1, nonlinearity="tanh")
+cell("RNNCell", 1, nonlinearity="relu")

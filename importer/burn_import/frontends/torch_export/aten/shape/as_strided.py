@@ -1,0 +1,218 @@
+"""Views that say where in memory their elements lie: places in the tensor, computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import INT64, Builder, Value
+from burn_import.frontends.torch_export.memory_layout import Layout, spread
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+from burn_ir.dim import Dim
+from burn_ir.types import Array
+
+Sizes = Sequence[int | Value]
+
+
+def layout_of(x: Value) -> Layout:
+    """Where the elements of ``x`` lie.
+
+    Raises:
+        UnsupportedModel: the program does not say so.
+    """
+    if x.layout is None:
+        raise UnsupportedModel("expected a tensor of known strides")
+    return x.layout()
+
+
+def stored_places(
+    g: Builder, x: Value, size: Sizes, stride: Sizes, offset: int | Value | None
+) -> Value:
+    """The places [*size] in ``x``, flat, of what lies in its memory at some places.
+
+    Raises:
+        UnsupportedModel: ``x`` is a part of what lies there, and not all is in it; or
+            it is in another order, and that varies.
+    """
+    layout = layout_of(x)
+    start = layout.offset if offset is None else offset
+    numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
+    known, count = layout.places(), len(size)
+    if known is not None and len(numbers) == 2 * count + 1:
+        wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
+        if wanted is not None:
+            return g.constant(_looked_up(known, wanted))
+    if not layout.is_ordered or not isinstance(layout.offset, int):
+        raise UnsupportedModel(
+            f"expected elements in their order in memory, got strides "
+            f"{list(map(str, layout.strides))} for {list(map(str, layout.dims))}"
+        )
+    if not isinstance(start, int | Value):
+        raise UnsupportedModel(f"expected an offset that is known, got {start}")
+    return _computed(g, size, stride, _less(g, start, layout.offset))
+
+
+def _looked_up(known: Array, wanted: Array) -> Array:
+    """Which elements of those that lie at ``known`` lie at ``wanted``."""
+    flat = known.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    found = np.searchsorted(flat[order], wanted)
+    index = order[np.minimum(found, flat.size - 1)] if flat.size else found
+    if wanted.size and (not flat.size or (flat[index] != wanted).any()):
+        raise UnsupportedModel(
+            "expected elements of the tensor, got memory that is not part of it"
+        )
+    return np.asarray(index)
+
+
+def _less(g: Builder, start: int | Value, offset: int) -> int | Value:
+    if isinstance(start, int):
+        return start - offset
+    return g.at(INT64).op("Sub", start, offset) if offset else start
+
+
+def _computed(g: Builder, size: Sizes, stride: Sizes, start: int | Value) -> Value:
+    """The sums of places times strides, with an axis for each."""
+    whole = g.at(INT64)
+    total = whole.value(start, INT64)
+    for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
+        line = places(g, extent, step if isinstance(step, int) else 1)
+        if isinstance(step, Value):
+            line = whole.op("Mul", line, step)
+        behind = list(range(1, len(size) - axis))
+        line = whole.op("Unsqueeze", line, behind) if behind else line
+        total = whole.op("Add", line, total)
+    return total
+
+
+@rule("aten.as_strided.default", "aten.as_strided_copy.default", views=True)
+def as_strided(
+    g: Builder,
+    self: Value,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int | Value | None = None,
+) -> Value:
+    """What lies at some places; axes that stay as they are stay axes."""
+    kept = _kept(g, self, stride) if storage_offset in (None, 0) else 0
+    if kept:
+        layout = layout_of(self)
+        inner = Layout(layout.dims[kept:], layout.strides[kept:], layout.offset)
+        x = g.op("Reshape", self, [0] * kept + [-1])
+        part = replace(self, layout=lambda: inner)
+        index = stored_places(g, part, size[kept:], stride[kept:], storage_offset)
+        return g.op("Gather", x, index, axis=kept)
+    index = stored_places(g, self, size, stride, storage_offset)
+    return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
+
+
+def _kept(g: Builder, x: Value, stride: Sizes) -> int:
+    """How many axes in front are the same in the result, which has others too.
+
+    What lies behind them has to end before the next of their elements starts.
+    """
+    old, dims = layout_of(x), g.results[0].dims
+    if dims is None or not old.is_ordered:
+        return 0
+    pairs = zip(dims, stride, old.dims, old.strides, strict=False)
+    same = [a == c and b == d for a, b, c, d in pairs][: min(x.rank, len(dims)) - 1]
+    kept = next((i for i, is_same in enumerate(same) if not is_same), len(same))
+    while kept and not _fits(dims[kept:], stride[kept:], old.strides[kept - 1]):
+        kept -= 1
+    return kept
+
+
+def _fits(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
+    """Whether what lies at places and strides ends within a step."""
+    last = 0
+    for extent, by in zip(dims, stride, strict=True):
+        if not isinstance(extent, int) or not isinstance(by, int):
+            return False
+        last += max(extent - 1, 0) * by
+    return isinstance(step, int) and last < step
+
+
+@rule("aten.as_strided_scatter.default")
+def as_strided_scatter(
+    g: Builder,
+    self: Value,
+    src: Value,
+    size: Sizes,
+    stride: Sizes,
+    storage_offset: int | Value | None = None,
+) -> Value:
+    """``self`` with other elements at some places of its memory."""
+    index = stored_places(g, self, size, stride, storage_offset)
+    made = g.op(
+        "ScatterElements",
+        g.op("Reshape", self, [-1]),
+        g.at(INT64).op("Reshape", index, [-1]),
+        g.op("Reshape", g.cast(src), [-1]),
+        axis=0,
+    )
+    return g.op("Reshape", made, g.op("Shape", self))
+
+
+@rule("aten.resize.default")
+def resize(g: Builder, self: Value, size: Sizes) -> Value:
+    """The first elements in another shape; those that were not there are 0."""
+    if self.layout is not None and not self.layout().is_ordered:
+        raise UnsupportedModel("expected elements in their order in memory to resize")
+    flat, count = g.op("Reshape", self, [-1]), g.at(INT64).op("Size", self)
+    total = g.at(INT64).op("ReduceProd", g.ints(size), keepdims=0)
+    if not size:
+        return g.op("Reshape", g.op("Slice", flat, [0], [1]), [])
+    dims = self.dims or ()
+    numbers = [n for n in (*dims, *size) if isinstance(n, int)]
+    if len(numbers) == len(dims) + len(size):
+        known, wanted = (prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :]))
+        if known == wanted:
+            return g.op("Reshape", self, list(size))
+        if known > wanted:
+            return g.op("Reshape", g.op("Slice", flat, [0], [wanted]), list(size))
+    more = g.at(INT64).op("Max", g.at(INT64).op("Sub", total, count), 0)
+    end = g.at(INT64).op("Unsqueeze", more, [0])
+    pads = g.at(INT64).op("Concat", g.constant([0]), end, axis=0)
+    padded = g.op("Pad", flat, pads)
+    first = g.op("Slice", padded, [0], g.at(INT64).op("Unsqueeze", total, [0]))
+    return g.op("Reshape", first, list(size))
+
+
+@rule("aten.resize_as.default")
+def resize_as(g: Builder, self: Value, the_template: Value) -> Value:
+    return resize(
+        g, self, [g.extent(the_template, a) for a in range(the_template.rank)]
+    )
+
+
+@rule("aten.sym_stride.int")
+def sym_stride(g: Builder, self: Value, dim: int) -> int | Value:
+    """How far the elements of an axis are apart in memory."""
+    layout, axis = layout_of(self), self.axis(dim)
+    stride = layout.strides[axis]
+    if isinstance(stride, int):
+        return stride
+    if not layout.is_ordered:
+        raise UnsupportedModel(f"expected a stride that is known, got {stride}")
+    sizes = [g.extent(self, a) for a in range(axis + 1, self.rank)]
+    return g.op("ReduceProd", g.ints(sizes), keepdims=0)
+
+
+@rule("aten.sym_storage_offset.default")
+def sym_storage_offset(g: Builder, self: Value) -> int:
+    """Where in its memory the first element is."""
+    offset = layout_of(self).offset
+    if not isinstance(offset, int):
+        raise UnsupportedModel(f"expected an offset that is known, got {offset}")
+    return offset
+
+
+@rule("aten.sym_is_contiguous.default", "aten.is_contiguous.default")
+def is_contiguous(g: Builder, self: Value) -> bool:
+    """Whether the elements lie in memory in their order."""
+    return layout_of(self).is_ordered

@@ -1,0 +1,270 @@
+"""Tensors put together, padded, repeated and turned round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.views import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    turned,
+)
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import UnsupportedModel
+
+Sizes = Sequence[int | Value]
+
+
+@rule("aten.cat.default", "aten.concat.default", "aten.concatenate.default")
+def cat(g: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
+    kept = [x for x in tensors if x.dims != (0,)] or list(tensors[:1])
+    parts = [g.cast(x) for x in kept]
+    return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=dim)
+
+
+@rule("aten.stack.default")
+def stack(g: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
+    axis = dim % (tensors[0].rank + 1)
+    parts = [g.op("Unsqueeze", g.cast(x), [axis]) for x in tensors]
+    return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
+
+
+def widened(least: Rule, axis: int) -> Rule:
+    """The rule of a concatenation of tensors of some rank at least."""
+
+    def apply(g: Builder, tensors: Sequence[Value]) -> Value:
+        of_lines = least is atleast_1d and tensors[0].rank < 2
+        parts = [replace(least(g, x), dtype=x.dtype) for x in tensors]
+        return cat(g, parts, 0 if of_lines else axis)
+
+    return apply
+
+
+rule("aten.hstack.default")(widened(atleast_1d, 1))
+rule("aten.vstack.default", "aten.row_stack.default")(widened(atleast_2d, 0))
+rule("aten.dstack.default")(widened(atleast_3d, 2))
+
+
+@rule("aten.column_stack.default")
+def column_stack(g: Builder, tensors: Sequence[Value]) -> Value:
+    parts = []
+    for x in tensors:
+        axes: Sequence[int] = ((0, 1), (1,), ())[min(x.rank, 2)]
+        made = g.op("Unsqueeze", x, axes) if axes else x
+        parts.append(replace(made, dtype=x.dtype))
+    return cat(g, parts, 1)
+
+
+@rule("aten.block_diag.default")
+def block_diag(g: Builder, tensors: Sequence[Value]) -> Value:
+    blocks = [replace(atleast_2d(g, x), dtype=x.dtype) for x in tensors]
+    dims = [(1, 1)[x.rank :] + tuple(x.dims or ()) for x in tensors]
+    widths = [columns for _, columns in dims]
+    if not all(isinstance(width, int) for width in widths):
+        raise UnsupportedModel("expected blocks of known extents")
+    counts = [int(str(width)) for width in widths]
+    rows = []
+    for place, block in enumerate(blocks):
+        pads = [0, sum(counts[:place]), 0, sum(counts[place + 1 :])]
+        rows.append(g.op("Pad", g.cast(block), pads))
+    return rows[0] if len(rows) == 1 else g.op("Concat", *rows, axis=0)
+
+
+def padded(
+    g: Builder, x: Value, pad: Sizes, mode: str = "constant", value: Operand = 0
+) -> Value:
+    """``x`` with elements before and after; pairs in ``pad`` go from the last axis."""
+    count = len(pad) // 2
+    axes = list(range(x.rank - count, x.rank))
+    before, after = list(pad[::2])[::-1], list(pad[1::2])[::-1]
+    if all(isinstance(n, int) and n == 0 for n in pad):
+        return x
+    number = g.value(value) if mode == "constant" and value not in (0, None) else None
+    if count == x.rank:
+        return g.op("Pad", x, before + after, number, mode=_mode(mode))
+    return g.op("Pad", x, before + after, number, axes, mode=_mode(mode))
+
+
+def _mode(mode: str) -> str | None:
+    names = {"replicate": "edge", "circular": "wrap", "constant": None}
+    return names.get(mode, mode)
+
+
+@rule("aten.constant_pad_nd.default")
+def constant_pad(g: Builder, self: Value, pad: Sizes, value: Operand = 0) -> Value:
+    return padded(g, self, pad, "constant", value)
+
+
+@rule("aten.pad.default")
+def pad_(
+    g: Builder, self: Value, pad: Sizes, mode: str = "constant", value: Operand = None
+) -> Value:
+    return padded(g, self, pad, mode, value)
+
+
+def padding(mode: str) -> Rule:
+    """The rule of padding with elements of the operand."""
+
+    def apply(g: Builder, self: Value, padding: Sizes = (), pad: Sizes = ()) -> Value:
+        return padded(g, self, padding or pad, mode)
+
+    return apply
+
+
+for _count in (1, 2, 3):
+    rule(f"aten.reflection_pad{_count}d.default")(padding("reflect"))
+    rule(f"aten.replication_pad{_count}d.default")(padding("replicate"))
+rule("aten._pad_circular.default")(padding("circular"))
+
+
+@rule("aten.repeat.default", "aten.tile.default")
+def repeat(g: Builder, self: Value, repeats: Sizes = (), dims: Sizes = ()) -> Value:
+    given = repeats or dims
+    counts: Sizes = [*([1] * (self.rank - len(given))), *given]
+    missing = len(counts) - self.rank
+    x = g.op("Unsqueeze", self, list(range(missing))) if missing else self
+    return g.op("Tile", x, counts) if counts else x
+
+
+@rule("aten.repeat_interleave.self_int")
+def repeat_interleave(
+    g: Builder,
+    self: Value,
+    repeats: int | Value,
+    dim: int | None = None,
+    output_size: int | Value | None = None,
+) -> Value:
+    if dim is None or self.rank == 0:
+        once = g.op("Reshape", self, [-1, 1])
+        return g.op("Reshape", g.op("Tile", once, [1, repeats]), [-1])
+    axis = self.axis(dim)
+    once = g.op("Unsqueeze", self, [axis + 1])
+    counts: list[int | Value] = [1] * (self.rank + 1)
+    counts[axis + 1] = repeats
+    several = g.op("Tile", once, counts)
+    sizes = [g.extent(self, a) for a in range(self.rank)]
+    return g.op("Reshape", several, [*sizes[:axis], -1, *sizes[axis + 1 :]])
+
+
+@rule("aten.repeat_interleave.Tensor")
+def repeated_places(
+    g: Builder, repeats: Value, output_size: int | Value | None = None
+) -> Value:
+    """The place of each element as many times as it is repeated."""
+    whole = g.at(INT64)
+    counts = whole.cast(repeats)
+    ends = whole.op("CumSum", counts, whole.constant(0))
+    total = output_size
+    if total is None:
+        total = whole.op("ReduceSum", counts, [0], keepdims=0)
+    number = whole.op("Unsqueeze", places(g, total), [1])
+    before = g.at(BOOL).op("LessOrEqual", ends, number)
+    return g.cast(whole.op("ReduceSum", whole.cast(before), [1], keepdims=0))
+
+
+@rule("aten.repeat_interleave.self_Tensor")
+def repeat_interleave_each(
+    g: Builder,
+    self: Value,
+    repeats: Value,
+    dim: int | None = None,
+    output_size: int | Value | None = None,
+) -> Value:
+    x = g.op("Reshape", self, [-1]) if dim is None else self
+    if repeats.dims in ((), (1,)):
+        axis = 0 if dim is None else self.axis(dim)
+        every = g.at(INT64).op("Shape", x, start=axis, end=axis + 1)
+        repeats = g.at(repeats.dtype).op("Expand", repeats, every)
+    index = repeated_places(g.at(INT64), repeats, output_size)
+    return g.op("Gather", x, index, axis=dim or 0)
+
+
+@rule("aten.roll.default")
+def roll(
+    g: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = ()
+) -> Value:
+    if dims:
+        return g.op("Roll", self, domain="burn", shifts=tuple(shifts), axes=tuple(dims))
+    flat = g.op("Reshape", self, [-1])
+    moved = g.op("Roll", flat, domain="burn", shifts=tuple(shifts), axes=(0,))
+    return g.op("Reshape", moved, g.op("Shape", self))
+
+
+@rule("aten.flip.default")
+def flip(g: Builder, self: Value, dims: Sequence[int]) -> Value:
+    return g.op("Flip", self, domain="burn", axes=tuple(dims)) if dims else self
+
+
+@rule("aten.fliplr.default")
+def fliplr(g: Builder, self: Value) -> Value:
+    return flip(g, self, (1,))
+
+
+@rule("aten.flipud.default")
+def flipud(g: Builder, self: Value) -> Value:
+    return flip(g, self, (0,))
+
+
+@rule("aten.rot90.default")
+def rot90(g: Builder, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
+    a, b = (self.axis(dim) for dim in dims)
+    perm = list(range(self.rank))
+    perm[a], perm[b] = perm[b], perm[a]
+    if k % 4 == 0:
+        return self
+    if k % 4 == 2:
+        return flip(g, self, (a, b))
+    return flip(g, turned(g, self, perm), (a if k % 4 == 1 else b,))
+
+
+def halved(back: int) -> Rule:
+    """The rule of a shift by half of the extents."""
+
+    def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
+        axes = list(dim) if dim else list(range(self.rank))
+        extents = [g.extent(self, axis) for axis in axes]
+        known = [extent for extent in extents if isinstance(extent, int)]
+        if len(known) != len(extents):
+            raise UnsupportedModel("expected known extents to shift by half of them")
+        return roll(g, self, [(extent + back) // 2 for extent in known], axes)
+
+    return apply
+
+
+rule("aten.fft_fftshift.default")(halved(0))
+rule("aten.fft_ifftshift.default")(halved(1))
+
+
+@rule("aten.meshgrid.indexing", "aten.meshgrid.default")
+def meshgrid(
+    g: Builder, tensors: Sequence[Value], indexing: str = "ij"
+) -> Sequence[Value]:
+    count = len(tensors)
+    order = list(range(count))
+    if indexing == "xy" and count > 1:
+        order[:2] = [1, 0]
+    sizes = [g.extent(x, 0) if x.rank else 1 for x in tensors]
+    shape = [sizes[place] for place in order]
+    found = []
+    for place, x in enumerate(tensors):
+        column = [-1 if order[axis] == place else 1 for axis in range(count)]
+        found.append(g.op("Expand", g.op("Reshape", x, column), shape))
+    return found
+
+
+@rule("aten.cartesian_prod.default")
+def cartesian_prod(g: Builder, tensors: Sequence[Value]) -> Value:
+    if len(tensors) == 1:
+        return tensors[0]
+    columns = [g.op("Reshape", x, [-1, 1]) for x in meshgrid(g, tensors)]
+    return g.op("Concat", *columns, axis=1)

@@ -1,0 +1,284 @@
+"""Tensors with other elements at some places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.shape.indexing import (
+    chosen,
+    shortened,
+    together,
+)
+from burn_import.frontends.torch_export.aten.shape.slicing import END, places
+from burn_import.frontends.torch_export.aten.shape.views import turned
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+    kind_of,
+)
+from burn_import.frontends.torch_export.registry import rule
+from burn_ir import UnsupportedModel
+
+#: What ONNX calls the reductions.
+REDUCTIONS = {
+    "sum": "add",
+    "add": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
+
+
+def scattered(
+    g: Builder,
+    x: Value,
+    dim: int,
+    index: Value,
+    updates: Operand,
+    reduction: str | None = None,
+) -> Value:
+    """``x`` with updates at places along an axis; numbers are repeated."""
+    if x.rank == 0:
+        x = replace(g.op("Unsqueeze", x, [0]), dims=(1,))
+        index = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
+        if isinstance(updates, Value):
+            updates = replace(g.op("Reshape", updates, [1]), dims=(1,))
+        return g.op("Squeeze", scattered(g, x, 0, index, updates, reduction), [0])
+    if not isinstance(updates, Value) or updates.rank == 0:
+        wide = g.op("Expand", g.cast(updates), g.op("Shape", index))
+    else:
+        wide = shortened(g, g.cast(updates), index)
+    return g.op("ScatterElements", x, index, wide, axis=dim, reduction=reduction)
+
+
+@rule("aten.scatter.src", "aten.scatter.value")
+@rule("aten.scatter.reduce", "aten.scatter.value_reduce")
+def scatter(
+    g: Builder,
+    self: Value,
+    dim: int,
+    index: Value,
+    src: Operand = None,
+    value: Operand = None,
+    reduce: str | None = None,
+) -> Value:
+    updates = value if src is None else src
+    how = None if reduce is None else _reduction(reduce)
+    return scattered(g, self, dim, index, updates, how)
+
+
+def _reduction(name: str) -> str:
+    if name not in REDUCTIONS:
+        known = ", ".join((*REDUCTIONS, "mean"))
+        raise UnsupportedModel(f"expected a reduction among {known}, got {name!r}")
+    return REDUCTIONS[name]
+
+
+@rule("aten.scatter_add.default")
+def scatter_add(g: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
+    return scattered(g, self, dim, index, src, "add")
+
+
+@rule("aten.scatter_reduce.two")
+def scatter_reduce(
+    g: Builder,
+    self: Value,
+    dim: int,
+    index: Value,
+    src: Value,
+    reduce: str,
+    include_self: bool = True,
+) -> Value:
+    base = self
+    how = _reduction("sum" if reduce == "mean" else reduce)
+    if not include_self:
+        start = scattered(g, self, dim, index, _neutral(g, how))
+        base = replace(start, dims=self.dims)
+    total = scattered(g, base, dim, index, src, how)
+    if reduce != "mean":
+        return total
+    first = g.op("Expand", g.cast(1), g.op("Shape", self))
+    ones = replace(first, dims=self.dims)
+    if not include_self:
+        ones = replace(scattered(g, ones, dim, index, 0), dims=self.dims)
+    count = scattered(g, ones, dim, index, 1, "add")
+    count = g.op("Max", count, g.cast(1))
+    if kind_of(g.dtype) < kind_of(FLOAT32):
+        return g.op("FloorDiv", total, count, domain="burn")
+    return g.op("Div", total, count)
+
+
+def _neutral(g: Builder, how: str) -> int | float:
+    """The number that a reduction starts from where it leaves out what was there."""
+    if how in ("add", "mul"):
+        return int(how == "mul")
+    if kind_of(g.dtype) == kind_of(FLOAT32):
+        return -np.inf if how == "max" else np.inf
+    info = np.iinfo(g.dtype)
+    return int(info.min if how == "max" else info.max)
+
+
+@rule("aten.index_add.default")
+def index_add(
+    g: Builder, self: Value, dim: int, index: Value, source: Value, alpha: Operand = 1
+) -> Value:
+    updates = source
+    if isinstance(alpha, Value) or alpha != 1:
+        updates = replace(g.op("Mul", source, g.cast(alpha)), dims=source.dims)
+    return placed(g, self, dim, index, updates, "add")
+
+
+@rule("aten.index_copy.default")
+def index_copy(g: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
+    return placed(g, self, dim, index, source)
+
+
+@rule("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
+def index_fill(
+    g: Builder, self: Value, dim: int, index: Value, value: Operand
+) -> Value:
+    if self.rank == 0:
+        return g.cast(value)
+    axis, whole = self.axis(dim), g.at(INT64)
+    extent = g.extent(self, axis)
+    near = whole.op("Unsqueeze", places(g, extent), [1])
+    folded = whole.op("Mod", whole.cast(index), extent)
+    inside = g.at(BOOL).op("Equal", near, folded)
+    mask = g.at(BOOL).op("Any", inside, domain="burn", axes=(1,))
+    shape = [-1 if a == axis else 1 for a in range(self.rank)]
+    return g.op("Where", g.op("Reshape", mask, shape), g.cast(value), self)
+
+
+def placed(
+    g: Builder,
+    x: Value,
+    dim: int,
+    index: Value,
+    updates: Value,
+    reduction: str | None = None,
+) -> Value:
+    """``x`` with the slices of ``updates`` at places of an axis."""
+    if x.rank == 0:
+        return g.op("Add", x, updates) if reduction else updates
+    axis = x.axis(dim)
+    flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
+    shape = [-1 if a == axis else 1 for a in range(x.rank)]
+    line = g.at(INT64).op("Reshape", flat, shape)
+    wide = g.at(INT64).op("Expand", line, g.op("Shape", updates))
+    return g.op(
+        "ScatterElements", x, wide, g.cast(updates), axis=axis, reduction=reduction
+    )
+
+
+@rule("aten.select_scatter.default")
+def select_scatter(
+    g: Builder, self: Value, src: Value, dim: int, index: int | Value
+) -> Value:
+    slice_ = replace(g.op("Unsqueeze", g.cast(src), [self.axis(dim)]), dims=self.dims)
+    if isinstance(index, int):
+        end = index + 1 or END
+        return slice_scatter(g, self, slice_, dim, index, end)
+    place = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
+    return placed(g, self, dim, place, slice_)
+
+
+@rule("aten.slice_scatter.default")
+def slice_scatter(
+    g: Builder,
+    self: Value,
+    src: Value,
+    dim: int = 0,
+    start: int | Value | None = None,
+    end: int | Value | None = None,
+    step: int = 1,
+) -> Value:
+    axis, begin = self.axis(dim), 0 if start is None else start
+    stop = END if end is None else end
+    whole = [isinstance(bound, int) for bound in (begin, stop)]
+    if step != 1 or not all(whole):
+        line = places(g, g.extent(self, axis))
+        ends = (g.ints(begin), g.ints(stop), [0])
+        index = g.at(INT64).op("Slice", line, *ends, [step])
+        return placed(g, self, axis, replace(index, dims=(-1,)), src)
+    extent = self.dims[axis] if self.dims else None
+    parts = [g.cast(src)]
+    if begin != 0:
+        parts.insert(0, g.op("Slice", self, [0], [begin], [axis]))
+    if isinstance(stop, int) and not (
+        stop == END or (isinstance(extent, int) and stop >= extent)
+    ):
+        parts.append(g.op("Slice", self, [stop], [END], [axis]))
+    return parts[0] if len(parts) == 1 else g.op("Concat", *parts, axis=axis)
+
+
+@rule("aten.index_put.default", "aten._unsafe_index_put.default")
+def index_put(
+    g: Builder,
+    self: Value,
+    indices: Sequence[Value | None],
+    values: Value,
+    accumulate: bool = False,
+) -> Value:
+    only = [i for i in indices if i is not None]
+    is_mask = len(only) == 1 and only[0].dtype == BOOL
+    if is_mask and not accumulate and values.dims in ((), (1,)):
+        return _filled(g, self, only[0], list(indices).index(only[0]), values)
+    at = chosen(g, self, indices)
+    order = at.order(self.rank)
+    front = turned(g, self, order)
+    index = together(g, at.index)
+    new = g.at(INT64).op("Shape", index, start=0, end=-1)
+    rest = g.at(INT64).op("Shape", front, start=len(at.axes))
+    shape = g.at(INT64).op("Concat", new, rest, axis=0)
+    updates = _laid_out(g, values, at.result_order(self.rank), shape)
+    reduction = "add" if accumulate else None
+    made = g.op("ScatterND", front, index, updates, reduction=reduction)
+    made = replace(made, dims=front.dims)
+    return turned(g, made, [order.index(axis) for axis in range(self.rank)])
+
+
+def _laid_out(g: Builder, values: Value, order: list[int], shape: Value) -> Value:
+    """Values with the axes of the places in front, in full."""
+    if order == sorted(order):
+        return g.op("Expand", g.cast(values), shape)
+    missing = list(range(len(order) - values.rank))
+    x = g.op("Unsqueeze", g.cast(values), missing) if missing else g.cast(values)
+    back = [order.index(axis) for axis in range(len(order))]
+    return g.op("Expand", g.op("Transpose", x, perm=tuple(back)), shape)
+
+
+def _filled(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> Value:
+    """``x`` with one number where a mask of some axes is true."""
+    last = x.rank - axis - mask.rank
+    axes = list(range(mask.rank, mask.rank + last))
+    where = g.op("Unsqueeze", mask, axes) if axes else mask
+    return g.op("Where", where, g.cast(values), x)
+
+
+@rule("aten.masked_scatter.default")
+def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value:
+    """Elements of ``source`` one after the other where the mask is true.
+
+    ``source`` may be empty, where the mask is true nowhere: an element that is never
+    chosen follows it, for the places before the first.
+    """
+    whole = g.at(INT64)
+    where = mask
+    if mask.dims != self.dims:
+        where = g.at(BOOL).op("Expand", mask, g.op("Shape", self))
+    flat = whole.op("Reshape", whole.cast(replace(where, dims=None)), [-1])
+    count = whole.op("CumSum", flat, whole.constant(0))
+    place = whole.op("Max", whole.op("Sub", count, 1), 0)
+    unused = g.constant([0], source.dtype)
+    elements = g.op("Concat", g.op("Reshape", source, [-1]), unused, axis=0)
+    found = g.op("Gather", elements, place)
+    shaped = g.op("Reshape", found, g.op("Shape", self))
+    return g.op("Where", where, shaped, self)

@@ -1,0 +1,290 @@
+"""What a rule writes nodes with: values with types, operators of ONNX, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from burn.dtypes import DType
+from burn_import.frontends.torch_export.memory_layout import Found
+from burn_ir.derivatives import GRADIENT
+from burn_ir.dim import Dim
+from burn_ir.raw import RawNode
+from burn_ir.types import Array
+
+#: Operator sets that the nodes are of.
+OPSETS = {"": 28, "burn": 1, "com.microsoft": 1, GRADIENT[0]: 1}
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value of the program: its name among the nodes, and its type where known.
+
+    Python's numbers that are computed (``SymInt``) are tensors of rank 0 here.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[Dim, ...] | None = None
+    is_number: bool = False
+    #: Where its elements lie in memory, if the program says so.
+    layout: Found | None = None
+
+    @property
+    def rank(self) -> int:
+        """How many axes it has; every tensor of a program says so."""
+        assert self.dims is not None
+        return len(self.dims)
+
+    def axis(self, dim: int) -> int:
+        """``dim`` counted from the front."""
+        return dim % max(self.rank, 1)
+
+
+Operand: TypeAlias = Value | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences [time, batch, features] that were packed, and their lengths [batch]."""
+
+    padded: Value
+    lengths: Value
+
+
+@dataclass
+class Nodes:
+    """The nodes of one graph, and the names of all of them."""
+
+    taken: dict[str, int] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    nodes: list[RawNode] = field(default_factory=list)
+    #: What packed sequences come from, by the name of the packed data.
+    packed: dict[str, Packed] = field(default_factory=dict)
+
+    def inner(self) -> Nodes:
+        """A graph inside: nodes of its own, the same names and constants."""
+        return Nodes(self.taken, self.constants, packed=self.packed)
+
+    def fresh(self, name: str) -> str:
+        """``name``, or the first of ``name_2``, ``name_3``, ... that is free."""
+        number = self.taken.get(name, 0) + 1
+        self.taken[name] = number
+        if number == 1:
+            return name
+        return self.fresh(f"{name}_{number}")
+
+
+@dataclass
+class Builder:
+    """Writes the nodes that stand for one call of the program."""
+
+    out: Nodes
+    #: What the call is named, and the dtypes and extents of its results.
+    name: str
+    results: Sequence[Value]
+    scope: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the first result."""
+        return self.results[0].dtype
+
+    def at(self, dtype: DType) -> Builder:
+        """The same call for a step on the way, whose result is of ``dtype``."""
+        return replace(self, results=[Value(self.name, dtype)])
+
+    def op(self, op_type: str, *operands: Any, domain: str = "", **attrs: Any) -> Value:
+        """The result of an operator; its name is the call's if it is the last one."""
+        return self.many(op_type, 1, *operands, domain=domain, **attrs)[0]
+
+    def many(
+        self, op_type: str, count: int, *operands: Any, domain: str = "", **attrs: Any
+    ) -> tuple[Value, ...]:
+        """The results of an operator that has ``count`` of them."""
+        beside = next((x.dtype for x in operands if isinstance(x, Value)), self.dtype)
+        names = tuple(
+            None if x is None else self.value(x, beside).name for x in operands
+        )
+        outputs = tuple(self.out.fresh(self.name) for _ in range(count))
+        kept = {name: value for name, value in attrs.items() if value is not None}
+        self.out.nodes.append(
+            RawNode(
+                op_type,
+                domain,
+                kept,
+                names,
+                outputs,
+                self.name,
+                self.scope,
+                self.classes,
+            )
+        )
+        return tuple(Value(output, self.dtype) for output in outputs)
+
+    def value(self, x: Any, dtype: DType | None = None) -> Value:
+        """``x``; a constant of ``dtype`` (that of the result) for a number.
+
+        Lists are whole numbers: axes, extents.
+        """
+        if isinstance(x, Value):
+            return x
+        if isinstance(x, list | tuple):
+            return self.ints(x)
+        return self.constant(x, dtype or self.dtype)
+
+    def constant(self, x: Any, dtype: DType | str = "int64") -> Value:
+        """A stored number, or list of numbers."""
+        wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
+        with np.errstate(all="ignore"):  # beyond the dtype is infinity, as in PyTorch
+            array = np.asarray(x).astype(wanted)
+        output = self.out.fresh(f"{self.name}_operand")
+        self.out.nodes.append(
+            RawNode("Constant", "", {"value": array}, (), (output,), self.name)
+        )
+        return Value(output, array.dtype, array.shape)
+
+    def cast(self, x: Operand, dtype: DType | None = None) -> Value:
+        """``x`` in ``dtype``, that of the result by default."""
+        wanted = dtype or self.dtype
+        if not isinstance(x, Value):
+            return self.constant(x, wanted)
+        if x.dtype == wanted:
+            return x
+        made = self.at(wanted).op("Cast", x, to=onnx_type(wanted))
+        return replace(made, dims=x.dims)
+
+    def ints(self, values: Sequence[int | Value] | int | Value) -> Value:
+        """A vector of int64 of numbers, some of which may be computed."""
+        if not isinstance(values, Sequence):
+            values = [values]
+        if not any(isinstance(x, Value) for x in values):
+            return self.constant(list(values))
+        whole = self.at(INT64)
+        parts = [whole.op("Unsqueeze", whole.cast(x), [0]) for x in values]
+        return whole.op("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def extent(self, x: Value, axis: int) -> int | Value:
+        """The extent of an axis: a number if it is fixed, else one that is computed."""
+        known = x.dims[axis] if x.dims is not None else None
+        if isinstance(known, int):
+            return known
+        whole, place = self.at(INT64), x.axis(axis)
+        made = whole.op("Shape", x, start=place, end=place + 1)
+        return replace(whole.op("Squeeze", made, [0]), dims=(), is_number=True)
+
+    def floats(self, *operands: Operand) -> list[Value]:
+        """The operands in the dtype of the result."""
+        return [self.cast(x) for x in operands]
+
+    def common(self, *operands: Operand) -> list[Value]:
+        """The operands in the dtype that they promote to."""
+        dtype = promoted(operands)
+        return [self.cast(x, dtype) for x in operands]
+
+
+INT32 = np.dtype("int32")
+INT64 = np.dtype("int64")
+FLOAT32 = np.dtype("float32")
+FLOAT64 = np.dtype("float64")
+BOOL = np.dtype("bool")
+
+
+def literal_node(name: str, array: Array) -> RawNode:
+    """A tensor that no module of PyTorch's lists as its own: numbers in the code."""
+    return RawNode("Constant", "", {"value": array}, (), (name,), name)
+
+
+def promoted(operands: Sequence[Operand]) -> DType:
+    """The dtype that operands promote to, by PyTorch's rules.
+
+    Tensors with axes count more than those without, and these more than numbers, as
+    long as they are of no higher kind (bool, integer, floating, complex).
+    """
+    classes: list[list[DType]] = [[], [], []]
+    for x in operands:
+        if isinstance(x, Value):
+            place = 2 if x.is_number else 0 if x.dims is None or x.dims else 1
+            classes[place].append(x.dtype)
+        elif x is not None:
+            classes[2].append(_NUMBERS[type(x)])
+    result: DType | None = None
+    for dtypes in classes:
+        for dtype in dtypes[:1]:
+            best = dtype
+            for other in dtypes[1:]:
+                best = _larger(best, other)
+            if result is None or kind_of(best) > kind_of(result):
+                result = best if dtypes is not classes[2] else _number(best, result)
+    assert result is not None
+    return result
+
+
+_NUMBERS: Mapping[type, DType] = {
+    bool: BOOL,
+    int: INT64,
+    float: FLOAT32,
+    complex: np.dtype("complex64"),
+}
+
+
+def _number(number: DType, beside: DType | None) -> DType:
+    """What a Python number is beside tensors of a lower kind: the default dtype."""
+    if kind_of(number) == kind_of(FLOAT32):
+        return FLOAT32
+    return number
+
+
+def kind_of(dtype: DType) -> int:
+    """0 for bool, 1 for integers, 2 for floating, 3 for complex numbers."""
+    if dtype == BOOL:
+        return 0
+    return {"i": 1, "u": 1, "c": 3}.get(dtype.kind, 2)
+
+
+def _larger(a: DType, b: DType) -> DType:
+    if a == b or kind_of(a) > kind_of(b):
+        return a
+    if kind_of(b) > kind_of(a):
+        return b
+    halves = {np.dtype("float16"), BFLOAT16}
+    if {a, b} == halves:
+        return FLOAT32
+    if kind_of(a) == kind_of(FLOAT32):
+        return a if a.itemsize > b.itemsize else b
+    return np.promote_types(a, b)
+
+
+def onnx_type(dtype: DType) -> int:
+    """The number that ONNX has for a dtype."""
+    return ONNX_TYPES[dtype]
+
+
+#: ``TensorProto.DataType`` of the ONNX specification.
+ONNX_TYPES: Mapping[DType, int] = {
+    np.dtype("float32"): 1,
+    np.dtype("uint8"): 2,
+    np.dtype("int8"): 3,
+    np.dtype("uint16"): 4,
+    np.dtype("int16"): 5,
+    np.dtype("int32"): 6,
+    INT64: 7,
+    BOOL: 9,
+    np.dtype("float16"): 10,
+    np.dtype("float64"): 11,
+    np.dtype("uint32"): 12,
+    np.dtype("uint64"): 13,
+    BFLOAT16: 16,
+    np.dtype("complex64"): 14,
+    np.dtype("complex128"): 15,
+    np.dtype(ml_dtypes.float8_e4m3fn): 17,
+    np.dtype(ml_dtypes.float8_e4m3fnuz): 18,
+    np.dtype(ml_dtypes.float8_e5m2): 19,
+    np.dtype(ml_dtypes.float8_e5m2fnuz): 20,
+}

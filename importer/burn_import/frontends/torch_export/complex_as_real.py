@@ -1,0 +1,131 @@
+"""Complex numbers as pairs of real ones: a last axis of 2.
+
+A value whose dtype is complex stands for a node's result with that axis behind its
+``dims``. Only rules for complex numbers see such values; nodes have real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import DType
+from burn_import.frontends.torch_export.builder import (
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Builder,
+    Operand,
+    Value,
+)
+from burn_ir.dim import Dim
+from burn_ir.types import Array, Type
+
+_PARTS: Mapping[DType, DType] = {
+    np.dtype("complex64"): FLOAT32,
+    np.dtype("complex128"): FLOAT64,
+}
+
+
+def is_complex(x: object) -> bool:
+    """Whether an argument is, or has among its items, complex tensors."""
+    if isinstance(x, list | tuple):
+        return any(is_complex(item) for item in x)
+    return isinstance(x, Value) and x.dtype in _PARTS
+
+
+def part_dtype(dtype: DType) -> DType:
+    """The dtype of the parts of complex numbers; of others, their own."""
+    return _PARTS.get(dtype, dtype)
+
+
+def stored_type(dtype: DType, dims: tuple[Dim, ...] | None) -> Type:
+    """The type that the tensors of a graph have which stand for such ones."""
+    if dtype not in _PARTS or dims is None:
+        return Type(dtype, dims)
+    return Type(_PARTS[dtype], (*dims, 2))
+
+
+def stored_array(array: Array) -> Array:
+    """An array of numbers, complex ones as pairs."""
+    if array.dtype not in _PARTS:
+        return array
+    parts = np.ascontiguousarray(array).view(_PARTS[array.dtype])
+    return parts.reshape(*array.shape, 2)
+
+
+def paired(x: Value) -> Value:
+    """The pairs of a complex tensor, as the real tensor that they are."""
+    if x.dtype not in _PARTS:
+        return x
+    dims = None if x.dims is None else (*x.dims, 2)
+    return replace(x, dtype=_PARTS[x.dtype], dims=dims, layout=None)
+
+
+def reals(g: Builder) -> Builder:
+    """The same call for steps on the way, whose results are real."""
+    results = [replace(x, dtype=part_dtype(x.dtype)) for x in g.results]
+    return replace(g, results=results)
+
+
+def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:
+    """The real and the imaginary part; the latter is None where there is none."""
+    if isinstance(x, complex):
+        return x.real, x.imag
+    if not isinstance(x, Value) or x.dtype not in _PARTS:
+        return x, None
+    of, pairs = reals(g), paired(x)
+    found = [of.op("Gather", pairs, of.constant(i), axis=-1) for i in (0, 1)]
+    a, b = (replace(part, dtype=pairs.dtype, dims=x.dims) for part in found)
+    return a, b
+
+
+def joined(g: Builder, real: Value, imag: Value) -> Value:
+    """The pairs of two parts of one shape."""
+    of = reals(g)
+    columns = [of.op("Unsqueeze", of.cast(x), [-1]) for x in (real, imag)]
+    return of.op("Concat", *columns, axis=-1)
+
+
+def as_pairs(g: Builder, x: Operand) -> Value:
+    """Any operand as pairs; real ones have an imaginary part of 0."""
+    of = reals(g)
+    if not isinstance(x, Value):
+        number = complex(x or 0)
+        return of.constant([number.real, number.imag], of.dtype)
+    if x.dtype in _PARTS:
+        pairs = paired(x)
+        return replace(of.cast(pairs), dims=pairs.dims)
+    column = of.op("Unsqueeze", of.cast(x), [-1])
+    made = of.op("Pad", column, [0, 1], None, [-1])
+    return replace(made, dims=None if x.dims is None else (*x.dims, 2))
+
+
+def column(g: Builder, x: Operand) -> Value:
+    """A real operand beside pairs."""
+    of = reals(g)
+    made = of.cast(x)
+    return of.op("Unsqueeze", made, [-1]) if isinstance(x, Value) else made
+
+
+def axes_of(x: Value, dim: Any) -> list[int]:
+    """Axes of a complex tensor from the front; without any, all of them."""
+    given: Sequence[int] = [dim] if isinstance(dim, int) else dim or range(x.rank)
+    return [x.axis(axis) for axis in given]
+
+
+def count(g: Builder, extents: Sequence[int | Value]) -> int | Value:
+    """The product of extents."""
+    whole, total = g.at(INT64), 1
+    rest: Value | None = None
+    for extent in extents:
+        if isinstance(extent, int):
+            total *= extent
+        else:
+            rest = extent if rest is None else whole.op("Mul", rest, extent)
+    if rest is None:
+        return total
+    return rest if total == 1 else whole.op("Mul", rest, total)

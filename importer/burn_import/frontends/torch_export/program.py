@@ -1,0 +1,380 @@
+"""The calls of a program to nodes, by the rules: names to values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from keyword import iskeyword
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.frontends.checkpoints.element_types import ELEMENTS
+from burn_import.frontends.torch_export.aten import COMPLEX, RULES
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Builder,
+    Value,
+)
+from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torch_export.json_checks import GRAPH, check
+from burn_import.frontends.torch_export.memory_layout import Layout
+from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torch_export.schema import (
+    Argument,
+    GraphRef,
+    Ignored,
+    ScalarType,
+    SymbolRef,
+    TensorRef,
+    argument,
+    scalar_name,
+    scopes,
+)
+from burn_import.frontends.torch_export.subgraphs import returned_values, writes_inside
+from burn_import.frontends.torch_export.symbolic_extents import Symbols
+from burn_import.frontends.torch_export.unsupported import refusal
+from burn_import.frontends.torch_export.value_table import Frame
+from burn_import.frontends.torch_export.view_writeback import written_back
+from burn_ir import InvalidModel, ModelError, UnsupportedModel
+from burn_ir.dim import Dim
+from burn_ir.error_context import FAULTS, error_text
+from burn_ir.errors import Problem
+from burn_ir.raw import RawGraph
+
+_PREFIX = "torch.ops."
+#: Branches in branches; the source of more would be indented off the page.
+_DEEPEST = 24
+#: Views of views that a change is followed through.
+_LONGEST = 16
+
+
+class Calls:
+    """The nodes for the calls of a program, by the rules; problems are collected."""
+
+    def __init__(self) -> None:
+        self.symbols = Symbols()
+        self.problems: dict[type[ModelError], list[Problem]] = {}
+
+    def run(self, content: Any, frame: Frame) -> None:
+        """Write the nodes of all calls; what is wrong with one is noted."""
+        for node in content["nodes"]:
+            target = node["target"]
+            name = node.get("name") or target
+            try:
+                self.call(frame, node, target.removeprefix(_PREFIX), str(name))
+            except ModelError as error:
+                self.note(type(error), error, target, str(name))
+            except FAULTS as error:  # arguments of kinds that no exporter writes
+                self.note(
+                    InvalidModel, InvalidModel(error_text(error)), target, str(name)
+                )
+
+    def note(
+        self, kind: type[ModelError], error: Exception, target: str, name: str
+    ) -> None:
+        kind = kind if kind in (InvalidModel, UnsupportedModel) else InvalidModel
+        found = self.problems.setdefault(kind, [])
+        if isinstance(error, ModelError) and any(p.node for p in error.problems):
+            found += [p for p in error.problems if p not in found]  # of a graph inside
+        else:
+            found.append(Problem(str(error), name, target.removeprefix(_PREFIX)))
+
+    def call(self, frame: Frame, node: Any, target: str, name: str) -> None:
+        """Write one call of an operator."""
+        results = [argument(of) for of in node["outputs"]]
+        types = [self.typed(frame, ref.name) for ref in _refs(results)]
+        # Should this call fail, those that read it are not wrong for that.
+        frame.values.update((value.name, value) for value in types)
+        path, classes = _scope(node.get("metadata") or {})
+        builder = Builder(frame.out, _leaf(results, name), types, path, classes)
+        names = [(of["name"], argument(of["arg"])) for of in node["inputs"]]
+        args = [(key, self.resolved(frame, arg)) for key, arg in names]
+        entry = rule_of(target, [*types, *(value for _, value in args)])
+        if not target.startswith("aten."):  # functions of Python, by position
+            args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
+        start = len(frame.out.nodes)
+        made = operand = called(entry, builder, args)
+        self.bind(frame, results, made)
+        made = self.rename(frame, results, made, start)
+        if entry.views or _is_alias(entry, target, args, operand):
+            self.view(frame, names, args, results, target)
+        changes = [*_changes(frame, entry, names, _refs(results), made)]
+        for ref, value in (*changes, *writes_inside(frame, names, entry)):
+            self.change(frame, ref, value, builder, target)
+
+    def bind(self, frame: Frame, results: Sequence[Argument], made: Any) -> None:
+        """Give the names of the results to what a rule made."""
+        values = made if isinstance(made, tuple | list) else (made,)
+        for ref, value in zip(_refs(results), values, strict=False):
+            known = self.typed(frame, ref.name)
+            if value is None:
+                continue
+            if not isinstance(value, Value):
+                value = Builder(frame.out, ref.name, [known]).constant(
+                    value, known.dtype
+                )
+            frame.values[ref.name] = replace(known, name=value.name)
+
+    def rename(
+        self, frame: Frame, results: Sequence[Argument], values: Any, start: int
+    ) -> Any:
+        """Call what the nodes from ``start`` on make by the names of the results.
+
+        What a rule made, under these names.
+        """
+        made = {out for node in frame.out.nodes[start:] for out in node.outputs}
+        names: dict[str | None, str] = {}
+        for ref in _refs(results):
+            value = frame.values[ref.name]
+            free = ref.name in made or ref.name not in frame.out.taken
+            if value.name in made and value.name != ref.name and free:
+                names |= {value.name: ref.name, ref.name: value.name}
+                frame.out.taken.setdefault(ref.name, 1)
+                frame.values[ref.name] = replace(value, name=ref.name)
+        for place, node in enumerate(frame.out.nodes[start:] if names else (), start):
+            inputs = tuple(names.get(name, name) for name in node.inputs)
+            outputs = tuple(names.get(name, name) for name in node.outputs)
+            frame.out.nodes[place] = replace(node, inputs=inputs, outputs=outputs)
+        if not isinstance(values, tuple):
+            return values
+        return tuple(
+            replace(x, name=names.get(x.name, x.name)) if isinstance(x, Value) else x
+            for x in values
+        )
+
+    def view(
+        self,
+        frame: Frame,
+        names: Sequence[tuple[str, Argument]],
+        args: Sequence[tuple[str, Any]],
+        results: Sequence[Argument],
+        target: str,
+    ) -> None:
+        """Note which values share memory."""
+        first = _first_tensor(names)
+        refs = _refs(results)
+        if first is not None:
+            place, name = first
+            # One of several has no way back.
+            made = target if len(refs) == 1 else ""
+            rest = [*args[:place], *args[place + 1 :]]
+            for ref in refs:
+                frame.view(ref.name, name, made, rest)
+
+    def change(
+        self,
+        frame: Frame,
+        changed: str,
+        value: Value,
+        g: Builder,
+        target: str,
+    ) -> None:
+        """Note what a change in place changes, and write what that is."""
+        name = frame.change(changed, value, g.name, target)
+        for _ in range(_LONGEST):
+            if name not in frame.origin:
+                return
+            base, made, rest = frame.origin[name]
+            old, new = frame.values[base], frame.values[name]
+            back = written_back(made, rest, old, new)
+            if back is None:
+                return
+            word = old.name.rpartition(".")[2] or base
+            whole = replace(g, name=word, results=[old])
+            made = called(rule_of(back[0], [old]), whole, back[1])
+            frame.refresh(base, replace(old, name=made.name))
+            name = base
+
+    def typed(self, frame: Frame, name: str) -> Value:
+        """A value as the program types it."""
+        tensors = frame.meta["tensor_values"]
+        if name in tensors:
+            meta = tensors[name]
+            element = ELEMENTS[scalar_name(meta["dtype"])]
+            if element.dtype is None:
+                raise UnsupportedModel(f"dtype {element.name} is not supported")
+            sizes = meta["sizes"]
+            dims = tuple(self.symbols.extent(size) for size in sizes)
+            layout = cache(partial(self.layout, meta, dims))
+            return Value(name, element.dtype, dims, layout=layout)
+        for key, dtype in _NUMBERS.items():
+            if name in (frame.meta.get(key) or {}):
+                return Value(name, dtype, (), True)
+        raise InvalidModel(f"expected a type for {shown(name)}, found none")
+
+    def layout(self, meta: Mapping[str, Any], dims: tuple[Dim, ...]) -> Layout:
+        """Where the elements of a tensor lie."""
+        strides = tuple(self.symbols.extent(size) for size in meta["strides"])
+        if len(strides) != len(dims):
+            raise InvalidModel(f"expected {len(dims)} strides, got {len(strides)}")
+        return Layout(dims, strides, self.symbols.extent(meta["storage_offset"]))
+
+    def resolved(self, frame: Frame, arg: Argument) -> Any:
+        """An argument with values in place of names."""
+        if isinstance(arg, TensorRef | SymbolRef):
+            return frame.value(arg.name)
+        if isinstance(arg, list):
+            return [self.resolved(frame, item) for item in arg]
+        if isinstance(arg, ScalarType):
+            return ELEMENTS[arg.name].dtype
+        if isinstance(arg, GraphRef):
+            return lambda operands: self.body(frame, arg.graph, operands)
+        return None if isinstance(arg, Ignored) else arg
+
+    def body(
+        self, frame: Frame, content: Mapping[str, Any], operands: Sequence[Value]
+    ) -> RawGraph:
+        """A graph inside, which reads ``operands`` from the graph around it."""
+        check(content, GRAPH, "a graph inside")
+        if frame.depth >= _DEEPEST:
+            raise UnsupportedModel(f"expected at most {_DEEPEST} graphs in each other")
+        inner = Frame(content, frame.out.inner(), frame.depth + 1)
+        names = [argument(of) for of in content["inputs"]]
+        given = [
+            (ref.name, operand)
+            for ref, operand in zip(names, operands, strict=True)
+            if isinstance(ref, TensorRef | SymbolRef)
+        ]
+        inner.values.update(given)
+        self.run(content, inner)
+        outputs = []
+        for value in returned_values(inner):
+            builder = Builder(inner.out, "result", [value])
+            outputs.append(builder.op("Identity", value).name)
+        after = [(operand, inner.values[inner.same.get(n, n)]) for n, operand in given]
+        frame.writes += [pair for pair in after if pair[0].name != pair[1].name]
+        return RawGraph("body", {}, tuple(outputs), tuple(inner.out.nodes), {})
+
+
+_NUMBERS = {
+    "sym_int_values": INT64,
+    "sym_float_values": FLOAT64,
+    "sym_bool_values": BOOL,
+}
+
+
+def _refs(results: Sequence[Argument]) -> list[TensorRef | SymbolRef]:
+    """The names among results, those of a list of tensors one by one."""
+    found: list[TensorRef | SymbolRef] = []
+    for result in results:
+        if isinstance(result, list):
+            found += [ref for ref in result if isinstance(ref, TensorRef)]
+        elif isinstance(result, TensorRef | SymbolRef):
+            found.append(result)
+    return found
+
+
+def _changes(
+    frame: Frame,
+    entry: Entry,
+    names: Sequence[tuple[str, Argument]],
+    refs: Sequence[TensorRef | SymbolRef],
+    made: Any,
+) -> Iterator[tuple[str, Value]]:
+    """The tensors that a call changes in place, and what to."""
+    given = dict(names)
+    if entry.mutates is not None and refs:
+        ref, first = given.get(entry.mutates), _first_tensor(names)
+        changed = ref.name if isinstance(ref, TensorRef) else first and first[1]
+        if changed is not None:
+            frame.same[refs[0].name] = frame.same.get(changed, changed)
+            yield changed, frame.values[refs[0].name]
+    if not entry.writes or not isinstance(made, tuple):
+        return
+    for key, value in zip(entry.writes, made[len(refs) :], strict=False):
+        ref = given.get(key)
+        if isinstance(ref, TensorRef):
+            yield ref.name, replace(frame.value(ref.name), name=value.name)
+
+
+def _is_alias(
+    entry: Entry,
+    target: str,
+    args: Sequence[tuple[str, Any]],
+    made: Any,
+) -> bool:
+    """Whether a call, of which a rule made ``made``, returns its operand itself."""
+    first = next((x for _, x in args if isinstance(x, Value)), None)
+    if not entry.is_alias or first is None or dict(args).get("copy"):
+        return False
+    if target == "aten.contiguous.default" and first.layout is not None:
+        return first.layout().is_ordered
+    return isinstance(made, Value) and made.name == first.name
+
+
+def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
+    """The place and name of the first tensor among arguments."""
+    for place, (_, arg) in enumerate(names):
+        if isinstance(arg, TensorRef):
+            return place, arg.name
+    return None
+
+
+def _leaf(results: Sequence[Argument], name: str) -> str:
+    refs = _refs(results)
+    return refs[0].name if len(refs) == 1 else name
+
+
+def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The path of a call's module, and the classes along it."""
+    path: tuple[str, ...] = ()
+    found: list[tuple[tuple[str, ...], str]] = []
+    for text, cls in scopes(metadata):
+        path = tuple(segment for segment in text.split(".") if segment)
+        found.append((path, cls))
+    classes = [""] * (len(path) + 1)
+    for inner, cls in found:
+        if inner == path[: len(inner)]:
+            classes[len(inner)] = cls
+    return path, tuple(classes[1:])
+
+
+def rule_of(target: str, values: Sequence[Any]) -> Entry:
+    """How a call is written whose operands and results are ``values``.
+
+    Raises:
+        UnsupportedModel: there is no rule; says why.
+    """
+    with_pairs = any(map(is_complex, values))
+    table = COMPLEX if with_pairs else RULES
+    if target in table:
+        return table[target]
+    if target in RULES or target in COMPLEX:
+        kinds = ("real", "complex") if with_pairs else ("complex", "real")
+        raise UnsupportedModel("expected {} numbers, got {} ones".format(*kinds))
+    raise UnsupportedModel(refusal(target))
+
+
+def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
+    """What the rule makes of a call.
+
+    Raises:
+        UnsupportedModel: it has an argument that the rule does not know.
+    """
+    parameters = inspect.signature(entry.rule).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return entry.rule(builder)
+    known = list(parameters)[1:]
+    positional = [value for key, value in args if not key]
+    named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
+    if entry.mutates == "self" and known and "self" not in known and "self" in named:
+        named[known[0]] = named.pop("self")  # the functional form calls it otherwise
+    unknown = sorted(set(named) - set(known))
+    ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
+    if set(unknown) - set(ignored):
+        raise UnsupportedModel(f"expected arguments {known}, got {shown(unknown)}")
+    kept = {key: value for key, value in named.items() if key not in ignored}
+    return entry.rule(builder, *positional, **kept)
+
+
+#: Arguments of many operators that change no value.
+_WITHOUT_EFFECT = frozenset(
+    {
+        *("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"),
+        *("cudnn_enable", "cudnn_enabled", "requires_grad", "generator"),
+    }
+)

@@ -1,0 +1,96 @@
+"""An archive of ``torch.export.save`` to the model in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.checkpoints.zip_archive import Zip
+from burn_import.frontends.onnx.files import map_file
+from burn_import.frontends.torch_export.json_checks import PROGRAM, check
+from burn_import.frontends.torch_export.schema import MAJOR
+from burn_import.frontends.torch_export.signature import Program
+from burn_import.frontends.torch_export.symbol_names import told_ranges
+from burn_import.frontends.torch_export.weights import Stored, json_in
+from burn_ir import ModelError, RawModel, UnreadableFile, UnsupportedModel
+
+_FORMAT = b"pt2"
+
+
+def read(path: str | Path, *, limits: Limits = LIMITS) -> RawModel:
+    """The model in an exported program (``.pt2``), without PyTorch.
+
+    Weights are read-only views of the file. Pickles in the archive (sample inputs) are
+    not read, and nothing in the file is executed.
+
+    Raises:
+        UnreadableFile: the file is damaged, or no such archive.
+        UnsupportedModel: the program calls what is not supported; everything is listed.
+        InvalidModel: it contradicts its schema.
+    """
+    path = Path(path)
+    try:
+        return _read(map_file(path), limits)
+    except ModelError as error:
+        named = [
+            (
+                problem
+                if problem.node
+                else replace(problem, message=f"{path.name}: {problem.message}")
+            )
+            for problem in error.problems
+        ]
+        raise type(error)(named) from error
+
+
+def _read(data: memoryview, limits: Limits) -> RawModel:
+    archive = Zip(data, limits)
+    folder = archive.folder()
+    name = f"{folder}/archive_format"
+    if name not in archive.entries or bytes(archive.read(name)).strip() != _FORMAT:
+        raise UnreadableFile("expected an exported program (.pt2), got another archive")
+    order = f"{folder}/byteorder"
+    if order in archive.entries and bytes(archive.read(order)).strip() != b"little":
+        raise UnsupportedModel("expected a program of little-endian tensors")
+    content = json_in(archive, _model(archive, f"{folder}/models/"))
+    check(content, {"schema_version": PROGRAM["schema_version"]})
+    version = content["schema_version"]["major"]
+    if version != MAJOR:
+        raise UnsupportedModel(
+            f"expected a program of schema {MAJOR}, got {version}: export it with a "
+            "version of PyTorch from 2.9 on"
+        )
+    check(content, PROGRAM)
+    program = Program(content, Stored(archive, folder))
+    graph = program.graph()
+    notes = told_ranges(program.symbols, content.get("range_constraints"))
+    return RawModel(graph, _opsets(), _producer(content), notes)
+
+
+def _opsets() -> dict[str, int]:
+    from burn_import.frontends.torch_export.builder import OPSETS
+
+    return dict(OPSETS)
+
+
+def _producer(content: Any) -> str:
+    version = content.get("torch_version")
+    return f"pytorch {version}" if isinstance(version, str) else "pytorch"
+
+
+def _model(archive: Zip, folder: str) -> str:
+    """The entry of the program; of several, the one called model."""
+    found = [
+        name
+        for name in archive.entries
+        if name.startswith(folder) and name.endswith(".json")
+    ]
+    if f"{folder}model.json" in found:
+        return f"{folder}model.json"
+    if len(found) != 1:
+        names = [name.removeprefix(folder) for name in found]
+        raise UnsupportedModel(f"expected one program, got {shown(names)}")
+    return found[0]

@@ -1,0 +1,254 @@
+"""A program to a graph: what it is given, keeps and returns, and its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from burn.dtypes import DType
+from burn.record.errors import shown
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    INT64,
+    Builder,
+    Nodes,
+    Value,
+    literal_node,
+)
+from burn_import.frontends.torch_export.complex_as_real import stored_array, stored_type
+from burn_import.frontends.torch_export.program import Calls
+from burn_import.frontends.torch_export.pytrees import leaf_names
+from burn_import.frontends.torch_export.schema import (
+    Argument,
+    SymbolRef,
+    TensorRef,
+    argument,
+    field,
+    union,
+)
+from burn_import.frontends.torch_export.symbol_names import named_symbols
+from burn_import.frontends.torch_export.value_table import Frame
+from burn_import.frontends.torch_export.weights import Stored
+from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.raw import RawGraph, RawNode
+from burn_ir.types import Type
+
+
+class Program(Calls):
+    """The program in the JSON of an archive.
+
+    ``stored`` gives its tensors.
+    """
+
+    def __init__(self, content: Any, stored: Stored) -> None:
+        super().__init__()
+        self.module = content["graph_module"]
+        self.stored = stored
+        #: What is stored, by path: its name in the program, and in the graph.
+        self.held: dict[str, tuple[str, str]] = {}
+        #: Whether what is stored is a parameter, by its name in the graph.
+        self.trained: dict[str, bool] = {}
+        #: The buffers that are in no ``state_dict``.
+        self.transient: set[str] = set()
+
+    def graph(self) -> RawGraph:
+        """The main graph, with everything that a graph inside uses.
+
+        Raises:
+            ModelError: calls are not supported, or contradict the schema; all of them.
+        """
+        content = self.module["graph"]
+        frame = Frame(content, Nodes())
+        signature = self.module["signature"]
+        inputs = self.inputs(frame, signature["input_specs"])
+        names = self.output_names(frame, signature["output_specs"])
+        self.run(content, frame)
+        outputs = self.outputs(frame, signature["output_specs"], names)
+        changed = self.changed(frame)
+        states = {name: frame.out.constants.pop(name) for name in changed}
+        constants = frame.out.constants
+        lifted = [name for name in constants if name not in self.trained]
+        nodes = [literal_node(name, constants.pop(name)) for name in lifted]
+        inputs.update((name, Type.of(states[name]).forget()) for name in states)
+        for kind in (InvalidModel, UnsupportedModel):
+            if self.problems.get(kind):
+                raise kind([p for found in self.problems.values() for p in found])
+        return RawGraph(
+            "main",
+            inputs,
+            (*outputs, *changed.values()),
+            (*nodes, *frame.out.nodes),
+            constants,
+            states=states,
+            trained=self.trained,
+            transient=frozenset(self.transient),
+        )
+
+    def leaves(self, spec: str, count: int, kind: str) -> list[str]:
+        """The names in the tree of what is given or returned; "" if it is not told."""
+        calls = self.module.get("module_call_graph") or ()
+        texts = [(c.get("signature") or {}).get(spec) for c in calls if not c["fqn"]]
+        if not texts or texts[0] is None:
+            return [""] * count
+        fields = self.module.get("treespec_namedtuple_fields") or {}
+        found = leaf_names(texts[0], fields)
+        if len(found) != count:
+            raise InvalidModel(f"expected {len(found)} {kind}, got {count}")
+        return found
+
+    def output_names(self, frame: Frame, specs: Sequence[Any]) -> list[str]:
+        """What the author calls what a user gets, "" where it has only a place."""
+        count = sum(union(spec)[0] in _RETURNED for spec in specs)
+        names = self.leaves("out_spec", count, "outputs")
+        return [name and frame.out.fresh(name) for name in names]
+
+    def inputs(self, frame: Frame, specs: Sequence[Any]) -> dict[str, Type]:
+        """The types of what a user gives; weights become constants."""
+        given: list[str] = []
+        for spec in specs:
+            kind, body = union(spec)
+            if kind == "user_input":
+                arg = argument(body.get("arg"))
+                if isinstance(arg, TensorRef):
+                    given.append(arg.name)
+                elif isinstance(arg, SymbolRef):
+                    raise UnsupportedModel(
+                        f"input {shown(arg.name)}: expected a tensor, got a number "
+                        "that varies; export with a fixed one"
+                    )
+            elif kind in _STORED:
+                self.store(frame, kind, body)
+            elif kind == "token":
+                token = field(field(body, "arg", dict), "name", str)
+                frame.values[token] = Value(token, BOOL, ())
+            elif kind != "constant_input":
+                raise UnsupportedModel(f"inputs of kind {shown(kind)} are not read")
+        count = sum(union(spec)[0] in _GIVEN for spec in specs)
+        self.leaves("in_spec", count, "inputs")
+        tensors = frame.meta["tensor_values"]
+        sizes = {name: tensors[name]["sizes"] for name in given if name in tensors}
+        named_symbols(self.symbols, sizes)
+        found = {}
+        for name in given:
+            value = self.typed(frame, name)
+            unique = frame.out.fresh(name)
+            frame.values[name] = replace(value, name=unique)
+            found[unique] = stored_type(value.dtype, value.dims)
+        return found
+
+    def store(self, frame: Frame, kind: str, body: Any) -> None:
+        name = field(field(body, "arg", dict), "name", str)
+        path = field(body, _STORED[kind], str)
+        array = self.stored.tensor(path).array()
+        known = self.typed(frame, name)
+        if (array.dtype, array.shape) != (known.dtype, known.dims):
+            raise InvalidModel(
+                f"tensor {shown(path)}: expected {known.dtype}{list(known.dims or ())},"
+                f" got {array.dtype}{list(array.shape)}"
+            )
+        unique = frame.out.fresh(path)
+        frame.out.constants[unique] = stored_array(array)
+        frame.values[name] = replace(known, name=unique)
+        self.held[path] = (name, unique)
+        if kind in ("parameter", "buffer"):
+            self.trained[unique] = kind == "parameter"
+        if kind == "buffer" and body.get("persistent") is False:
+            self.transient.add(unique)
+
+    def outputs(
+        self, frame: Frame, specs: Sequence[Any], names: Sequence[str]
+    ) -> tuple[str, ...]:
+        """The names of what a user gets; what is stored learns its new value."""
+        found, called = [], iter(names)
+        stored: dict[str, Value] = {}
+        for spec in specs:
+            kind, body = union(spec)
+            if kind == "user_output":
+                found += self.result(frame, argument(body.get("arg")), next(called))
+            elif kind == "loss_output":
+                found += self.result(frame, _tensor(body), next(called))
+            elif kind in _GRADIENTS:
+                name = frame.out.fresh(f"{field(body, _GRADIENTS[kind], str)}.grad")
+                found += self.result(frame, _tensor(body), name)
+            elif kind in _MUTATED:
+                result = _tensor(body).name
+                path = field(body, _MUTATED[kind], str)
+                if path not in self.held:
+                    raise InvalidModel(f"expected a tensor {shown(path)}, found none")
+                stored[self.held[path][0]] = frame.value(result)
+            elif kind not in ("token", "user_input_mutation"):
+                raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
+        frame.values.update(stored)
+        return tuple(found)
+
+    def result(self, frame: Frame, arg: Argument, name: str) -> list[str]:
+        """The name of an output, a number as a tensor; none if it is no number."""
+        if isinstance(arg, TensorRef | SymbolRef):
+            made = self.output(frame, arg.name)
+        elif isinstance(arg, bool | int | float):
+            name = name or frame.out.fresh("number")
+            made = Builder(frame.out, name, []).constant(arg, _kind(arg)).name
+        else:
+            return []
+        if not name or self.problems:
+            return [made]
+        frame.out.nodes.append(RawNode("Identity", "", {}, (made,), (name,), name))
+        return [name]
+
+    def output(self, frame: Frame, name: str) -> str:
+        """What the output ``name`` is called; what is wrong with it is noted."""
+        try:
+            return frame.value(name).name
+        except UnsupportedModel as error:
+            self.note(UnsupportedModel, error, "", "")
+        except InvalidModel as error:
+            if not self.problems:  # else it may be missing because of those
+                self.note(InvalidModel, error, "", "")
+        return name
+
+    def changed(self, frame: Frame) -> dict[str, str]:
+        """What is stored and replaced by a call: its name, and that of what by."""
+        pairs = {
+            unique: self.output(frame, name)
+            for path, (name, unique) in self.held.items()
+            if path.rpartition(".")[2] != COUNTER
+        }
+        return {unique: after for unique, after in pairs.items() if after != unique}
+
+
+#: How often a batch normalization was called in training, which no result depends on.
+COUNTER = "num_batches_tracked"
+#: Kinds of inputs that are stored, and the field with their path.
+_STORED = {
+    "parameter": "parameter_name",
+    "buffer": "buffer_name",
+    "tensor_constant": "tensor_constant_name",
+}
+#: Kinds of outputs that are stored for the next call, and the field with their path.
+_MUTATED = {
+    "buffer_mutation": "buffer_name",
+    "parameter_mutation": "parameter_name",
+}
+#: Kinds of outputs that the caller of the original gets.
+_RETURNED = frozenset({"user_output", "loss_output"})
+#: Kinds of outputs that are gradients, and the field with what these are of.
+_GRADIENTS = {
+    "gradient_to_parameter": "parameter_name",
+    "gradient_to_user_input": "user_input_name",
+}
+#: Kinds of inputs that the caller of the original gives.
+_GIVEN = frozenset({"user_input", "constant_input"})
+
+
+def _tensor(body: Any) -> TensorRef:
+    """The tensor of an output that can be nothing else."""
+    return TensorRef(field(field(body, "arg", dict), "name", str))
+
+
+def _kind(number: float) -> DType:
+    """The dtype of a tensor of a Python number."""
+    if isinstance(number, bool):
+        return BOOL
+    return INT64 if isinstance(number, int) else FLOAT32

@@ -1,0 +1,69 @@
+"""Graphs inside of a call: what they return, and the operands that they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from burn.record.errors import shown
+from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torch_export.schema import (
+    Argument,
+    SymbolRef,
+    TensorRef,
+    argument,
+)
+from burn_import.frontends.torch_export.value_table import Frame
+from burn_ir import UnsupportedModel
+
+
+def returned_values(frame: Frame) -> Iterator[Value]:
+    """Yield the tensors and numbers that the graph of ``frame`` returns, in order.
+
+    The items of lists are yielded one by one. None is left out: no result of the call
+    has a name for it.
+
+    Raises:
+        UnsupportedModel: the graph returns something else, such as a text.
+    """
+    for result in _flat(argument(of) for of in frame.meta["outputs"]):
+        if isinstance(result, TensorRef | SymbolRef):
+            yield frame.value(result.name)
+        elif isinstance(result, bool | int | float):
+            dtype = np.dtype(type(result))
+            yield Builder(frame.out, "number", []).constant(result, dtype)
+        elif result is not None:
+            raise UnsupportedModel(
+                "expected a graph inside to return tensors and numbers, got "
+                f"{shown(result)}"
+            )
+
+
+def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
+    for item in arguments:
+        if isinstance(item, list):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def writes_inside(
+    frame: Frame, names: Sequence[tuple[str, Argument]], entry: Entry
+) -> list[tuple[str, Value]]:
+    """Return the operands of a call that its graph changed in place, and what to.
+
+    Raises:
+        UnsupportedModel: the graph is the body of a loop or a branch.
+    """
+    after = [(before.name, value) for before, value in frame.writes]
+    frame.writes.clear()
+    if after and not entry.is_inlined:
+        raise UnsupportedModel(
+            "the graph inside changes an operand in place; "
+            "export after run_decompositions()"
+        )
+    refs = [ref.name for _, ref in names if isinstance(ref, TensorRef)]
+    known = {frame.value(name).name: name for name in refs} if after else {}
+    return [(known[name], value) for name, value in after if name in known]

@@ -1,0 +1,59 @@
+"""Names for the symbols in the shapes of a program's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from burn_import.frontends.torch_export.symbolic_extents import Symbols, symbols_in
+
+#: What the axes of an input are called when their extents vary, by its rank.
+AXES: Mapping[int, Sequence[str]] = {
+    1: ("length",),
+    2: ("batch", "length"),
+    3: ("batch", "length", "length"),
+    4: ("batch", "channels", "height", "width"),
+    5: ("batch", "channels", "depth", "height", "width"),
+}
+
+#: From here on a bound is none, and up to here it is PyTorch's own.
+_ENDLESS, _USUAL = 2**31 - 1, 2
+
+
+def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None:
+    """Name every symbol after the first axis that has it: the program has ``s77``.
+
+    An axis that is a symbol alone comes before those that are computed from it.
+    """
+    for alone in (True, False):
+        for sizes in inputs.values():
+            axes = AXES.get(len(sizes), ())
+            for place, size in enumerate(sizes):
+                name = axes[place] if place < len(axes) else f"extent{place}"
+                for raw, whole in symbols_in(size):
+                    if whole is alone:
+                        symbols.call(raw, name if whole else f"{name}_unit")
+
+
+def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
+    """A sentence of the extents that the program was exported for, if it says any.
+
+    ``ranges`` are the file's, by symbol: what is none of two numbers says nothing.
+    """
+    found = []
+    for raw, name in symbols.names.items():
+        one = ranges.get(raw) if isinstance(ranges, dict) else None
+        low, high = (
+            (
+                one.get(end)
+                if isinstance(one, dict) and type(one.get(end)) is int
+                else None
+            )
+            for end in ("min_val", "max_val")
+        )
+        # Every extent that varies is 2 or more to PyTorch, and bounded by its integers.
+        if high is not None and high < _ENDLESS:
+            found.append(f"{name} {low or 0} to {high}")
+        elif low is not None and low > _USUAL:
+            found.append(f"{name} {low} or more")
+    return (f"Exported for {', '.join(found)}.",) if found else ()

@@ -1,0 +1,180 @@
+"""Extents of tensors as PyTorch writes them: ``Mul(Integer(4), Symbol('s53'))``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.frontends.onnx.dims import identifier
+from burn_ir import InvalidModel
+from burn_ir.dim import Dim, Poly, floor_div, symbol
+from burn_ir.error_context import FAULTS
+from burn_ir.errors import Undecided
+
+_LONGEST = 2000
+#: A product is a sum of so many products at most: each factor multiplies their number.
+_MOST_TERMS = 256
+_LARGEST = 2**63 - 1
+#: What the expressions of SymPy are made of: names, numbers, quoted names, signs.
+_TEXT = re.compile(r"(?:[A-Za-z_]\w*+|\d++(?![A-Za-z_])|'[\w.]*+'|[(),=*+ -])*+", re.A)
+
+
+def _product(*factors: Dim) -> Dim:
+    if prod(len(f.terms) for f in factors if isinstance(f, Poly)) > _MOST_TERMS:
+        raise ValueError("a product of long sums")
+    result: Dim = 1
+    for factor in factors:
+        result = result * factor
+    return result
+
+
+def _sum(*terms: Dim) -> Dim:
+    result: Dim = 0
+    for term in terms:
+        result = result + term
+    return result
+
+
+def _remainder(a: Dim, b: Dim) -> Dim:
+    return a - floor_div(a, b) * b
+
+
+#: What numbers the expressions are made of.
+_CALLS: dict[str, Callable[..., Dim]] = {
+    "Add": _sum,
+    "CleanDiv": floor_div,
+    "FloorDiv": floor_div,
+    "Integer": lambda number: number,
+    "Mod": _remainder,
+    "Mul": _product,
+    "PythonMod": _remainder,
+}
+
+
+class Symbols:
+    """The symbols of one program, each with a name that says what it counts."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.known: dict[str, Dim] = {}
+
+    def call(self, raw: str, name: str) -> str:
+        """The name of the symbol ``raw``: ``name``, with a number if that is taken."""
+        if raw not in self.names:
+            taken, unique, number = set(self.names.values()), name, 1
+            while unique in taken:
+                number += 1
+                unique = f"{name}{number}"
+            self.names[raw] = unique
+        return self.names[raw]
+
+    def extent(self, size: Any) -> Dim:
+        """The extent that a ``SymInt`` of the schema stands for.
+
+        Expressions of other functions are a symbol of their own: any extent.
+
+        Raises:
+            InvalidModel: it is neither a number nor an expression.
+        """
+        number = size.get("as_int") if isinstance(size, dict) else None
+        if number is not None:
+            if type(number) is not int or not 0 <= number <= _LARGEST:
+                raise InvalidModel(f"expected an extent, got {shown(number)}")
+            return int(number)
+        text = _text(size)
+        if text not in self.known:
+            try:
+                found = self.value(_tree(text))
+            except FAULTS as error:
+                message = f"expected an expression, got {shown(text)}"
+                raise InvalidModel(message) from error
+            if found is None:
+                found = symbol(self.call(text, "extent"))
+            self.known[text] = found
+        return self.known[text]
+
+    def value(self, tree: ast.expr) -> Dim | None:
+        """What an expression is; None if that cannot be told."""
+        if isinstance(tree, ast.Constant) and type(tree.value) is int:
+            return tree.value
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+            number = self.value(tree.operand)
+            return None if number is None else -number
+        name = _symbol(tree)
+        if name is not None:
+            return symbol(self.call(name, identifier(name, "extent")))
+        if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name):
+            arguments = [self.value(arg) for arg in tree.args]
+            known = [arg for arg in arguments if arg is not None]
+            if tree.func.id in _CALLS and len(known) == len(arguments):
+                return _applied(tree.func.id, known)
+        return None
+
+
+def _applied(function: str, operands: Sequence[Dim]) -> Dim | None:
+    """Return the extent of a call; None if no polynomial is equal to it."""
+    try:
+        return _CALLS[function](*operands)
+    except Undecided:
+        if not any(isinstance(x, Poly) for x in operands[1:]):
+            raise
+        return None  # such as a quotient by a symbol
+
+
+def _text(size: Any) -> str:
+    """The expression of an extent."""
+    found = size.get("as_expr") if isinstance(size, dict) else None
+    text = found.get("expr_str") if isinstance(found, dict) else None
+    if not isinstance(text, str) or len(text) > _LONGEST or not _TEXT.fullmatch(text):
+        raise InvalidModel(f"expected an extent, got {shown(size)}")
+    return text
+
+
+def _tree(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ValueError("no expression") from error
+
+
+def _symbol(tree: ast.expr) -> str | None:
+    """The symbol that an expression is, ``s53`` or ``Symbol('s53')``; None if none."""
+    if isinstance(tree, ast.Name):
+        return tree.id
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        return None
+    first = tree.args[0] if tree.func.id == "Symbol" and tree.args else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        return first.value
+    return None
+
+
+def symbols_in(size: Any) -> Iterator[tuple[str, bool]]:
+    """The symbols of an extent; each with whether the extent is it alone.
+
+    Raises:
+        InvalidModel: it is no extent.
+    """
+    if isinstance(size, dict) and size.get("as_int") is not None:
+        return
+    text = _text(size)
+    try:
+        tree = _tree(text)
+        found = list(_symbols(tree))
+    except FAULTS as error:
+        raise InvalidModel(f"expected an expression, got {shown(text)}") from error
+    for name in found:
+        yield name, _symbol(tree) is not None
+
+
+def _symbols(tree: ast.expr) -> Iterator[str]:
+    name = _symbol(tree)
+    if name is not None:
+        yield name
+    elif isinstance(tree, ast.Call):
+        for argument in tree.args:
+            yield from _symbols(argument)

@@ -1,0 +1,50 @@
+"""Operators of ATen that have no rule, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from burn_import.frontends.torch_export.registry import COMPLEX, RULES
+
+#: What stands in the way, and the operators that it is in the way of.
+REASONS: Mapping[str, str] = {
+    "there is no primitive of this decomposition of matrices": """
+        aten.linalg_eig.default aten.linalg_eigvals.default
+        aten.linalg_lu.default aten.linalg_lu_factor.default
+        aten.linalg_lu_factor_ex.default aten.linalg_lu_solve.default""",
+    "no primitive computes this function": """
+        aten.digamma.default aten.erfinv.default aten.gcd.default aten.i0.default
+        aten.igamma.default aten.igammac.default aten.lcm.default
+        aten.lgamma.default aten.mvlgamma.default aten.nextafter.default
+        aten.polygamma.default aten.special_erfcx.default
+        aten.special_i0.default aten.special_i0e.default aten.special_i1.default
+        aten.special_i1e.default aten.special_log_ndtr.default
+        aten.special_ndtri.default aten.special_polygamma.default
+        aten.special_zeta.default""",
+    "no primitive finds what is most frequent": "aten.mode.default",
+    "no primitive computes this loss": """
+        aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
+        aten.ctc_loss.Tensor""",
+    "it draws windows at random": """
+        aten.fractional_max_pool2d.default aten.fractional_max_pool3d.default""",
+    "sparse tensors are not read": """
+        aten._to_sparse.default aten.to_sparse.default aten._sparse_mm.reduce""",
+}
+UNSUPPORTED: Mapping[str, str] = {
+    target: reason for reason, targets in REASONS.items() for target in targets.split()
+}
+
+
+def refusal(target: str) -> str:
+    """Why calls of a target are not written."""
+    if target in UNSUPPORTED:
+        return f"this operator is not supported: {UNSUPPORTED[target]}"
+    name, _, overload = target.rpartition(".")
+    known = sorted(
+        other.rpartition(".")[2]
+        for other in {**RULES, **COMPLEX}
+        if other.rpartition(".")[0] == name
+    )
+    if known:
+        return f"expected an overload among {', '.join(known)}, got {overload}"
+    return "this operator is not supported"

@@ -1,0 +1,100 @@
+"""The entries of an archive of ``torch.jit.save``: modules, constants, code."""
+
+from __future__ import annotations
+
+import re
+
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
+from burn.record.errors import shown
+from burn_import.frontends.checkpoints.archive import read_archive, typed_storage
+from burn_import.frontends.checkpoints.limits import Limits
+from burn_import.frontends.checkpoints.pickle_globals import Context
+from burn_import.frontends.checkpoints.pickle_values import Instance, Value, named
+from burn_import.frontends.checkpoints.tensors import Block, Storage
+from burn_import.frontends.checkpoints.unpickler import Machine
+from burn_import.frontends.checkpoints.zip_archive import Zip
+from burn_import.frontends.torchscript.budget import MOST_WORDS
+from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+#: Bytes of all files of code.
+_MOST_CODE = 8 * 2**20
+
+
+class Archive:
+    """An archive of TorchScript.
+
+    ``root`` is the outermost module, ``constants`` are those that the code calls
+    ``CONSTANTS.c0``, ``inputs`` what ``torch.jit.trace`` was called with: None where
+    the archive does not say.
+
+    Raises:
+        UnreadableFile: it is damaged, or no such archive.
+        UnsupportedModel: its pickles call what is refused.
+        InvalidModel: a tensor contradicts its storage.
+    """
+
+    def __init__(self, data: memoryview, limits: Limits) -> None:
+        context = Context(limits)
+        content = read_archive(data, context)
+        if content.format != "torchscript":
+            raise UnreadableFile("expected a TorchScript archive, got another one")
+        if not isinstance(content.root, Instance):
+            raise InvalidModel(f"expected a module, got {named(content.root)}")
+        self.root = content.root
+        constants = content.constants
+        self.constants = constants if isinstance(constants, tuple | list) else ()
+        self.zip = Zip(data, limits)
+        self.folder = self.zip.folder()
+        #: How many words and signs of code were read.
+        self.words = 0
+        self.files = self._code()
+        self.inputs = self._inputs(context)
+
+    def _inputs(self, context: Context) -> Value:
+        name = f"{self.folder}/traced_inputs.pkl"
+        if name not in self.zip.entries:
+            return None
+        machine = Machine(self.zip.read(name), context, _described)
+        found = machine.run()
+        given = found.get("forward") if isinstance(found, dict) else None
+        return given if isinstance(given, list | tuple) else None
+
+    def _code(self) -> dict[str, str]:
+        """The files below ``code/``, whose words are counted."""
+        start = f"{self.folder}/code/"
+        found = [
+            entry
+            for name, entry in self.zip.entries.items()
+            if name.startswith(start) and name.endswith(".py")
+        ]
+        if sum(entry.size for entry in found) > _MOST_CODE:
+            raise UnsupportedModel(f"more than {_MOST_CODE} bytes of code")
+        files = {}
+        for entry in found:
+            try:
+                text = bytes(self.zip.read(entry.name)).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise UnreadableFile(f"{shown(entry.name)}: expected text") from error
+            self.words += sum(1 for _ in _WORD.finditer(text))
+            files[entry.name.removeprefix(start)] = text
+        if self.words > MOST_WORDS:
+            raise UnsupportedModel(f"more than {MOST_WORDS} words of code")
+        return files
+
+    def constant(self, name: str) -> Value:
+        """The constant that the code calls ``CONSTANTS.name``.
+
+        Raises:
+            InvalidModel: there is none.
+        """
+        number = name.removeprefix("c")
+        if not number.isdecimal() or int(number[:9]) >= len(self.constants):
+            raise InvalidModel(f"the archive has no constant {shown(name)}")
+        return self.constants[int(number[:9])]
+
+
+def _described(pid: Value) -> Storage:
+    """The storage of an input of a trace: PyTorch leaves its bytes out."""
+    element, key, count = typed_storage(pid)
+    return Storage(Block(f"input storage {shown(key)}"), element, count)

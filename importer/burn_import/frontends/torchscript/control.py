@@ -1,0 +1,372 @@
+"""Branches that are decided when the model runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
+from burn_import.frontends.torchscript.expressions import Frame, Raised, Rest
+from burn_import.frontends.torchscript.node_writer import Place, Writer
+from burn_import.frontends.torchscript.scopes import left_by
+from burn_import.frontends.torchscript.values import (
+    UNINITIALIZED,
+    UNKNOWN,
+    Held,
+    Thing,
+    Without,
+    is_unknown,
+)
+from burn_ir import UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.frontends.torchscript.statements import Statements
+
+_SCALARS = (bool, int, float)
+Container = list[Any] | dict[Any, Any]
+
+
+@dataclass(eq=False)
+class Side:
+    """What a block leaves: its nodes, names, and tensors that it changed in place.
+
+    ``result`` is what a side returns that goes on to the end of the function, and
+    ``contents`` are the lists and dicts that it changed, with what would be in them.
+    """
+
+    writer: Writer
+    names: dict[str, Thing]
+    changed: dict[Held, Value] = field(default_factory=dict)
+    result: Thing = None
+    contents: list[tuple[Container, Container]] = field(default_factory=list)
+
+
+def branched(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> None:
+    """Write both blocks of a branch; one alone, if the other raises an error."""
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner())
+        for body in (node.body, node.orelse)
+    ]
+    possible = [side for side in sides if side is not None]
+    if len(possible) == len(sides):
+        if not _logical(machine, node, frame, condition, possible):
+            join = _Join(machine, possible, frame.place("branch"))
+            first, second = (side.names for side in possible)
+            both = [n for n in left_by(node, frame) if n in first and n in second]
+            pairs = {name: (first[name], second[name]) for name in both}
+            frame.names.update(join.write(pairs, condition))
+    elif possible:
+        machine.run(node.body if sides[0] is not None else node.orelse, frame)
+    else:
+        raise Raised("both sides of a branch raise an error")
+
+
+def returns_early(node: ast.If, frame: Frame) -> bool:
+    """Whether a branch may end the function.
+
+    TorchScript then gives names to what is returned, which has no value on the other
+    side, and asks after the branch whether there is one.
+    """
+    names = (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    unset = any(frame.names.get(name) is UNINITIALIZED for name in names)
+    return unset and frame.rest is not None
+
+
+def ended(machine: Statements, node: ast.If, frame: Frame, condition: Value) -> Thing:
+    """What the function returns that a branch may end: each side is followed to it."""
+    assert frame.rest is not None
+    rest = frame.rest.statements()
+    bodies = [[*node.body, *rest], [*node.orelse, *rest]]
+    sides = [
+        side_of(machine, body, frame, machine.writer.inner(), to_end=True)
+        for body in bodies
+    ]
+    for side, other in zip(sides, reversed(bodies), strict=True):
+        if side is None:
+            ending = machine.run(other, frame)
+            return None if ending is None else ending.value
+    first, second = (side for side in sides if side is not None)
+    join = _Join(machine, [first, second], frame.place("branch"))
+    result = join.write({"result": (first.result, second.result)}, condition)
+    if isinstance(result["result"], Without):
+        raise UnsupportedModel("a return of things of two kinds")
+    return result["result"]
+
+
+#: Nodes that both sides of ``and`` and ``or`` may compute.
+_CHEAP = 8
+
+
+def _logical(
+    machine: Statements,
+    node: ast.If,
+    frame: Frame,
+    condition: Value,
+    sides: Sequence[Side],
+) -> bool:
+    """Whether the branch is an ``and`` or ``or``, which is then written as one.
+
+    TorchScript writes ``a and b`` as ``b if a else False``.
+    """
+    names = left_by(node, frame)
+    if len(names) != 1 or any(side.changed or side.contents for side in sides):
+        return False
+    (name,) = names
+    then, otherwise = (side.names.get(name) for side in sides)
+    cheap = all(len(side.writer.nodes.nodes) <= _CHEAP for side in sides)
+    if then is True and otherwise is False:
+        frame.names[name] = condition
+    elif cheap and otherwise is False and _is_test(then):
+        machine.run(node.body, frame)
+        frame.names[name] = _joined(machine, "and_", condition, frame, name)
+    elif cheap and then is True and _is_test(otherwise):
+        machine.run(node.orelse, frame)
+        frame.names[name] = _joined(machine, "or_", condition, frame, name)
+    else:
+        return False
+    return True
+
+
+def _joined(
+    machine: Statements, how: str, condition: Value, frame: Frame, name: str
+) -> Thing:
+    tests = [condition, frame.names[name]]
+    return machine.number(f"_operator.{how}", tests, frame.place(name))
+
+
+def _is_test(thing: Thing) -> bool:
+    return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
+
+
+def side_of(
+    machine: Statements,
+    body: Sequence[ast.stmt],
+    frame: Frame,
+    writer: Writer,
+    to_end: bool = False,
+) -> Side | None:
+    """A block followed by itself; None if it raises an error.
+
+    Raises:
+        UnsupportedModel: it sets an attribute, or returns, which it may ``to_end``.
+    """
+    names = dict(frame.names)
+    before = [(x, x.copy()) for x in _containers(machine, names)]
+    attributes = dict(machine.modules.changed)
+    outer, start = machine.writer, len(machine.journal)
+    machine.writer = writer
+    side = Side(writer, names)
+    try:
+        inner = Frame(frame.function, frame.module, names, Rest() if to_end else None)
+        result = machine.run(body, inner)
+    except Raised:
+        return None
+    finally:
+        machine.writer = outer
+        side.changed = _undone(machine, start)
+    if result is not None and not to_end:
+        raise UnsupportedModel("a return within a branch")
+    side.result = None if result is None else result.value
+    for container, copy in before:
+        if container != copy:
+            side.contents.append((container, container.copy()))
+            fill(container, copy)
+    if machine.modules.changed != attributes:
+        raise UnsupportedModel("an attribute that is set in a branch")
+    return side
+
+
+def _containers(machine: Statements, names: Mapping[str, Thing]) -> list[Container]:
+    """All lists and dicts that names and attributes of modules lead to, each once."""
+    found: dict[int, Container] = {}
+    stack = [*names.values(), *machine.modules.containers.values()]
+    while stack:
+        thing = stack.pop()
+        if isinstance(thing, list | tuple | dict) and id(thing) not in found:
+            machine.budget.step(len(thing))
+            if not isinstance(thing, tuple):
+                found[id(thing)] = thing
+            stack += thing.values() if isinstance(thing, dict) else thing
+    return list(found.values())
+
+
+def fill(container: Container, contents: Container) -> None:
+    """Put something else into a list or dict."""
+    container.clear()
+    if isinstance(container, list):
+        container.extend(contents)
+    else:
+        container.update(contents)
+
+
+def refuse(container: Container) -> UnsupportedModel:
+    """Why a list may not change here, of which nothing is known from now on."""
+    fill(container, [UNKNOWN] if isinstance(container, list) else {})
+    return UnsupportedModel(
+        "a list that changes in a branch or loop that is decided when the model runs"
+    )
+
+
+def _undone(machine: Statements, start: int) -> dict[Held, Value]:
+    """What was changed in place since then, with the values; it is as before again."""
+    changed = {held: held.current for held, _ in machine.journal[start:]}
+    for held, before in reversed(machine.journal[start:]):
+        held.current = before
+    del machine.journal[start:]
+    return changed
+
+
+class _Join:
+    """What two blocks leave, each as one value."""
+
+    def __init__(
+        self, machine: Statements, sides: Sequence[Side], place: Place
+    ) -> None:
+        self.machine = machine
+        self.sides = sides
+        self.place = place
+        self.outputs: tuple[list[Value], list[Value]] = ([], [])
+        self.numbers: list[bool] = []
+
+    def write(
+        self, pairs: Mapping[str, tuple[Thing, Thing]], condition: Value
+    ) -> dict[str, Thing]:
+        """Write the branch; what things are after it that are pairs before its end."""
+        first, second = self.sides
+        pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
+        contents = self.contents()
+        held = {
+            tensor: self.leaf(tensor, tensor)
+            for tensor in {**first.changed, **second.changed}
+            if self.machine.writer.has(tensor.current)
+        }
+        results = self.node(condition)
+        for tensor, slot in held.items():
+            self.machine.journal.append((tensor, tensor.current))
+            tensor.current = results[slot.place].current
+        for container, joined in contents:
+            fill(container, _filled(joined, results))
+        return {name: _filled(thing, results) for name, thing in pending.items()}
+
+    def contents(self) -> list[tuple[Container, Container]]:
+        """The lists and dicts that one of the blocks changed, with what is in them.
+
+        Raises:
+            UnsupportedModel: one block leaves other places than the other.
+        """
+        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
+        found = []
+        for key, (container, _) in {**sides[0], **sides[1]}.items():
+            unchanged = (container, container.copy())
+            a, b = (side.get(key, unchanged)[1] for side in sides)
+            if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
+                raise refuse(container)
+            found.append((container, self.pair(a, b)))
+        return found
+
+    def pair(self, a: Thing, b: Thing) -> Thing:
+        """What a name is after both blocks: a slot of the results where they differ."""
+        if a is b:
+            return a
+        if is_unknown(a) or is_unknown(b):
+            return UNKNOWN
+        both = isinstance(a, list) and isinstance(b, list)
+        both = both or (isinstance(a, tuple) and isinstance(b, tuple))
+        if both and len(a) == len(b):
+            return type(a)(self.pair(x, y) for x, y in zip(a, b, strict=True))
+        if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
+            return {key: self.pair(a[key], b[key]) for key in a}
+        same = type(a) is type(b) and not isinstance(a, Held | Value)
+        if same and not isinstance(a, list | tuple | dict) and a == b:
+            return a
+        if is_plain(a) and is_plain(b):
+            return self.leaf(a, b)
+        return Without("value that differs between the two sides of a branch")
+
+    def leaf(self, a: Thing, b: Thing) -> Slot:
+        """A result that is ``a`` or ``b``."""
+        for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
+            value = side.changed.get(thing, thing) if isinstance(thing, Held) else thing
+            outputs.append(given(side.writer, value, self.place))
+        self.numbers.append(are_numbers(a, b))
+        return Slot(len(self.numbers) - 1)
+
+    def node(self, condition: Value) -> list[Thing]:
+        """The results of the branch."""
+        if not self.numbers:
+            return []
+        bodies = [
+            side.writer.body({}, [value.name for value in outputs])
+            for side, outputs in zip(self.sides, self.outputs, strict=True)
+        ]
+        writer = self.machine.writer
+        begin = len(writer.nodes.nodes)
+        builder = writer.builder(self.place, self.outputs[0])
+        made = builder.many(
+            "If",
+            len(self.numbers),
+            condition,
+            then_branch=bodies[0],
+            else_branch=bodies[1],
+        )
+        writer.finish(begin)
+        return [
+            as_thing(writer.typed(value), is_number)
+            for value, is_number in zip(made, self.numbers, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a result, before there is one."""
+
+    place: int
+
+
+def _filled(thing: Thing, results: Sequence[Thing]) -> Thing:
+    """A thing with results in place of slots; the thing itself if it has none."""
+    if isinstance(thing, Slot):
+        return results[thing.place]
+    if not isinstance(thing, list | tuple | dict):
+        return thing
+    parts = thing.values() if isinstance(thing, dict) else thing
+    made = [_filled(part, results) for part in parts]
+    if all(new is old for new, old in zip(made, parts, strict=True)):
+        return thing
+    if isinstance(thing, dict):
+        return dict(zip(thing, made, strict=True))
+    return type(thing)(made)
+
+
+def are_numbers(a: Thing, b: Thing) -> bool:
+    return all(
+        isinstance(x, _SCALARS) or (isinstance(x, Value) and x.is_number)
+        for x in (a, b)
+    )
+
+
+def is_plain(thing: Thing) -> bool:
+    return isinstance(thing, Held | Value | bool | int | float)
+
+
+def as_thing(value: Value, is_number: bool) -> Thing:
+    if is_number:
+        return Value(value.name, value.dtype, value.dims, True)
+    return Held(value)
+
+
+def given(writer: Writer, thing: Thing, place: Place, inside: bool = True) -> Value:
+    """A thing as a value, one that is a node's result if ``inside`` a body."""
+    begin = len(writer.nodes.nodes)
+    value = thing.value if isinstance(thing, Held) else thing
+    builder = writer.builder(place, [value] if isinstance(value, Value) else [])
+    if not isinstance(value, Value):
+        kinds = {bool: BOOL, int: INT64, float: FLOAT64}
+        dtype = kinds[type(value)]
+        value = builder.constant(value, dtype)
+        builder = writer.builder(place, [value])
+    made = builder.op("Identity", value) if inside else value
+    writer.finish(begin)
+    return writer.typed(made)

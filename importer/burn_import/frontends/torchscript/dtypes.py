@@ -1,0 +1,302 @@
+"""The dtypes of what operators give, by PyTorch's rules: the code says none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import DType
+from burn_import.frontends.checkpoints.element_types import ELEMENTS
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    Value,
+    kind_of,
+    promoted,
+)
+from burn_ir import UnsupportedModel
+
+#: ``c10::ScalarType`` by number, which is how the code has a dtype.
+_SCALARS = (
+    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
+    *("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32"),
+    *("bfloat16", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2", "bits8"),
+    *("bits16", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz"),
+    *("float8_e4m3fnuz", "uint16", "uint32", "uint64"),
+)
+
+
+def scalar_type(number: Any) -> DType:
+    """The dtype that the code has as a number.
+
+    Raises:
+        UnsupportedModel: there is none, or NumPy cannot hold it.
+    """
+    known = type(number) is int and 0 <= number < len(_SCALARS)
+    element = ELEMENTS.get(_SCALARS[number]) if known else None
+    if element is None or element.dtype is None:
+        raise UnsupportedModel(f"expected a dtype that is supported, got {number!r}")
+    return element.dtype
+
+
+def scalar_number(dtype: DType) -> int:
+    """The number that the code has for a dtype."""
+    return _SCALARS.index(np.dtype(dtype).name)
+
+
+_BOOLS = frozenset(
+    {
+        *("eq", "ne", "lt", "le", "gt", "ge", "any", "all", "isnan", "isinf"),
+        *("isfinite", "isposinf", "isneginf", "signbit", "logical_and", "logical_or"),
+        *("logical_xor", "logical_not", "isin", "isclose", "equal"),
+        *("greater", "greater_equal", "less", "less_equal", "not_equal"),
+    }
+)
+_INDICES = frozenset(
+    {
+        *("argmax", "argmin", "argsort", "nonzero", "count_nonzero", "bucketize"),
+        *("searchsorted", "tril_indices", "triu_indices", "randperm"),
+        "_shape_as_tensor",
+        "torchvision.nms",
+    }
+)
+#: Functions of numbers that are no whole ones: whole operands become float32.
+_FLOATS = frozenset(
+    {
+        *("sqrt", "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh"),
+        *("acosh", "atanh", "atan2", "erf", "erfc", "erfinv", "sigmoid", "reciprocal"),
+        *(
+            "softmax",
+            "log_softmax",
+            "logit",
+            "lgamma",
+            "digamma",
+            "sinc",
+            "true_divide",
+        ),
+        *("mean", "std", "var", "norm", "logsumexp", "div", "logaddexp", "deg2rad"),
+    }
+)
+_SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
+#: Operators whose operands are promoted to one dtype: all their tensors and numbers.
+_PROMOTING = frozenset(
+    {
+        *("add", "sub", "mul", "div", "rsub", "true_divide", "floor_divide", "fmod"),
+        *("remainder", "pow", "maximum", "minimum", "atan2", "hypot", "logaddexp"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"),
+        *("where", "max", "min", "fmax", "fmin", "copysign", "cat", "stack", "concat"),
+        *("dot", "matmul", "addcmul", "addcdiv", "clamp", "clamp_min", "clamp_max"),
+        *("concatenate", "hstack", "vstack", "dstack", "xlogy", "lerp", "square"),
+    }
+)
+#: What stands beside the operands that are promoted.
+_BESIDE = frozenset({"condition", "dim", "keepdim", "alpha", "rounding_mode", "value"})
+_FILLED = frozenset(
+    {
+        *("zeros", "ones", "empty", "rand", "randn", "eye", "linspace", "logspace"),
+        *("hann_window", "hamming_window", "blackman_window", "bartlett_window"),
+        *("kaiser_window", "scalar_tensor"),
+    }
+)
+
+
+def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
+    """The dtype of what an operator gives; ``args`` are its arguments by name.
+
+    Raises:
+        UnsupportedModel: nothing in the arguments says it.
+    """
+    operator = name if name.endswith("__") else name.rstrip("_")
+    if name != operator:  # in place
+        return _first(args).dtype
+    told = _told(args) or _fixed(operator, args)
+    if told is not None:
+        return told
+    if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
+        return _first({"other": args["other"]}).dtype
+    if operator in ("arange", "full", "tensor"):
+        return _created(operator, args)
+    dtype = _operands(operator, args)
+    if operator in _SUMS and kind_of(dtype) < kind_of(FLOAT32):
+        return INT64
+    is_whole = operator in _FLOATS and kind_of(dtype) < kind_of(FLOAT32)
+    return FLOAT32 if is_whole and args.get("rounding_mode") is None else dtype
+
+
+def _told(args: Mapping[str, Any]) -> DType | None:
+    """The dtype that a call asks for, if it does."""
+    into, dtype = args.get("out"), args.get("dtype")
+    if isinstance(into, Value):
+        return into.dtype
+    return dtype if isinstance(dtype, np.dtype) else None
+
+
+def _fixed(operator: str, args: Mapping[str, Any]) -> DType | None:
+    """The dtype that an operator gives whatever its operands are of, if it does."""
+    if operator in _BOOLS:
+        return BOOL
+    if operator in _INDICES:
+        return INT32 if args.get("out_int32") is True else INT64
+    if operator == "bincount":
+        weights = args.get("weights")
+        is_single = isinstance(weights, Value) and weights.dtype == FLOAT32
+        return INT64 if weights is None else FLOAT32 if is_single else FLOAT64
+    if operator == "float_power":
+        return FLOAT64
+    return FLOAT32 if operator in _FILLED else None
+
+
+def _created(operator: str, args: Mapping[str, Any]) -> DType:
+    """The dtype of a tensor that is made of numbers."""
+    if operator == "arange":
+        numbers = [args[key] for key in ("start", "end", "step") if key in args]
+        dtype = promoted(numbers)
+        return FLOAT32 if kind_of(dtype) > kind_of(INT64) else INT64
+    value = args.get("fill_value", args.get("data"))
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    if isinstance(value, Value) and value.is_number:
+        return FLOAT32 if kind_of(value.dtype) == kind_of(FLOAT32) else value.dtype
+    if value is None or isinstance(value, list | tuple | str):
+        return FLOAT32
+    return promoted([value])
+
+
+def _operands(operator: str, args: Mapping[str, Any]) -> DType:
+    if operator not in _PROMOTING:
+        return _first(args).dtype
+    operands: list[Any] = []
+    for name, value in args.items():
+        given = value if isinstance(value, list | tuple) else [value]
+        if name not in _BESIDE:
+            operands += [x for x in given if isinstance(x, Value | int | float)]
+    if not operands:
+        raise UnsupportedModel("expected operands, got none")
+    return promoted(operands)
+
+
+def _first(args: Mapping[str, Any]) -> Value:
+    for value in args.values():
+        for item in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(item, Value):
+                return item
+    raise UnsupportedModel("expected a tensor among the arguments, got none")
+
+
+def result_types(name: str, args: Mapping[str, Any]) -> list[Value]:
+    """The results of an operator before it is written: dtypes, extents where needed.
+
+    Raises:
+        UnsupportedModel: nothing in the arguments says the dtype, or how many there
+            are.
+    """
+    if name == "where" and "self" not in args:  # the places of what is not zero
+        return [Value("", INT64)] * args["condition"].rank
+    first = Value("", result_dtype(name, args))
+    if name in _PARTS:
+        x = _first(args)
+        return [Value("", x.dtype, dims) for dims in _PARTS[name](x, args)]
+    if name in ("meshgrid", "broadcast_tensors"):
+        return [first] * len(args["tensors"])
+    return [first, Value("", INT64), first, first]
+
+
+Extents = Sequence[Any]
+
+
+def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
+    if x.dims is None or not x.dims:
+        raise UnsupportedModel("a tensor of unknown rank is taken apart")
+    axis = x.axis(int(args.get("dim", 0)))
+    return axis, x.dims[axis]
+
+
+def _with(x: Value, axis: int, sizes: Extents) -> list[tuple[Any, ...]]:
+    dims = x.dims or ()
+    return [(*dims[:axis], size, *dims[axis + 1 :]) for size in sizes]
+
+
+def _even(x: Value, axis: int, extent: int, size: int) -> list[tuple[Any, ...]]:
+    starts = range(0, max(extent, 1), max(size, 1))
+    if len(starts) > MOST_PARTS:
+        raise UnsupportedModel(f"a tensor is taken into {len(starts)} parts")
+    return _with(x, axis, [min(size, extent - start) for start in starts])
+
+
+MOST_PARTS = 4096
+
+
+def _split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    axis, extent = _axis(x, args)
+    size = args.get("split_size", args.get("split_sizes"))
+    if isinstance(size, list | tuple):
+        return _with(x, axis, size)
+    if not isinstance(extent, int) or not isinstance(size, int):
+        raise UnsupportedModel(f"parts of {size} of an extent that varies ({extent})")
+    return _even(x, axis, extent, size)
+
+
+def _chunk(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    axis, extent = _axis(x, args)
+    count = _count(args["chunks"])
+    if not isinstance(extent, int):
+        return _with(x, axis, [None] * count)
+    return _even(x, axis, extent, -(-extent // max(count, 1)))
+
+
+def _unbind(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    axis, extent = _axis(x, args)
+    if not isinstance(extent, int) or extent > MOST_PARTS:
+        raise UnsupportedModel(f"a list of {extent} parts, as many as an extent")
+    dims = x.dims or ()
+    return [(*dims[:axis], *dims[axis + 1 :])] * extent
+
+
+def _tensor_split(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    axis, extent = _axis(x, args)
+    sections, indices = args.get("sections"), args.get("indices")
+    if not isinstance(extent, int):
+        if indices is None:
+            raise UnsupportedModel(f"parts of an extent that varies ({extent})")
+        return _with(x, axis, [None] * (len(indices) + 1))
+    if indices is None:
+        whole, more = divmod(extent, max(_count(sections), 1))
+        sizes = [whole + (n < more) for n in range(_count(sections))]
+        return _with(x, axis, sizes)
+    ends = [min(e + extent if e < 0 else e, extent) for e in indices]
+    pairs = zip([0, *ends], [*ends, extent], strict=True)
+    return _with(x, axis, [max(end - start, 0) for start, end in pairs])
+
+
+def _count(count: Any) -> int:
+    if not isinstance(count, int) or not 0 < count <= MOST_PARTS:
+        raise UnsupportedModel(f"a tensor is taken into {count} parts")
+    return count
+
+
+def _split_along(axis: int) -> Callable[..., list[tuple[Any, ...]]]:
+    def parts(x: Value, args: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        place = 0 if axis == 1 and x.rank == 1 else axis
+        return _tensor_split(x, {**args, "dim": place})
+
+    return parts
+
+
+_PARTS: Mapping[str, Callable[..., list[tuple[Any, ...]]]] = {
+    "split": _split,
+    "tensor_split": _tensor_split,
+    "hsplit": _split_along(1),
+    "vsplit": _split_along(0),
+    "dsplit": _split_along(2),
+    "unsafe_split": _split,
+    "unsafe_chunk": _chunk,
+    "split_with_sizes": _split,
+    "chunk": _chunk,
+    "unbind": _unbind,
+}

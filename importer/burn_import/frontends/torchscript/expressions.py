@@ -1,0 +1,399 @@
+"""Expressions of the code, by the kinds of Python's syntax that TorchScript writes."""
+
+from __future__ import annotations
+
+import ast
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.frontends.onnx.graphs import ROOT
+from burn_import.frontends.torch_export.builder import Value
+from burn_import.frontends.torchscript.archive import Archive
+from burn_import.frontends.torchscript.builtins import scalar_of
+from burn_import.frontends.torchscript.dynamic_lists import has_rows
+from burn_import.frontends.torchscript.modules import Modules
+from burn_import.frontends.torchscript.node_writer import Place
+from burn_import.frontends.torchscript.operators import Operators
+from burn_import.frontends.torchscript.signatures import is_known
+from burn_import.frontends.torchscript.source_code import Class, Code, Function
+from burn_import.frontends.torchscript.values import (
+    DEVICE,
+    UNINITIALIZED,
+    UNKNOWN,
+    Held,
+    Method,
+    Module,
+    Namespace,
+    Thing,
+    is_unknown,
+    wrapped_number,
+)
+from burn_ir import InvalidModel, UnsupportedModel
+
+_ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The statements of a block from a place on, and what is done after the block."""
+
+    body: Sequence[ast.stmt] = ()
+    place: int = 0
+    outer: Rest | None = None
+
+    def statements(self) -> list[ast.stmt]:
+        """All of them, to the end of the function."""
+        found, rest = [*self.body[self.place :]], self.outer
+        while rest is not None:
+            found += rest.body[rest.place :]
+            rest = rest.outer
+        return found
+
+
+@dataclass(eq=False)
+class Frame:
+    """The names of one call of a function, and the module that it runs in.
+
+    ``rest`` is what the function does after the statement that is followed, None if
+    that runs in a loop or as one side of a branch.
+    """
+
+    function: Function | None
+    module: Module
+    names: dict[str, Thing] = field(default_factory=dict)
+    rest: Rest | None = None
+
+    @property
+    def file(self) -> str:
+        """The file of the function."""
+        return "" if self.function is None else self.function.file
+
+    def place(self, name: str) -> Place:
+        """Where a call in this function stands."""
+        return Place(name, self.module.path or ROOT, self.module.classes)
+
+
+class Raised(Exception):  # noqa: N818  what the program says of its input
+    """The program raises an error itself."""
+
+
+class Expressions(Operators):
+    """Follows expressions; ``enter`` follows the functions that they call."""
+
+    def __init__(self, archive: Archive, code: Code) -> None:
+        super().__init__()
+        self.archive = archive
+        self.code = code
+        self.modules = Modules(self, archive.root, code)
+        self.constants: dict[str, Thing] = {}
+
+    @abstractmethod
+    def enter(
+        self,
+        function: Function,
+        module: Module,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+    ) -> Thing:
+        """What a function of the archive returns, which runs in a module."""
+
+    def evaluate(self, node: ast.expr, frame: Frame, name: str = "") -> Thing:
+        """What an expression is; ``name`` is what its result is called.
+
+        Raises:
+            UnsupportedModel: it is of a kind that is not followed.
+        """
+        follow = _EXPRESSIONS.get(type(node))
+        if follow is None:
+            kind = type(node).__name__
+            raise UnsupportedModel(f"an expression of kind {kind} is not supported")
+        return follow(self, node, frame, name)
+
+    def constant(self, node: ast.Constant, frame: Frame, name: str) -> Thing:
+        """A number, a text, a bool or None."""
+        if isinstance(node.value, bytes | complex) or node.value is ...:
+            raise UnsupportedModel(f"the constant {shown(node.value)}")
+        return node.value
+
+    def name(self, node: ast.Name, frame: Frame, name: str) -> Thing:
+        """What a name stands for."""
+        if node.id in frame.names:
+            return frame.names[node.id]
+        if node.id in _ROOTS:
+            return Namespace(node.id)
+        if node.id in _NUMBERS:
+            return _NUMBERS[node.id]
+        raise InvalidModel(f"nothing is called {shown(node.id)} here")
+
+    def attribute(self, node: ast.Attribute, frame: Frame, name: str) -> Thing:
+        """``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
+        owner = self.evaluate(node.value, frame)
+        if isinstance(owner, Namespace):
+            if owner.path == "CONSTANTS":
+                return self.literal(node.attr)
+            return Namespace(f"{owner.path}.{node.attr}")
+        if owner is UNKNOWN:
+            return UNKNOWN
+        if not isinstance(owner, Module):
+            raise UnsupportedModel(f"the attribute {shown(node.attr)} of no module")
+        return self.member(owner, node.attr)
+
+    def member(self, module: Module, name: str) -> Thing:
+        """An attribute of a module: what the archive has, or stands in its class."""
+        found = self.modules.get(module, name)
+        if found is not NotImplemented:
+            return found
+        cls = self.code.find(module.instance.kind.path)
+        if isinstance(cls, Class) and name in cls.finals:
+            return self.evaluate(cls.finals[name], Frame(None, module))
+        if isinstance(cls, Class) and name in cls.methods:
+            return Method(module, name)
+        where = ".".join(module.path) or "the outermost module"
+        raise InvalidModel(f"{where} has no attribute {shown(name)}")
+
+    def literal(self, name: str) -> Thing:
+        """A constant of the archive, which has no key: its name says just that."""
+        if name not in self.constants:
+            stored = self.archive.constant(name)
+            made = self.modules.thing(stored, (), name.replace("c", "constant_"))
+            self.constants[name] = wrapped_number(made)
+        return self.constants[name]
+
+    def list_of(self, node: ast.List, frame: Frame, name: str) -> Thing:
+        """A list."""
+        self.budget.step(len(node.elts))
+        return [self.evaluate(item, frame, name) for item in node.elts]
+
+    def tuple_of(self, node: ast.Tuple, frame: Frame, name: str) -> Thing:
+        """A tuple."""
+        return tuple(self.evaluate(item, frame, name) for item in node.elts)
+
+    def dict_of(self, node: ast.Dict, frame: Frame, name: str) -> Thing:
+        """A dict."""
+        result = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                raise UnsupportedModel("a dict within a dict")
+            result[_key(self.evaluate(key, frame))] = self.evaluate(value, frame)
+        return result
+
+    def unary(self, node: ast.UnaryOp, frame: Frame, name: str) -> Thing:
+        """A negative number."""
+        value = self.evaluate(node.operand, frame)
+        if isinstance(node.op, ast.USub) and isinstance(value, int | float):
+            return -value
+        raise UnsupportedModel("an operator in front of what is no number")
+
+    def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> Thing:
+        """An item of a list, a tuple or a dict."""
+        owner = self.evaluate(node.value, frame)
+        key = self.evaluate(node.slice, frame)
+        if owner is UNKNOWN or key is UNKNOWN:
+            return UNKNOWN
+        is_known = not isinstance(key, Held | Value) and not has_rows(owner)
+        if not isinstance(owner, list | tuple | dict | str) or not is_known:
+            raise UnsupportedModel("an item that is known only when the model runs")
+        try:
+            return owner[_key(key) if isinstance(owner, dict) else key]
+        except (LookupError, TypeError) as error:
+            raise InvalidModel(f"there is no item {shown(key)}") from error
+
+    def called(self, node: ast.Call, frame: Frame, name: str) -> Thing:
+        """A call: of what Python has, of a module, a function or an operator."""
+        if any(isinstance(arg, ast.Starred) for arg in node.args):
+            raise UnsupportedModel("a call with *arguments")
+        own = _own_name(node.func, frame)
+        if own in _BUILTINS:
+            return _BUILTINS[own](self, node, frame, name)
+        if isinstance(node.func, ast.Attribute):
+            function = self.target(node.func, frame)
+        else:
+            function = self.evaluate(node.func, frame)
+        args = [self.evaluate(arg, frame) for arg in node.args]
+        kwargs = {
+            word.arg: self.evaluate(word.value, frame)
+            for word in node.keywords
+            if word.arg
+        }
+        return self.follow(function, args, kwargs, frame, name)
+
+    def target(self, node: ast.Attribute, frame: Frame) -> Thing:
+        """What is called: a method, or what has a name."""
+        owner = self.evaluate(node.value, frame)
+        if isinstance(owner, Module):
+            return self.modules.method(owner, node.attr)
+        return self.attribute(node, frame, "")
+
+    def follow(
+        self,
+        function: Thing,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+        frame: Frame,
+        name: str,
+    ) -> Thing:
+        """What a call gives.
+
+        Raises:
+            UnsupportedModel: nobody knows what it does.
+        """
+        if function is UNKNOWN:
+            return UNKNOWN
+        if isinstance(function, Method):
+            kind = function.module.instance.kind.path
+            method = self.code.method(kind, function.name)
+            given = [function.module, *args]
+            return self.enter(method, function.module, given, kwargs)
+        if not isinstance(function, Namespace):
+            raise UnsupportedModel("a call of what is no function")
+        place = frame.place(name or _leaf(function))
+        root, _, rest = function.path.partition(".")
+        if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
+            return self.call(rest, args, kwargs, place)
+        if root == "__torch__":
+            own = self.function(function.path)
+            return self.enter(own, frame.module, args, kwargs)
+        if function.path in _PRIMITIVES and any(map(is_unknown, args)):
+            return UNKNOWN
+        if function.path in _PRIMITIVES:
+            return _PRIMITIVES[function.path](self, place, *args)
+        raise UnsupportedModel(f"{shown(function.path)[1:-1]} is not supported")
+
+    def function(self, path: str) -> Function:
+        """A function of the archive."""
+        found = self.code.find(path)
+        if isinstance(found, Function):
+            return found
+        if found is not None:
+            raise UnsupportedModel(f"an object of class {shown(path)}")
+        raise InvalidModel(f"the archive has no function {shown(path)}")
+
+
+def _key(key: Thing) -> Thing:
+    if not isinstance(key, str | int | float | bool):
+        raise UnsupportedModel("a key of a dict that is no text or number")
+    return key
+
+
+def _leaf(function: Thing) -> str:
+    """What the result of a call is called that has no name."""
+    path = function.path if isinstance(function, Namespace) else "result"
+    return str(path).rpartition(".")[2].strip("_") or "result"
+
+
+def _own_name(function: ast.expr, frame: Frame) -> str:
+    if isinstance(function, ast.Name) and function.id not in frame.names:
+        return function.id
+    return ""
+
+
+def _typed(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+    """``annotate(type, value)``: the value, as a number if the type is one."""
+    if len(node.args) != 2:
+        raise InvalidModel("expected a type and a value")
+    kind, value = node.args
+    found = machine.evaluate(value, frame, name)
+    if isinstance(kind, ast.Name) and kind.id in ("number", "int", "float", "bool"):
+        return machine.as_number(found, frame.place(name or "number"))
+    return found
+
+
+def _conversion(kind: type) -> Callable[..., Thing]:
+    def follow(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+        if len(node.args) != 1:
+            raise InvalidModel(f"expected one operand of {kind.__name__}")
+        value = machine.evaluate(node.args[0], frame)
+        return machine.converted(kind, value, frame.place(name or kind.__name__))
+
+    return follow
+
+
+def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+    owner, key = (machine.evaluate(arg, frame) for arg in node.args)
+    if not isinstance(owner, Module) or not isinstance(key, str):
+        raise UnsupportedModel("getattr of no module")
+    return machine.member(owner, key)
+
+
+def _uninitialized(
+    machine: Expressions, node: ast.Call, frame: Frame, name: str
+) -> Thing:
+    return UNINITIALIZED
+
+
+def _text(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> Thing:
+    return ""
+
+
+_BUILTINS: Mapping[str, Callable[..., Thing]] = {
+    "annotate": _typed,
+    "unchecked_cast": _typed,
+    "uninitialized": _uninitialized,
+    "int": _conversion(int),
+    "float": _conversion(float),
+    "bool": _conversion(bool),
+    "str": _text,
+    "getattr": _getattr,
+}
+_NUMBERS: Mapping[str, Thing] = {"inf": math.inf, "nan": math.nan}
+
+
+def _raise(machine: Expressions, place: Place, *args: Thing) -> Thing:
+    raise Raised(str(args[0]) if args and isinstance(args[0], str) else "an error")
+
+
+def _as_tensor(machine: Expressions, place: Place, x: Thing) -> Thing:
+    return machine.tensor(x, place)
+
+
+def _dtype(machine: Expressions, place: Place, x: Held) -> Thing:
+    return scalar_of(x)
+
+
+def _most(name: str) -> Callable[..., Thing]:
+    def follow(machine: Expressions, place: Place, *args: Thing) -> Thing:
+        return machine.call(name, list(args), {}, place)
+
+    return follow
+
+
+def _answer(value: Any) -> Callable[..., Thing]:
+    return lambda machine, place, *args: value
+
+
+_PRIMITIVES: Mapping[str, Callable[..., Thing]] = {
+    "ops.prim.NumToTensor": _as_tensor,
+    "ops.prim.RaiseException": _raise,
+    "ops.prim.dtype": _dtype,
+    "ops.prim.device": _answer(DEVICE),
+    "ops.prim.type": _answer("cpu"),
+    "ops.prim.index": _answer(0),
+    "ops.prim.layout": _answer(0),
+    "ops.prim.data": lambda machine, place, x: x,
+    "ops.prim.max": _most("max"),
+    "ops.prim.min": _most("min"),
+    "ops.prim.abs": _most("abs"),
+    **{
+        f"ops.prim.is_{name}": _answer(False)
+        for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")
+    },
+    # Layers of PyTorch have a faster way beside the one with ordinary operators, which
+    # they go where a gradient may be asked for.
+    "ops.prim.requires_grad": _answer(True),
+    "torch.jit.is_scripting": _answer(True),
+}
+_EXPRESSIONS: Mapping[type, Callable[..., Thing]] = {
+    ast.Constant: Expressions.constant,
+    ast.Name: Expressions.name,
+    ast.Attribute: Expressions.attribute,
+    ast.List: Expressions.list_of,
+    ast.Tuple: Expressions.tuple_of,
+    ast.Dict: Expressions.dict_of,
+    ast.UnaryOp: Expressions.unary,
+    ast.Subscript: Expressions.subscript,
+    ast.Call: Expressions.called,
+}

@@ -1,0 +1,187 @@
+"""The types of a program's inputs, which its code does not say.
+
+``torch.jit.trace`` leaves what it was called with in the archive: dtypes, and the
+extents of one call. Which of these extents the program needs is found out by following
+it with others: an extent varies if the program allows more than twice as much of it.
+``--shape`` says otherwise, and what the archive does not have. Inputs without an
+example are float32, unless the program can only do with whole numbers or bools.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from burn.dtypes import DType
+from burn_import.frontends.checkpoints.pickle_values import Value
+from burn_import.frontends.checkpoints.tensors import Tensor
+from burn_import.frontends.torch_export.builder import FLOAT32
+from burn_import.frontends.torch_export.symbol_names import AXES
+from burn_import.options import Extents
+from burn_ir import UnsupportedModel
+from burn_ir.dim import Dim, symbol
+from burn_ir.errors import Problem
+from burn_ir.types import Type
+
+#: An axis, its extent in the call that was traced, and the rank of the tensor.
+Key: TypeAlias = tuple[int, int, int]
+
+_MOST_INPUTS = 1000
+
+
+class Inputs:
+    """The arguments of ``forward``: examples of a trace, and shapes that are given.
+
+    The last ``defaults`` parameters need not be given.
+
+    Raises:
+        UnsupportedModel: a shape is not known, with the option that gives it.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[ast.arg],
+        defaults: int,
+        traced: Value,
+        shapes: Mapping[str, Extents],
+    ) -> None:
+        examples = dict(zip((p.arg for p in parameters), traced or (), strict=False))
+        needed = parameters[: len(parameters) - defaults]
+        known = {*examples, *shapes}
+        if missing := [p for p in needed if p.arg not in known]:
+            raise UnsupportedModel([_asked(p) for p in missing])
+        self.names = [p.arg for p in parameters if p.arg in known]
+        self.examples = examples
+        self.shapes = shapes
+        #: What extents of the trace are by the shapes given, by axis and extent.
+        self.decided: dict[tuple[int, int], Dim] = {}
+        #: The axes of all examples.
+        self.keys: set[Key] = set()
+        #: The dtypes of the inputs that there is no example of.
+        self.dtypes: dict[str, DType] = {}
+        self.count = 0
+        self.types({})
+
+    def types(self, extents: Mapping[Key, Dim]) -> dict[str, Any]:
+        """Arguments by name: types of tensors with other ``extents``, or what is fixed.
+
+        Extents that are not among them are those of the trace.
+        """
+        self.count = 0
+        return {
+            name: self._typed(name, self.examples.get(name), extents)
+            for name in self.names
+        }
+
+    def _typed(self, name: str, example: Value, extents: Mapping[Key, Dim]) -> Any:
+        self.count += 1
+        if self.count > _MOST_INPUTS:
+            raise UnsupportedModel(f"more than {_MOST_INPUTS} inputs")
+        if isinstance(example, list | tuple):
+            items = enumerate(example)
+            made = [self._typed(f"{name}_{n}", item, extents) for n, item in items]
+            return type(example)(made)
+        if isinstance(example, dict):
+            pairs = example.items()
+            return {k: self._typed(f"{name}_{k}", item, extents) for k, item in pairs}
+        if name in self.shapes:
+            return self._given(name, example)
+        if not isinstance(example, Tensor):
+            return example
+        keys = _axes_of(example)
+        self.keys.update(keys)
+        dims = (self.decided.get(k[:2], extents.get(k, k[1])) for k in keys)
+        return Type(example.dtype, tuple(dims))
+
+    def _given(self, name: str, example: Value) -> Type:
+        """The type of an input whose shape the caller gave."""
+        dims = tuple(symbol(d) if isinstance(d, str) else d for d in self.shapes[name])
+        if not isinstance(example, Tensor):
+            return Type(self.dtypes.setdefault(name, FLOAT32), dims)
+        if len(dims) == len(example.shape):
+            self.decided.update(zip(enumerate(example.shape), dims, strict=True))
+        return Type(example.dtype, dims)
+
+    def open(self, allows: Callable[[Mapping[Key, Dim]], bool]) -> list[list[Key]]:
+        """The extents that vary, as ``allows`` tells of the program with others.
+
+        Those in one list are one extent: the program allows no other for one alone.
+        """
+        found: list[list[Key]] = []
+        fixed: dict[int, list[Key]] = {}
+        for (axis, size), keys in self._undecided().items():
+            if _varies(keys, allows):
+                found.append(keys)
+                continue
+            for key in keys if axis else ():
+                if len(keys) > 1 and _varies([key], allows):
+                    found.append([key])
+                else:
+                    fixed.setdefault(size, []).append(key)
+        joined = [keys for keys in fixed.values() if len(keys) > 1]
+        return found + [keys for keys in joined if _varies(keys, allows)]
+
+    def _undecided(self) -> dict[tuple[int, int], list[Key]]:
+        """Return the keys that may vary, by axis and extent, for tensors of each rank.
+
+        Frames of a video and words of its caption may happen to be as many.
+        """
+        groups: dict[tuple[int, int], list[Key]] = {}
+        for key in sorted(self.keys):
+            axis, size, _ = key
+            if (axis, size) not in self.decided and not (axis and size == 1):
+                groups.setdefault((axis, size), []).append(key)
+        return groups
+
+    def named(self, groups: Iterable[Sequence[Key]]) -> dict[Key, Dim]:
+        """A symbol for each group of extents, named after its first axis."""
+        found: dict[Key, Dim] = {}
+        taken = {str(dim) for dim in self.decided.values()}
+        for group in groups:
+            axis, _, rank = group[0]
+            names = AXES.get(rank, ())
+            name = names[axis] if axis < len(names) else f"extent{axis}"
+            unique, number = name, 1
+            while unique in taken:
+                number += 1
+                unique = f"{name}{number}"
+            taken.add(unique)
+            found.update(dict.fromkeys(group, symbol(unique)))
+        return found
+
+
+def _axes_of(example: Tensor) -> list[Key]:
+    """Return the key of each axis of a tensor."""
+    rank = len(example.shape)
+    return [(axis, size, rank) for axis, size in enumerate(example.shape)]
+
+
+def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -> bool:
+    """Whether a program allows other extents.
+
+    An odd one that is larger shows what is joined with a fixed extent, and what is
+    halved or taken in patches: both would fit twice the extent, or one more. Where a
+    table of positions is too short for it, an odd extent of about half tells.
+    """
+    if allows({key: 2 * key[1] + 1 for key in group}):
+        return True
+    smaller = {key: key[1] // 2 | 1 for key in group}
+    told = all(1 < extent < key[1] for key, extent in smaller.items())
+    return told and allows(smaller)
+
+
+def _asked(parameter: ast.arg) -> Problem:
+    name, kind = parameter.arg, parameter.annotation
+    if isinstance(kind, ast.Subscript):  # Optional[Tensor], but no list of tensors
+        kind = kind.slice if _named(kind.value, "Optional") else kind.value
+    if kind is not None and not _named(kind, "Tensor"):
+        return Problem(f"input {name!r}: expected a tensor, or a trace with an example")
+    return Problem(
+        f"input {name!r}: the archive does not say its shape",
+        hint=f"give it, such as --shape {name}=batch,3,224,224",
+    )
+
+
+def _named(kind: ast.expr, name: str) -> bool:
+    return isinstance(kind, ast.Name) and kind.id == name

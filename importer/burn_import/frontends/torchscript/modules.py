@@ -1,0 +1,242 @@
+"""The modules of an archive, and the tensors in them by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from burn_import.frontends.checkpoints.pickle_values import Instance, Value, named
+from burn_import.frontends.checkpoints.tensors import Tensor
+from burn_import.frontends.torch_export.signature import COUNTER
+from burn_import.frontends.torchscript.source_code import Class, Code, plain_name
+from burn_import.frontends.torchscript.values import Held, Method, Module, Thing
+from burn_ir import UnsupportedModel
+
+if TYPE_CHECKING:
+    from burn_import.frontends.torchscript.operators import Operators
+
+_DEEPEST = 100
+#: Of the number of a call.
+_DIGITS = 6
+_PLAIN = (type(None), bool, int, float, str)
+
+
+class Modules:
+    """The attributes of modules as things, each tensor once however it is reached.
+
+    Tensors that are one memory in one shape are one, called by the first of their names
+    in the order of the file, as in a ``state_dict``.
+    """
+
+    def __init__(self, operators: Operators, root: Instance, code: Code) -> None:
+        self.operators = operators
+        self.names: dict[tuple[Any, ...], str] = {}
+        #: Parameters (True) and buffers (False) by their names in the graph.
+        self.trained: dict[str, bool] = {}
+        #: How many modules there are.
+        self.count = 0
+        found = list(_found(root))
+        for name, one in found:
+            if isinstance(one, Tensor):
+                self.names.setdefault(_identity(one), name)
+            else:
+                self.count += 1
+        self.parameters = set(_listed(found, code, "parameters"))
+        self.buffers = set(_listed(found, code, "buffers"))
+        self.found = found
+        self.alike = _Alike(found)
+        self.held: dict[tuple[Any, ...], Held] = {}
+        self.changed: dict[tuple[int, str], Thing] = {}
+        self.containers: dict[int, Thing] = {}
+        #: Tensors of the model's state, by what they are called in the graph.
+        self.states: dict[str, Held] = {}
+
+    def get(self, module: Module, name: str) -> Thing:
+        """An attribute of a module, ``NotImplemented`` if the archive has none."""
+        key = (id(module.instance), name)
+        if key in self.changed:
+            return self.changed[key]
+        state = module.instance.state
+        if not isinstance(state, dict) or name not in state:
+            return NotImplemented
+        found = state[name]
+        if isinstance(found, Instance):
+            kind = plain_name(found.kind.path)
+            classes = (*module.classes, kind)
+            return Module(found, (*module.path, name), classes)
+        return self.thing(found, module.path, name)
+
+    def method(self, module: Module, name: str) -> Method:
+        """A method of a module, in the module that it is called for.
+
+        A trace knows modules of the same tensors as one, by the first, and numbers its
+        calls (``forward1``): the others get theirs back.
+        """
+        number = name.removeprefix("forward")
+        if not number.isdecimal() or len(number) > _DIGITS:
+            return Method(module, name)
+        path = self.alike.other(".".join(module.path), int(number))
+        return Method(replace(module, path=path) if path else module, name)
+
+    def set(self, module: Module, name: str, thing: Thing) -> None:
+        """Give a module another attribute, as the code does.
+
+        A tensor in place of a stored one is what the next call begins with.
+        """
+        before = self.get(module, name)
+        for key, held in self.states.items():
+            if held is before and isinstance(thing, Held):
+                self.states[key] = thing
+        self.changed[id(module.instance), name] = thing
+
+    def thing(
+        self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
+    ) -> Thing:
+        """A value of the archive as a thing.
+
+        Raises:
+            UnsupportedModel: it is of a kind that is not followed.
+        """
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, Tensor):
+            return self.tensor(value, (*path, name))
+        if isinstance(value, list | tuple | dict) and depth < _DEEPEST:
+            if id(value) not in self.containers:
+                made = self._container(value, path, name, depth)
+                self.containers[id(value)] = made
+            return self.containers[id(value)]
+        raise UnsupportedModel(f"{name!r} is {named(value)}, which is not read")
+
+    def _container(
+        self, value: Any, path: tuple[str, ...], name: str, depth: int
+    ) -> Thing:
+        path = (*path, name)
+        if isinstance(value, dict):
+            return {
+                key: self.thing(item, path, str(key), depth + 1)
+                for key, item in value.items()
+            }
+        items = (self.thing(x, path, str(i), depth + 1) for i, x in enumerate(value))
+        return tuple(items) if isinstance(value, tuple) else list(items)
+
+    def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> Held:
+        """A tensor of the model's state, or a constant."""
+        key = _identity(tensor)
+        if key not in self.held:
+            if tensor.quantization is not None:
+                raise UnsupportedModel("quantised tensors are not computed with")
+            name = self.names.get(key, ".".join(path))
+            value = self.operators.writer.stored(name, tensor.array())
+            if key in self.names:
+                self.trained[value.name] = name in self.parameters
+            self.held[key] = self.states[value.name] = Held(value)
+        return self.held[key]
+
+    def store_unread(self) -> None:
+        """Store the parameters and buffers that no code has read.
+
+        So are further names of tensors: a ``state_dict`` has all of them.
+        """
+        for name, tensor in self.found:
+            if name not in self.parameters | self.buffers:
+                continue
+            if not isinstance(tensor, Tensor) or not _is_storable(tensor):
+                continue
+            if _identity(tensor) not in self.held:
+                self.tensor(tensor, tuple(name.split(".")))
+            if self.names[_identity(tensor)] != name:
+                value = self.operators.writer.stored(name, tensor.array())
+                self.trained[value.name] = name in self.parameters
+
+    def replaced(self) -> dict[str, str]:
+        """Stored tensors that a call changes: their names, and those of what by."""
+        found = {
+            name: held.value.name
+            for name, held in self.states.items()
+            if name.rpartition(".")[2] != COUNTER
+        }
+        return {name: after for name, after in found.items() if after != name}
+
+
+def _is_storable(tensor: Tensor) -> bool:
+    """Whether a tensor is one of real numbers, as programs compute with."""
+    return tensor.quantization is None and not tensor.element.name.startswith("complex")
+
+
+def _identity(tensor: Tensor) -> tuple[Any, ...]:
+    """What is the same for two tensors that are one."""
+    storage = tensor.storage
+    place = (id(storage.block), storage.start, tensor.offset)
+    return (*place, tensor.shape, tensor.strides, tensor.element.name)
+
+
+class _Alike:
+    """The modules that hold the same tensors, by the same names.
+
+    ``found`` has everything in the order of the file: modules before what is in them.
+    """
+
+    def __init__(self, found: list[tuple[str, Tensor | Instance]]) -> None:
+        self.numbers: dict[tuple[Any, ...], int] = {}
+        self.number: dict[int, int] = {}
+        #: The paths of those that are alike, and where each path stands among them.
+        self.paths: dict[int, list[str]] = {}
+        self.places: dict[str, tuple[list[str], int]] = {}
+        modules = [(n, one) for n, one in found if isinstance(one, Instance)]
+        for _, module in reversed(modules):
+            inside = self._inside(module)
+            if inside:
+                number = self.numbers.setdefault(inside, len(self.numbers))
+                self.number[id(module)] = number
+        for name, module in modules:
+            if id(module) in self.number:
+                paths = self.paths.setdefault(self.number[id(module)], [])
+                self.places[name] = paths, len(paths)
+                paths.append(name)
+
+    def other(self, path: str, number: int) -> tuple[str, ...]:
+        """The path of the module with that number among the others; () if none is."""
+        paths, place = self.places.get(path, ([], 0))
+        place = number if number > place else number - 1
+        return tuple(paths[place].split(".")) if 0 <= place < len(paths) else ()
+
+    def _inside(self, module: Instance) -> tuple[Any, ...]:
+        """What a module holds; modules in it are the numbers that they got."""
+        state = module.state if isinstance(module.state, dict) else {}
+        tensors = [(n, _identity(t)) for n, t in state.items() if isinstance(t, Tensor)]
+        numbers = [(n, self.number.get(id(m))) for n, m in state.items()]
+        return (*tensors, *((n, m) for n, m in numbers if m is not None))
+
+
+def _listed(
+    found: list[tuple[str, Tensor | Instance]], code: Code, kind_of: str
+) -> Iterator[str]:
+    """The names of what the classes of modules list as parameters, or as buffers."""
+    for name, module in found:
+        if isinstance(module, Instance):
+            kind = code.find(module.kind.path)
+            listed = getattr(kind, kind_of) if isinstance(kind, Class) else ()
+            yield from (f"{name}.{leaf}" if name else leaf for leaf in listed)
+
+
+def _found(root: Instance) -> Iterator[tuple[str, Tensor | Instance]]:
+    """Modules and tensors by name, in the order of the file, each module once."""
+    seen: set[int] = set()
+    stack: list[tuple[str, Value]] = [("", root)]
+    while stack:
+        name, value = stack.pop()
+        if isinstance(value, Tensor):
+            yield name, value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
+            state = value.state if isinstance(value.state, dict) else {}
+            prefix = f"{name}." if name else ""
+            inner = [
+                (f"{prefix}{key}", item)
+                for key, item in state.items()
+                if isinstance(item, Instance | Tensor) and isinstance(key, str)
+            ]
+            stack.extend(reversed(inner))

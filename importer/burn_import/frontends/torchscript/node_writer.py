@@ -1,0 +1,152 @@
+"""The nodes of a graph that is being written, each typed as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn.dtypes import DType
+from burn_import.frontends.torch_export.builder import OPSETS, Builder, Nodes, Value
+from burn_import.frontends.torch_export.program import called
+from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torchscript.budget import Budget, Pool
+from burn_ir import InvalidModel, RawGraph, Type, UnsupportedModel
+from burn_ir.build import IncrementalBuilder
+from burn_ir.types import Array
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call stands: its name, its module's path, and the classes along it."""
+
+    name: str
+    path: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+class Writer:
+    """Writes calls of operators as nodes. ``inner()`` gives one for a body."""
+
+    def __init__(self, outer: Writer | None = None) -> None:
+        self.nodes: Nodes = outer.nodes.inner() if outer else Nodes()
+        self.growing: IncrementalBuilder = (
+            outer.growing.inner() if outer else IncrementalBuilder(OPSETS)
+        )
+        #: Extents that were computed in a module, by the value and the axis.
+        self.extents: dict[tuple[str, int, tuple[str, ...]], Value] = {}
+        self.budget: Budget = outer.budget if outer else Budget(0, 0, Pool())
+
+    def inner(self) -> Writer:
+        """A writer of a body, which sees the values of this graph."""
+        return Writer(self)
+
+    def input(self, name: str, known: Type) -> Value:
+        """A value that no node makes."""
+        check_real(known.dtype)
+        unique = self.nodes.fresh(name)
+        self.growing.declare(unique, known)
+        return Value(unique, known.dtype, known.shape)
+
+    def stored(self, name: str, array: Array) -> Value:
+        """A tensor of the model's state."""
+        check_real(array.dtype)
+        unique = self.nodes.fresh(name)
+        self.nodes.constants[unique] = array
+        self.growing.store(unique, array)
+        return Value(unique, array.dtype, array.shape)
+
+    def builder(self, place: Place, results: Sequence[Value]) -> Builder:
+        """What rules write with."""
+        return Builder(self.nodes, place.name, results, place.path, place.classes)
+
+    def apply(
+        self,
+        entry: Entry,
+        place: Place,
+        results: Sequence[Value],
+        args: Mapping[str, Any],
+    ) -> list[Value | None]:
+        """The results of a call of an operator, with their types.
+
+        Raises:
+            UnsupportedModel: the rule does not know the arguments, or the program
+                becomes too large.
+            InvalidModel: the operands do not fit.
+        """
+        builder = self.builder(place, results)
+        begin = len(self.nodes.nodes)
+        done = False
+        try:
+            made = called(entry, builder, list(args.items()))
+            several = made if isinstance(made, tuple | list) else (made,)
+            values = [self._value(builder, x) for x in several]
+            self.finish(begin)
+            done = True
+        finally:
+            if not done:  # what is half written has no types
+                del self.nodes.nodes[begin:]
+        return [None if x is None else self.typed(x) for x in values]
+
+    def finish(self, begin: int) -> None:
+        """Type the nodes from place ``begin`` on."""
+        added = self.nodes.nodes[begin:]
+        self.budget.node(len(added))
+        for node in added:
+            self.growing.add(node)
+
+    def _value(self, builder: Builder, made: Any) -> Value | None:
+        if made is None or isinstance(made, Value):
+            return made
+        return builder.constant(made, builder.dtype)
+
+    def typed(self, value: Value) -> Value:
+        """A value with the type that follows from its node's operands."""
+        known = self.growing.type(value.name)
+        if not isinstance(known, Type):
+            raise InvalidModel("expected a tensor")
+        check_real(known.dtype)
+        return Value(value.name, known.dtype, known.shape, value.is_number)
+
+    def same(self, value: Value, name: str) -> str:
+        """The name of a node that gives a value again: ``name``, if it is free."""
+        begin = len(self.nodes.nodes)
+        made = self.builder(Place(name), [value]).op("Identity", value)
+        self.finish(begin)
+        return made.name
+
+    def has(self, value: Value) -> bool:
+        """Whether the nodes of this graph can read a value."""
+        try:
+            self.growing.type(value.name)
+        except KeyError:
+            return False
+        return True
+
+    def known(self, value: Value) -> Any:
+        """The one number that a value is, if that is known, else None."""
+        known = self.growing.type(value.name).known
+        if known is None or known.size != 1 or known.dtype == object:
+            return None
+        return known.reshape(-1)[0].item()
+
+    def body(self, inputs: Mapping[str, Type], outputs: Sequence[str]) -> RawGraph:
+        """The graph of what was written here."""
+        nodes = tuple(self.nodes.nodes)
+        return RawGraph("body", dict(inputs), tuple(outputs), nodes, {})
+
+
+def check_real(dtype: DType) -> None:
+    """Return if a tensor is of real numbers, as the rules have it.
+
+    In exported programs those of complex ones are pairs of tensors, which types tell;
+    here a rule of real ones would be wrong without a word (of a conjugate).
+
+    Raises:
+        UnsupportedModel: it is not.
+    """
+    if dtype.kind == "c":
+        raise UnsupportedModel(
+            f"tensors of {dtype.name} are not supported in TorchScript; they are in a "
+            "program that torch.export.save writes"
+        )

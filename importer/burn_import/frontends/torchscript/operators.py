@@ -1,0 +1,342 @@
+"""Calls of ``torch.*``: numbers are computed, tensors become nodes by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from burn_import.frontends.torch_export.aten import RULES
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Value,
+    kind_of,
+)
+from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torchscript.budget import Budget
+from burn_import.frontends.torchscript.builtins import SPECIAL
+from burn_import.frontends.torchscript.constant_functions import (
+    bounded,
+    function_of_anything,
+    function_of_numbers,
+)
+from burn_import.frontends.torchscript.dtypes import result_types, scalar_type
+from burn_import.frontends.torchscript.dynamic_lists import called_on_rows, has_rows
+from burn_import.frontends.torchscript.node_writer import Place, Writer
+from burn_import.frontends.torchscript.signatures import overload
+from burn_import.frontends.torchscript.values import (
+    DEVICE,
+    UNKNOWN,
+    Held,
+    Thing,
+    Without,
+)
+from burn_import.frontends.torchscript.views import copies, stays_in_order, undoing
+from burn_ir import ModelError, UnsupportedModel
+from burn_ir.error_context import FAULTS, error_text
+
+#: What functions of numbers are where a number is known only when the model runs.
+_COMPUTED: Mapping[str, str] = {
+    **{name: name for name in ("add", "sub", "mul", "pow", "floordiv")},
+    **{name: name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "div": "truediv",
+    "floor_divide": "floordiv",
+    "remainder": "mod",
+}
+
+
+class Operators:
+    """Follows calls of operators. ``writer`` is where their nodes go."""
+
+    def __init__(self) -> None:
+        self.writer = Writer()
+        #: What was changed in place, with the values before.
+        self.journal: list[tuple[Held, Value]] = []
+
+    def call(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+    ) -> Thing:
+        """What ``torch.name(*args, **kwargs)`` gives.
+
+        Raises:
+            UnsupportedModel: there is no rule for it.
+            InvalidModel: the arguments do not fit.
+        """
+        if args and isinstance(args[0], list | dict | tuple | str):
+            self.budget.step(len(args[0]))
+        if args and has_rows(args[0]):
+            return called_on_rows(self, name, [*args, *kwargs.values()], place)
+        function = function_of_anything(name, args)
+        if function is not None:
+            return _computed(function, args, kwargs)
+        given = [*args, *kwargs.values()]
+        parts = list(self.leaves(given))
+        if any(part is UNKNOWN for part in parts):
+            return UNKNOWN
+        if not any(isinstance(part, Held | Value) for part in parts):
+            function = function_of_numbers(name)
+            if function is not None:
+                return _computed(function, args, kwargs)
+        if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
+            return self.lists_differ(place, *args) is (name == "ne")
+        if name in SPECIAL:
+            return SPECIAL[name](self, place, *args, **kwargs)
+        is_number = (
+            not any(isinstance(part, Held) for part in parts) and name in _COMPUTED
+        )
+        if is_number and any(isinstance(x, Value) for x in args):
+            return self.number(f"_operator.{_COMPUTED[name]}", args, place)
+        return self.operator(name, args, kwargs, place)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the work that the program may cause."""
+        return self.writer.budget
+
+    def leaves(self, thing: Thing) -> Iterator[Thing]:
+        """What is in lists, tuples and dicts, however deep.
+
+        Raises:
+            TooMuch: it is more than any model needs, or without end.
+        """
+        stack = [thing]
+        while stack:
+            item = stack.pop()
+            self.budget.step()
+            if isinstance(item, list | tuple):
+                stack.extend(reversed(item))
+            elif isinstance(item, dict):
+                stack.extend(reversed(item.values()))
+            else:
+                yield item
+
+    def operator(
+        self, name: str, args: list[Thing], kwargs: dict[str, Thing], place: Place
+    ) -> Thing:
+        """The result of an operator of ATen, tensors or a list of them."""
+        found = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
+        if found is None:
+            raise UnsupportedModel(f"torch.{name} is not supported")
+        entry, bound = found
+        named = {k: _argument(k, v) for k, v in bound.items() if v is not DEVICE}
+        results = self.writer.apply(entry, place, result_types(name, named), named)
+        tensors = [
+            x for x in self.leaves([*args, *kwargs.values()]) if isinstance(x, Held)
+        ]
+        if len(results) > len(entry.writes) > 0:
+            results = self.written(name, entry, results, tensors, named)
+        return self.held(name, entry, results, tensors, (named, place))
+
+    def written(
+        self,
+        name: str,
+        entry: Entry,
+        results: list[Value | None],
+        tensors: Sequence[Held],
+        named: Mapping[str, Any],
+    ) -> list[Value | None]:
+        """The results without those that are what a call makes of its arguments."""
+        count = len(results) - len(entry.writes)
+        for key, value in zip(entry.writes, results[count:], strict=True):
+            old = named.get(key)
+            for held in tensors:
+                if isinstance(old, Value) and value and held.value.name == old.name:
+                    self.journal += held.change(value, f"torch.{name}")
+        return results[:count]
+
+    def held(
+        self,
+        name: str,
+        entry: Entry,
+        results: Sequence[Value | None],
+        tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
+    ) -> Thing:
+        """The results as tensors that share the memory they share in PyTorch."""
+        if entry.mutates is not None and tensors and results[0] is not None:
+            changed = tensors[-1 if entry.mutates == "out" else 0]
+            self.journal += changed.change(results[0], f"torch.{name}")
+            return changed
+        made = [
+            x and self._held(name, entry, replace(x, is_number=False), tensors, how)
+            for x in results
+        ]
+        is_nonzero = name == "where" and "other" not in how[0]
+        is_list = name in _LISTS or is_nonzero
+        return made[0] if len(made) == 1 and not is_list else made
+
+    def _held(
+        self,
+        name: str,
+        entry: Entry,
+        value: Value,
+        tensors: Sequence[Held],
+        how: tuple[Mapping[str, Any], Place],
+    ) -> Held:
+        for source in tensors:
+            if how[0].get("copy") is True or copies(name, source):
+                return Held(value)
+            if value.name == source.current.name and name != "clone":
+                return Held(value, source.memory, source, _unchanged, source.in_order)
+            if entry.views and source is tensors[0]:
+                args, place = how
+                undo = undoing(self, name, args, source, place)
+                ordered = stays_in_order(name, args, source)
+                return Held(value, source.memory, source, undo, ordered)
+        return Held(value)
+
+    def number(self, target: str, args: Sequence[Thing], place: Place) -> Thing:
+        """The result of a function of numbers, as a number if it is known."""
+        if target not in RULES:
+            raise UnsupportedModel(f"{target} of what is computed is not supported")
+        is_test = target.rpartition(".")[2] in _TESTS
+        is_whole = all(isinstance(x, int) or _is_whole(x) for x in args)
+        dtype = INT64 if is_whole and "truediv" not in target else FLOAT64
+        result = Value("", BOOL if is_test else dtype, (), True)
+        named = {f"{place}": x for place, x in enumerate(args)}
+        (made,) = self.writer.apply(RULES[target], place, [result], _unnamed(named))
+        assert made is not None
+        return self.settled(replace(made, is_number=True))
+
+    def settled(self, number: Value) -> Thing:
+        """A number, as Python's if it is known before the model runs."""
+        known = self.writer.known(number)
+        return number if known is None else known
+
+    def lists_differ(self, place: Place, a: list[Thing], b: list[Thing]) -> bool:
+        """Whether two lists of numbers differ.
+
+        Raises:
+            UnsupportedModel: that is known only when the model runs.
+        """
+        if len(a) != len(b):
+            return True
+        found = [self.call("ne", [x, y], {}, place) for x, y in zip(a, b, strict=True)]
+        if any(x is True for x in found):
+            return True
+        if any(x is not False for x in found):
+            raise UnsupportedModel("lists that are compared when the model runs")
+        return False
+
+    def size(self, place: Place, x: Held, dim: int | None = None) -> Thing:
+        """An extent of a tensor, or all of them."""
+        dims = x.value.dims
+        if dims is None:
+            raise UnsupportedModel("the extents of a tensor of unknown rank")
+        if dim is None:
+            return [self.size(place, x, axis) for axis in range(len(dims))]
+        extent = dims[dim]
+        if isinstance(extent, int):
+            return extent
+        key = (x.value.name, dim % len(dims), place.path)
+        if key not in self.writer.extents:
+            named = {"self": x.value, "dim": dim}
+            result = [Value("", INT64, (), True)]
+            made = self.writer.apply(RULES["aten.sym_size.int"], place, result, named)
+            assert made[0] is not None
+            self.writer.extents[key] = replace(made[0], is_number=True)
+        return self.settled(self.writer.extents[key])
+
+    def as_number(self, x: Thing, place: Place) -> Thing:
+        """A tensor of one element as a number; numbers as they are."""
+        if not isinstance(x, Held):
+            return x
+        value = x.value
+        known = self.writer.known(value)
+        if known is not None:
+            return known
+        if value.dims:
+            builder = self.writer.builder(place, [value])
+            begin = len(self.writer.nodes.nodes)
+            value = builder.op("Reshape", value, builder.constant([]))
+            self.writer.finish(begin)
+            value = self.writer.typed(value)
+        return Value(value.name, value.dtype, (), True)
+
+    def converted(self, kind: type, x: Thing, place: Place) -> Thing:
+        """What ``int(x)``, ``float(x)`` or ``bool(x)`` gives."""
+        if isinstance(x, Without):
+            return x
+        number = self.as_number(x, place)
+        if not isinstance(number, Value):
+            return bounded(kind(number))
+        dtype = {int: INT64, float: FLOAT64, bool: BOOL}[kind]
+        if number.dtype == dtype:
+            return number
+        entry = RULES["aten.to.dtype"]
+        result = Value("", dtype, (), True)
+        named = {"self": number, "dtype": dtype}
+        (made,) = self.writer.apply(entry, place, [result], named)
+        assert made is not None
+        return self.settled(Value(made.name, dtype, (), True))
+
+    def tensor(self, x: Thing, place: Place, dtype: Any = None) -> Held:
+        """A number, or a list of numbers, as a tensor."""
+        if isinstance(x, Held):
+            return x
+        if isinstance(x, Value):
+            return Held(replace(x, is_number=False))
+        array = np.asarray(x)
+        if array.dtype == FLOAT64:
+            array = array.astype(np.float32)
+        if dtype is not None:
+            array = array.astype(dtype)
+        builder = self.writer.builder(place, [])
+        begin = len(self.writer.nodes.nodes)
+        made = builder.constant(array, array.dtype)
+        self.writer.finish(begin)
+        return Held(self.writer.typed(made))
+
+
+_TESTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "and_", "or_"})
+_LISTS = frozenset(
+    {
+        *("split", "split_with_sizes", "chunk", "unbind", "meshgrid", "tensor_split"),
+        *("hsplit", "vsplit", "dsplit", "broadcast_tensors", "unsafe_split"),
+        "unsafe_chunk",
+    }
+)
+
+
+def _unchanged(before: Value, changed: Value) -> Value:
+    """What a tensor is whose other name was changed."""
+    return changed
+
+
+def _computed(
+    function: Callable[..., Thing], args: list[Thing], kwargs: dict[str, Thing]
+) -> Thing:
+    try:
+        return bounded(function(*args, **kwargs))
+    except ModelError:
+        raise
+    except FAULTS as error:
+        raise UnsupportedModel(error_text(error)) from error
+
+
+def _is_whole(x: Thing) -> bool:
+    return isinstance(x, Value) and kind_of(x.dtype) <= kind_of(INT64)
+
+
+def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a rule whose names do not matter, by the names that all have."""
+    return dict(zip(("self", "other"), named.values(), strict=False))
+
+
+def _plain(thing: Thing) -> Thing:
+    """A thing with values in place of the tensors that hold them."""
+    if isinstance(thing, Held):
+        return thing.value
+    if isinstance(thing, list | tuple):
+        return type(thing)(_plain(item) for item in thing)
+    return thing
+
+
+def _argument(name: str, value: Any) -> Any:
+    if name == "dtype" and value is not None:
+        return scalar_type(value)
+    return value

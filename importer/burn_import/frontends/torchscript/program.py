@@ -1,0 +1,171 @@
+"""An archive to a graph: its ``forward`` is followed from its inputs to its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from burn_import.frontends.torch_export.builder import Value, literal_node
+from burn_import.frontends.torchscript.archive import Archive
+from burn_import.frontends.torchscript.budget import Budget, Pool
+from burn_import.frontends.torchscript.expressions import Raised
+from burn_import.frontends.torchscript.node_writer import Place
+from burn_import.frontends.torchscript.source_code import Code, Function
+from burn_import.frontends.torchscript.statements import Statements
+from burn_import.frontends.torchscript.values import (
+    Held,
+    Module,
+    Thing,
+    Without,
+    described,
+)
+from burn_ir import InvalidModel, ModelError, UnsupportedModel
+from burn_ir.dim import counting_unnamed
+from burn_ir.error_context import FAULTS, error_text
+from burn_ir.raw import RawGraph
+from burn_ir.types import Type
+
+
+class Program:
+    """The program of an archive.
+
+    ``parameters`` are those of ``forward`` without the module. ``written`` is how many
+    nodes the last graph had, or would have had but for what was wrong; ``contradicts``
+    says whether operands did not fit their operators.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        self.code = Code(archive.files)
+        self.forward: Function = self.code.method(archive.root.kind.path, "forward")
+        self.parameters = self.forward.node.args.args[1:]
+        self.pool = Pool()
+        self.written = 0
+        self.contradicts = False
+
+    def graph(self, given: Mapping[str, Any]) -> RawGraph:
+        """The graph for arguments by name: types of tensors, or what is fixed.
+
+        Raises:
+            UnsupportedModel: the code uses what is not supported; all of it is listed.
+            InvalidModel: it contradicts itself, or the types.
+        """
+        with counting_unnamed():
+            machine = Statements(self.archive, self.code)
+            machine.writer.budget = Budget(
+                self.archive.words, machine.modules.count, self.pool
+            )
+            inputs: dict[str, Type] = {}
+            args = {
+                name: _declared(machine, name, of, inputs) for name, of in given.items()
+            }
+            result = self.followed(machine, args)
+            outputs = tuple(_outputs(machine, result))
+            changed = machine.modules.replaced()
+            if machine.modules.parameters:
+                machine.modules.store_unread()
+        if not outputs:
+            raise UnsupportedModel("expected forward to return tensors, got none")
+        nodes = machine.writer.nodes
+        states = {name: nodes.constants.pop(name) for name in changed}
+        # An archive that was frozen lists no parameters, and its weights are constants
+        # of the code; a number in the code is a literal in any archive.
+        trained = machine.modules.trained if machine.modules.parameters else {}
+        lifted = [
+            name
+            for name, array in nodes.constants.items()
+            if name not in machine.modules.trained and (trained or array.ndim == 0)
+        ]
+        constants = [literal_node(name, nodes.constants.pop(name)) for name in lifted]
+        inputs.update((name, Type.of(states[name]).forget()) for name in states)
+        return RawGraph(
+            "main",
+            inputs,
+            (*outputs, *changed.values()),
+            (*constants, *nodes.nodes),
+            nodes.constants,
+            states=states,
+            trained=trained,
+        )
+
+    def followed(self, machine: Statements, args: dict[str, Thing]) -> Thing:
+        """What ``forward`` returns.
+
+        Raises:
+            ModelError: what is wrong with it; all of it.
+        """
+        module = Module(self.archive.root)
+        reason, result = "", None
+        try:
+            result = machine.enter(self.forward, module, [module], args)
+        except Raised as error:
+            reason = f"the program raises an error: {error}"
+        except ModelError:
+            raise
+        except FAULTS as error:  # of defaults, which are no statement's
+            raise InvalidModel(error_text(error)) from error
+        finally:
+            self.written = len(machine.writer.nodes.nodes)
+            self.contradicts = InvalidModel in machine.problems
+        for kind in (UnsupportedModel, InvalidModel):
+            if machine.problems.get(kind):
+                raise kind([p for of in machine.problems.values() for p in of])
+        if reason:
+            raise UnsupportedModel(reason)
+        return result
+
+
+def _declared(
+    machine: Statements, name: str, of: Any, inputs: dict[str, Type]
+) -> Thing:
+    """An argument as a thing: tensors become inputs of the graph."""
+    if isinstance(of, Type):
+        value = machine.writer.input(name, of)
+        inputs[value.name] = of
+        return Held(value)
+    if isinstance(of, tuple | list):
+        parts = [
+            _declared(machine, f"{name}_{place}", item, inputs)
+            for place, item in enumerate(of)
+        ]
+        return type(of)(parts)
+    if isinstance(of, dict):
+        return {
+            key: _declared(machine, f"{name}_{key}", item, inputs)
+            for key, item in of.items()
+        }
+    return of
+
+
+def _outputs(
+    machine: Statements, thing: Thing, path: tuple[Any, ...] = ()
+) -> Iterator[str]:
+    """The names of the tensors and numbers that ``forward`` returns, in its order.
+
+    What stands in a dict is called by its key.
+
+    Raises:
+        InvalidModel: it returns something else.
+    """
+    machine.budget.step()
+    if isinstance(thing, dict | list | tuple) and len(path) < _DEEPEST:
+        items = thing.items() if isinstance(thing, dict) else enumerate(thing)
+        for key, item in items:
+            yield from _outputs(machine, item, (*path, key))
+    elif isinstance(thing, Held | Value | bool | int | float):
+        name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
+        made = machine.tensor(thing, Place(name or "result")).value
+        yield machine.writer.same(made, name) if name else made.name
+    elif isinstance(thing, Without):
+        raise UnsupportedModel(f"forward returns {described(thing)}")
+    elif thing is not None:
+        got = described(thing)
+        raise InvalidModel(f"expected forward to return tensors, got {got}")
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, str)
+
+
+#: Containers in containers; nobody nests them deeper.
+_DEEPEST = 64

@@ -1,0 +1,99 @@
+"""An archive of ``torch.jit.save`` to the model in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from burn_import.frontends.checkpoints.limits import LIMITS, Limits
+from burn_import.frontends.onnx.files import map_file
+from burn_import.frontends.torch_export.builder import BOOL, INT64, OPSETS
+from burn_import.frontends.torchscript.archive import Archive
+from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.inputs import Inputs, Key
+from burn_import.frontends.torchscript.program import Program
+from burn_import.options import Extents
+from burn_ir import ModelError, RawGraph, RawModel
+from burn_ir.dim import Dim
+
+
+def read(
+    path: str | Path,
+    shapes: Mapping[str, Extents] | None = None,
+    *,
+    limits: Limits = LIMITS,
+) -> RawModel:
+    """The model in a TorchScript archive, without PyTorch.
+
+    Weights are read-only views of the file, and nothing in it is executed. ``shapes``
+    are extents of inputs by name, where the archive does not have them or others are
+    wanted.
+
+    Raises:
+        UnreadableFile: the file is damaged, or no such archive.
+        UnsupportedModel: the code uses what is not supported; everything is listed. Or
+            an extent is needed that nobody gave.
+        InvalidModel: it contradicts itself.
+    """
+    path = Path(path)
+    try:
+        graph = _graph(Archive(map_file(path), limits), shapes or {})
+        return RawModel(graph, dict(OPSETS), "pytorch")
+    except ModelError as error:
+        named = [
+            replace(problem, message=f"{path.name}: {problem.message}")
+            for problem in error.problems
+        ]
+        raise type(error)(named) from error
+
+
+def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
+    """The graph of the program, with all extents open that it allows to vary."""
+    program = Program(archive)
+    defaults = len(program.forward.node.args.defaults)
+    inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
+    found = _first(program, inputs)
+
+    def allows(extents: Mapping[Key, Dim]) -> bool:
+        return _followed(program, inputs.types(extents)) is not None
+
+    groups = inputs.open(allows)
+    for opened in (groups, [keys for keys in groups if keys[0][0] == 0]):
+        if opened:
+            general = _followed(program, inputs.types(inputs.named(opened)))
+            if general is not None:
+                return general
+    return found
+
+
+def _first(program: Program, inputs: Inputs) -> RawGraph:
+    """The graph with the extents of the trace, and dtypes of inputs found out."""
+    try:
+        return program.graph(inputs.types({}))
+    except TooMuch:
+        raise
+    except ModelError as error:
+        failed = error
+    # What is not supported is so whatever the dtypes are.
+    for name, known in list(inputs.dtypes.items()) if program.contradicts else ():
+        for dtype in (INT64, BOOL):
+            reached = program.written
+            inputs.dtypes[name] = dtype
+            try:
+                return program.graph(inputs.types({}))
+            except ModelError as error:
+                if program.written > reached:
+                    failed = error
+                    break
+                inputs.dtypes[name], program.written = known, reached
+    raise failed
+
+
+def _followed(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
+    """The graph for these inputs; None if they do not fit the program."""
+    try:
+        return program.graph(given)
+    except ModelError:
+        return None

@@ -1,0 +1,48 @@
+"""Which names of a function statements set, and which are read elsewhere."""
+
+from __future__ import annotations
+
+import ast
+
+from burn_import.frontends.torchscript.expressions import Frame
+
+
+def left_by(node: ast.AST, frame: Frame) -> list[str]:
+    """The names that a statement gives values to, and somebody may read after it."""
+    read = _read_outside(node, frame)
+    stored = dict.fromkeys(
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+    )
+    return [name for name in stored if name in read or name in frame.names]
+
+
+def _read_outside(node: ast.AST, frame: Frame) -> set[str]:
+    """The names that the function reads outside of a statement."""
+    body = frame.function.node if frame.function is not None else node
+    inside = {id(part) for part in ast.walk(node)}
+    return {
+        part.id
+        for part in ast.walk(body)
+        if isinstance(part, ast.Name)
+        and isinstance(part.ctx, ast.Load)
+        and id(part) not in inside
+    }
+
+
+def local_names(node: ast.For | ast.While, frame: Frame) -> set[str]:
+    """The names that each round of a loop sets before it reads them, and no one else.
+
+    They have values before the loop if its first rounds were followed.
+    """
+    read = _read_outside(node, frame)
+    if isinstance(node, ast.While):
+        read |= {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    local: set[str] = set()
+    for statement in node.body:
+        names = [part for part in ast.walk(statement) if isinstance(part, ast.Name)]
+        read |= {n.id for n in names if isinstance(n.ctx, ast.Load)} - local
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            local |= {n.id for n in names if isinstance(n.ctx, ast.Store)} - read
+    return local

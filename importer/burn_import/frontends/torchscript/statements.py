@@ -1,0 +1,303 @@
+"""Statements of the code: assignments, branches and loops that are known, returns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from burn.record.errors import shown
+from burn_import.frontends.torch_export.builder import Value
+from burn_import.frontends.torchscript.archive import Archive
+from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.control import branched, ended, returns_early
+from burn_import.frontends.torchscript.expressions import Expressions, Frame, Rest
+from burn_import.frontends.torchscript.loops import repeated
+from burn_import.frontends.torchscript.source_code import Code, Function
+from burn_import.frontends.torchscript.values import (
+    UNKNOWN,
+    Held,
+    Module,
+    Thing,
+    Without,
+)
+from burn_ir import InvalidModel, ModelError, UnsupportedModel
+from burn_ir.error_context import FAULTS, error_text
+from burn_ir.errors import Problem
+
+#: Calls within calls; modules of real models nest a third as deep.
+_DEEPEST = 60
+#: What a call counts as, in statements.
+_CALL = 10
+#: Problems that are listed.
+_MOST_PROBLEMS = 100
+#: Longer loops stay loops where they can.
+_MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Returned:
+    """What a function returns."""
+
+    value: Thing
+
+
+class Statements(Expressions):
+    """Follows functions. ``problems`` are those found so far, by kind of error."""
+
+    def __init__(self, archive: Archive, code: Code) -> None:
+        super().__init__(archive, code)
+        self.problems: dict[type[ModelError], dict[Problem, None]] = {}
+        self.depth = 0
+
+    def enter(
+        self,
+        function: Function,
+        module: Module,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+    ) -> Thing:
+        """What a function of the archive returns."""
+        if self.depth >= _DEEPEST:
+            raise TooMuch(f"calls nested deeper than {_DEEPEST}")
+        self.budget.step(_CALL)
+        frame = Frame(function, module, rest=Rest())
+        self.bind(function, frame, args, kwargs)
+        self.depth += 1
+        try:
+            result = self.run(function.node.body, frame)
+        finally:
+            self.depth -= 1
+        return result.value if isinstance(result, Returned) else None
+
+    def bind(
+        self,
+        function: Function,
+        frame: Frame,
+        args: list[Thing],
+        kwargs: dict[str, Thing],
+    ) -> None:
+        """Give the parameters of a function their values.
+
+        Raises:
+            InvalidModel: the arguments do not fit the parameters.
+        """
+        names = [arg.arg for arg in function.node.args.args]
+        defaults = function.node.args.defaults
+        first = len(names) - len(defaults)
+        bound = dict(zip(names, args, strict=False)) | kwargs
+        if len(args) > len(names) or set(bound) - set(names):
+            raise InvalidModel(f"expected arguments {names}, got {len(args)}")
+        for place, name in enumerate(names):
+            if name not in bound:
+                if place < first:
+                    raise InvalidModel(f"expected an argument {shown(name)}")
+                bound[name] = self.evaluate(defaults[place - first], frame)
+        frame.names.update(bound)
+
+    def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:
+        """What a block returns, None if it does not return."""
+        outer = frame.rest
+        try:
+            for place, node in enumerate(body, 1):
+                self.budget.step()
+                if outer is not None and isinstance(node, ast.If):
+                    frame.rest = Rest(body, place, outer)
+                else:
+                    frame.rest = None
+                result = self.statement(node, frame)
+                if result is not None:
+                    return result
+        finally:
+            frame.rest = outer
+        return None
+
+    def statement(self, node: ast.stmt, frame: Frame) -> Returned | None:
+        """Follow a statement; what is wrong with it is noted."""
+        follow = _STATEMENTS.get(type(node))
+        try:
+            if follow is None:
+                kind = type(node).__name__
+                raise UnsupportedModel(f"a statement of kind {kind} is not supported")
+            found: Returned | None = follow(self, node, frame)
+            return found
+        except TooMuch:
+            raise
+        except ModelError as error:
+            for problem in error.problems:
+                kind_of = type(error)
+                self.note(kind_of, _without_node(problem), node, frame)
+        except FAULTS as error:  # operands of kinds that no compiler writes
+            self.note(InvalidModel, error_text(error), node, frame)
+        self.forget(node, frame)
+        return Returned(UNKNOWN) if isinstance(node, ast.Return) else None
+
+    def forget(self, node: ast.stmt, frame: Frame) -> None:
+        """Know no more of what a statement gives values to, or may put something in."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name):
+                known = frame.names.get(part.id)
+                if isinstance(part.ctx, ast.Store):
+                    frame.names[part.id] = UNKNOWN
+                elif isinstance(known, list):
+                    known[:] = [UNKNOWN]
+
+    def note(
+        self, kind: type[ModelError], message: str, node: ast.stmt, frame: Frame
+    ) -> None:
+        """Note a problem, and where it is."""
+        kind = kind if kind is UnsupportedModel else InvalidModel
+        where = f"code/{frame.file}, line {node.lineno}"
+        found = self.problems.setdefault(kind, {})
+        found[Problem(f"{where}: {message}")] = None
+        if sum(map(len, self.problems.values())) >= _MOST_PROBLEMS:
+            raise TooMuch([*self.problems[kind]])
+
+    def expression(self, node: ast.Expr, frame: Frame) -> None:
+        """A call whose result nobody reads."""
+        self.evaluate(node.value, frame)
+
+    def returned(self, node: ast.Return, frame: Frame) -> Returned:
+        """The end of a function."""
+        if node.value is None:
+            return Returned(None)
+        return Returned(self.evaluate(node.value, frame))
+
+    def assignment(self, node: ast.Assign, frame: Frame) -> None:
+        """A value gets a name, several theirs."""
+        for target in node.targets:
+            value = self.evaluate(node.value, frame, _hint(target))
+            self.assign(target, value, frame)
+
+    def annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
+        """The same with a type beside it."""
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value, frame), frame)
+
+    def assign(self, target: ast.expr, value: Thing, frame: Frame) -> None:
+        """Give a value to what is on the left."""
+        if isinstance(target, ast.Name):
+            frame.names[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            self.unpack(target, value, frame)
+        elif isinstance(target, ast.Attribute):
+            owner = self.evaluate(target.value, frame)
+            if not isinstance(owner, Module):
+                raise UnsupportedModel("an attribute of no module is set")
+            self.modules.set(owner, target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            owner = self.evaluate(target.value, frame)
+            if not isinstance(owner, list | dict):
+                raise UnsupportedModel("an item of no list or dict is set")
+            owner[self.evaluate(target.slice, frame)] = value
+        else:
+            raise UnsupportedModel("an assignment to what has no name")
+
+    def unpack(self, target: ast.Tuple | ast.List, value: Thing, frame: Frame) -> None:
+        """Give the parts of a value to several names."""
+        count = len(target.elts)
+        if value is UNKNOWN:
+            value = [UNKNOWN] * count
+        if not isinstance(value, list | tuple):
+            raise UnsupportedModel("expected several values, got one")
+        if len(value) != count:
+            raise InvalidModel(f"expected {count} values, got {len(value)}")
+        for item, part in zip(target.elts, value, strict=True):
+            self.assign(item, part, frame)
+
+    def branch(self, node: ast.If, frame: Frame) -> Returned | None:
+        """One of two blocks; both, if it is known only when the model runs."""
+        test = self.evaluate(node.test, frame)
+        if test is UNKNOWN:
+            self.forget(node, frame)
+            return None
+        if isinstance(test, Held):
+            test = self.converted(bool, test, frame.place("condition"))
+        if isinstance(test, Value) and returns_early(node, frame):
+            return Returned(ended(self, node, frame, test))
+        if isinstance(test, Value):
+            branched(self, node, frame, test)
+            return None
+        if isinstance(test, Without):
+            raise UnsupportedModel("a condition that has no value")
+        return self.run(node.body if test else node.orelse, frame)
+
+    def loop(self, node: ast.For, frame: Frame) -> Returned | None:
+        """The rounds of ``for i in range(n)``, one after the other if n is known."""
+        is_range = (
+            isinstance(node.iter, ast.Call)
+            and isinstance(node.iter.func, ast.Name)
+            and node.iter.func.id == "range"
+        )
+        if not is_range or not isinstance(node.target, ast.Name):
+            raise UnsupportedModel("a loop over something else than range()")
+        assert isinstance(node.iter, ast.Call)
+        ends = [self.evaluate(arg, frame) for arg in node.iter.args]
+        if any(end is UNKNOWN for end in ends):
+            self.forget(node, frame)
+            return None
+        if any(isinstance(end, Value) for end in ends):
+            if len(ends) > 1:
+                raise UnsupportedModel("a loop that begins at a number that varies")
+            repeated(self, node, frame, ends[0])
+            return None
+        rounds = range(*ends)
+        if len(rounds) > _MOST_ROUNDS and len(ends) == 1:
+            repeated(self, node, frame, ends[0])
+            return None
+        for number in rounds:
+            frame.names[node.target.id] = number
+            result = self.run(node.body, frame)
+            if result is not None:
+                return result
+        return None
+
+    def repeat(self, node: ast.While, frame: Frame) -> Returned | None:
+        """The rounds of ``while``, one after the other as long as that is known."""
+        while True:
+            test = self.evaluate(node.test, frame)
+            if test is UNKNOWN:
+                self.forget(node, frame)
+                return None
+            if isinstance(test, Held):
+                test = self.converted(bool, test, frame.place("condition"))
+            if isinstance(test, Value):
+                repeated(self, node, frame, None)
+                return None
+            if isinstance(test, Without):
+                raise UnsupportedModel("a loop whose condition is not known")
+            if not test:
+                return None
+            result = self.run(node.body, frame)
+            if result is not None:
+                return result
+
+
+def _hint(target: ast.expr) -> str:
+    """What a value is called after the name it gets: ``scores`` for ``scores2``."""
+    if not isinstance(target, ast.Name) or target.id.startswith("_"):
+        return ""
+    return target.id.rstrip("0123456789")
+
+
+def _without_node(problem: Problem) -> str:
+    """The message of a problem, without the node: its place in the code is said."""
+    parts = [f"{problem.operator}: " if problem.operator else "", problem.message]
+    return "".join(parts)
+
+
+def _nothing(machine: Statements, node: ast.stmt, frame: Frame) -> None:
+    return None
+
+
+_STATEMENTS: Mapping[type, Callable[[Any, Any, Frame], Returned | None]] = {
+    ast.Expr: Statements.expression,
+    ast.Return: Statements.returned,
+    ast.Assign: Statements.assignment,
+    ast.AnnAssign: Statements.annotated,
+    ast.If: Statements.branch,
+    ast.For: Statements.loop,
+    ast.While: Statements.repeat,
+    ast.Pass: _nothing,
+}

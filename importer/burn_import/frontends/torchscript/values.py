@@ -1,0 +1,159 @@
+"""What names stand for while the code of an archive is followed.
+
+Numbers, texts, None, lists, tuples and dicts are Python's own. A number that is only
+known when the model runs is a ``Value`` with ``is_number``; a tensor is ``Held``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from burn_import.frontends.checkpoints.pickle_values import Instance
+from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
+from burn_ir import UnsupportedModel
+
+Thing: TypeAlias = Any
+
+
+@dataclass(eq=False)
+class Memory:
+    """The bytes that several tensors may be views of, by whoever sees them."""
+
+    holders: list[Held] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Held:
+    """A tensor: the value that it has at this point of the code.
+
+    ``base`` is what it is a view of, and ``undo`` gives the value of that from the one
+    before and a changed view; None where it is not known how. ``in_order`` says whether
+    the elements lie in memory as they are counted. ``stale`` says what changed it in
+    place without telling how, "" if nothing did.
+    """
+
+    current: Value
+    memory: Memory = field(default_factory=Memory)
+    base: Held | None = None
+    undo: Callable[[Value, Value], Value] | None = None
+    in_order: bool = True
+    stale: str = ""
+
+    def __post_init__(self) -> None:
+        self.memory.holders.append(self)
+
+    @property
+    def value(self) -> Value:
+        """The value.
+
+        Raises:
+            UnsupportedModel: what shares its memory was changed in place.
+        """
+        if self.stale:
+            raise UnsupportedModel(
+                f"a tensor is read after {self.stale} changed a view of it in place"
+            )
+        return self.current
+
+    def change(self, value: Value, by: str) -> list[tuple[Held, Value]]:
+        """Change it in place, and with it what it is a view of.
+
+        Returns what was changed, with the value before. What else shares the memory is
+        stale from now on.
+        """
+        after, held = {self.current.name: value}, self
+        while held.base is not None and held.undo is not None:
+            value = held.undo(held.base.value, value)
+            held = held.base
+            after[held.current.name] = value
+        changed = []
+        for holder in self.memory.holders:
+            if holder.current.name in after:
+                changed.append((holder, holder.current))
+                holder.current = after[holder.current.name]
+            else:
+                holder.stale = holder.stale or by
+        return changed
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """In a list: as many tensors as ``joined`` has along its first axis."""
+
+    joined: Held
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A module of the archive, by its path from the outermost one."""
+
+    instance: Instance
+    path: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Names of functions: ``torch``, ``ops.prim``, ``__torch__.torch.nn``."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a module."""
+
+    module: Module
+    name: str
+
+
+@dataclass(frozen=True)
+class Without:
+    """What has no value to compute with.
+
+    ``kind`` is ``device`` (none changes a value), ``uninitialized`` (never read), or
+    ``unknown``: the result of what is reported as not supported already.
+    """
+
+    kind: str
+
+
+DEVICE = Without("device")
+UNINITIALIZED = Without("uninitialized")
+UNKNOWN = Without("unknown")
+
+
+def wrapped_number(constant: Thing) -> Thing:
+    """Return a constant of the archive as PyTorch loads it.
+
+    PyTorch takes a tensor of rank 0 and of the dtype of a Python number for that number
+    ("wrapped"): its dtype adapts to the tensors beside it.
+    """
+    if not isinstance(constant, Held) or constant.value.dims != ():
+        return constant
+    value = constant.value
+    return Held(replace(value, is_number=value.dtype in (INT64, FLOAT64)))
+
+
+def described(thing: Thing) -> str:
+    """What a thing is, in words for a message."""
+    if isinstance(thing, Held):
+        return "a tensor"
+    if isinstance(thing, Value):
+        return "a number that is computed"
+    if isinstance(thing, Module | Method | Namespace):
+        return f"a {type(thing).__name__.lower()}"
+    if isinstance(thing, Without):
+        return f"something {thing.kind}" if thing is UNKNOWN else f"a {thing.kind}"
+    if thing is None or isinstance(thing, bool | int | float):
+        return repr(thing)
+    return f"a value of type {type(thing).__name__}"
+
+
+def is_unknown(thing: Thing) -> bool:
+    """Whether a thing is the result of something that is not supported."""
+    return thing is UNKNOWN or (
+        isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
+    )

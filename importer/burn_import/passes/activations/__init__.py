@@ -1,0 +1,1 @@
+"""Passes that recognise activation functions in their formulas."""

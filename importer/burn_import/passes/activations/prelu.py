@@ -1,0 +1,65 @@
+"""Recovers PReLU from its formula."""
+
+from __future__ import annotations
+
+from burn.dtypes import is_float
+from burn_import.passes.activations.leaky_relu import positive
+from burn_import.rewriting.arrays import derive
+from burn_import.rewriting.pattern import (
+    Build,
+    Call,
+    Found,
+    Number,
+    Pattern,
+    Rule,
+    Search,
+    Stored,
+    Value,
+    either,
+    fuse,
+)
+from burn_ir.graph import Graph
+from burn_ir.op import Op
+from burn_ir.ops.activation import PRelu
+
+X, SLOPE = Value("x"), Stored("slope")
+_MIRRORED = Call("Mul", Call("Relu", Call("Neg", X)), SLOPE)
+_LOWER: Pattern = either(Call("Min", X, Number(0)), Call("Min", Number(0), X))
+
+
+def _with(sign: int) -> Build:
+    """Build the function with the slope of the match, or with that times -1."""
+
+    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        name = found.values["slope"]
+        x, slope = search.graph.type(found.values["x"]), search.array(name)
+        if x is None or x.shape is None or slope is None or not is_float(x.dtype):
+            return None
+        rank = len(x.shape)
+        if slope.dtype != x.dtype or slope.ndim > rank or found.rank > rank:
+            return None
+        pairs = zip(slope.shape, x.shape[rank - slope.ndim :], strict=True)
+        if not all(n in (1, extent) for n, extent in pairs):
+            return None
+        if sign < 0:
+            name = derive(search.graph, name, -slope, ".negative")
+        return PRelu(), (found.values["x"], name)
+
+    return build
+
+
+RULES: tuple[Rule, ...] = (
+    (Call("Sub", Call("Relu", X), _MIRRORED), _with(1)),
+    (Call("Add", Call("Relu", X), _MIRRORED), _with(-1)),
+    (Call("Add", Call("Relu", X), Call("Mul", _LOWER, SLOPE)), _with(1)),
+    (positive(X, X, Call("Mul", X, SLOPE)), _with(1)),
+)
+
+
+def prelu(graph: Graph) -> Graph:
+    """``graph`` with ``PRelu`` for ``relu(x) - slope * relu(-x)``.
+
+    The slope is a stored value that is broadcast to ``x``. So too where ``x`` and
+    ``slope * x`` are chosen from. Zeros may differ by their sign.
+    """
+    return fuse(graph, RULES, "Relu", "Where")

@@ -1,0 +1,1 @@
+"""Passes that recognise attention, its masks and rotary embeddings."""

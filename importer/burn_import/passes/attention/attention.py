@@ -1,0 +1,320 @@
+"""Recovers attention from the products, the mask and the softmax it is written as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from burn.dtypes import HALVES, float32, float64
+from burn_import.passes.attention.mask_conditions import Conditions
+from burn_import.passes.attention.masks import Mask, Masks, Operation
+from burn_import.passes.attention.operands import Operands
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope, rename
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.attention import Attention
+from burn_ir.ops.programs import AnyOf
+
+#: How many nodes there may be between the two products.
+STEPS = 16
+
+
+def attention(graph: Graph) -> Graph:
+    """``graph`` with ``Attention`` for ``softmax(q @ k^T * scale + mask) @ v``.
+
+    Heads are an axis of their own, or there is one. The scale may be on the query, the
+    key, both or their product, and may be a tensor without columns; a soft cap and
+    masks may follow. Of the scores and the weights nothing else may be read. A row of
+    which everything is hidden is zeros afterwards, so it must be so before, or it must
+    be sure that there is none. Results may differ by rounding, and half types are
+    rounded once instead of in every step.
+    """
+    flow = Dataflow(graph)
+    rewriter = _Rewriter(flow, Conditions(flow))
+    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    aliases = rewriter.aliases
+    kept = [node for node in nodes if node.outputs[0] not in aliases]
+    result = changed(graph, kept)
+    return result if result is graph else rename(result, aliases)
+
+
+@dataclass
+class _Rewriter:
+    flow: Dataflow
+    conditions: Conditions
+    #: Values that lose a factor which became part of a scale.
+    aliases: dict[str, str] = field(default_factory=dict)
+    #: What masks are, by how they were made; they are made once.
+    masks: dict[Operation, str] = field(default_factory=dict)
+
+    def rewritten(self, node: Node) -> list[Node]:
+        """``node``, or the nodes that stand for it."""
+        if node.op.domain or node.op.onnx != "MatMul":
+            return [node]
+        match = _Match(self.conditions, node, self.masks)
+        if not match.found():
+            return [node]
+        self.aliases.update(match.operands.aliases)
+        return self.nodes_of(match, node)
+
+    def nodes_of(self, match: _Match, node: Node) -> list[Node]:
+        mask, operands = match.masks.combined(), match.operands
+        factors = operands.multiplied()
+        inputs = (operands.query, operands.key, node.inputs[1])
+        for made in match.masks.nodes:
+            self.masks.setdefault((type(made.op), made.inputs), made.output)
+        scope, classes = common_scope(match.product, node)
+        new = replace(
+            node,
+            op=match.op(),
+            inputs=inputs if mask is None else (*inputs, mask),
+            scope=scope,
+            classes=classes,
+        )
+        return [*operands.turned, *factors, *match.masks.nodes, new]
+
+
+class _Match:
+    """What is found on the way from the second product to the operands."""
+
+    def __init__(
+        self, conditions: Conditions, last: Node, known: dict[Operation, str]
+    ) -> None:
+        self.flow, self.last = conditions.flow, last
+        self.masks = Masks(conditions, last, known)
+        self.operands = Operands(self.flow)
+        self.softcap = 0.0
+        #: Whether a row that is hidden wholly is zeros.
+        self.guarded = False
+        #: Nodes that are there for attention alone.
+        self.inner: list[Node] = []
+        self.size: Dim = 0
+        #: How far values are from the next product.
+        self.distances: dict[str, int] = {}
+        self.product = last
+
+    def found(self) -> bool:
+        """Whether ``last`` is the end of attention, which is taken apart by this."""
+        softmax = self.softmax(self.last.inputs[0])
+        if softmax is None or not self.scores(softmax.inputs[0]):
+            return False
+        if not self.operands.found(self.product) or not self.fits():
+            return False
+        if not self.flow.are_inside(self.inner, self.last):
+            return False
+        return self.masks.are_exact(self.guarded)
+
+    def softmax(self, name: str | None) -> Node | None:
+        """The softmax that makes the weights, through a guard and casts."""
+        name = self.narrowed(name)
+        guard = self.flow.made_by(name, "Where")
+        if guard is not None:
+            name = self.narrowed(guard.inputs[2])
+        softmax = self.flow.made_by(name, "Softmax")
+        x = None if softmax is None else self.flow.graph.type(softmax.inputs[0])
+        if softmax is None or x is None or x.shape is None:
+            return None
+        if softmax.op.attrs()["axis"] not in (-1, len(x.shape) - 1):
+            return None
+        if guard is not None and not self.is_guard(guard, softmax):
+            return None
+        self.inner.append(softmax)
+        return softmax
+
+    def narrowed(self, name: str | None) -> str | None:
+        """What was cast to a half type, if ``name`` was."""
+        node = self.flow.made_by(name, "Cast", "CastLike")
+        if node is None or not self.widens(node.output, node.inputs[0]):
+            return name
+        self.inner.append(node)
+        return node.inputs[0]
+
+    def widens(self, half: str | None, wide: str | None) -> bool:
+        """Whether two values are of a half type and of float32."""
+        a, b = self.flow.graph.type(half), self.flow.graph.type(wide)
+        return (
+            a is not None and b is not None and a.dtype in HALVES and b.dtype == float32
+        )
+
+    def is_guard(self, guard: Node, softmax: Node) -> bool:
+        """Whether a ``Where`` puts zeros in place of rows that are hidden wholly."""
+        condition, zero, _ = guard.inputs
+        source = self.flow.made_by(zero, "CastLike", "Cast")
+        if self.flow.scalar(zero if source is None else source.inputs[0]) != 0:
+            return False
+        self.inner += [guard] if source is None else [guard, source]
+        stored = self.flow.stored(condition)
+        if stored is not None:
+            return not stored.any()
+        self.guarded = True
+        nan = self.flow.made_by(condition, "IsNaN")
+        if nan is not None:
+            self.inner.append(nan)
+            return nan.inputs[0] == softmax.output
+        return self.finds_hidden_rows(condition, softmax)
+
+    def finds_hidden_rows(self, condition: str | None, softmax: Node) -> bool:
+        """Whether ``condition`` is that the largest score is minus infinity."""
+        equal = self.flow.made_by(condition, "Equal")
+        if equal is None:
+            return self.finds_no_other(condition, softmax)
+        for name, other in (equal.inputs, equal.inputs[::-1]):
+            largest, bound = self.flow.made_by(name, "ReduceMax"), self.flow.stored(
+                other
+            )
+            if largest is None or bound is None or not np.isneginf(bound).all():
+                continue
+            self.inner += [equal, largest]
+            return self.flow.axes(largest) == (-1,) and largest.inputs[0] in (
+                softmax.inputs[0],
+                self.before_cast(softmax.inputs[0]),
+            )
+        return False
+
+    def finds_no_other(self, condition: str | None, softmax: Node) -> bool:
+        """Whether ``condition`` is that no score is other than minus infinity."""
+        none = self.flow.made_by(condition, "Not")
+        some = self.flow.producers.get((none and none.inputs[0]) or "")
+        if none is None or some is None or not isinstance(some.op, AnyOf):
+            return False
+        other = self.flow.made_by(some.inputs[0], "Not")
+        equal = other and self.flow.made_by(other.inputs[0], "Equal")
+        if other is None or equal is None:
+            return False
+        self.inner += [none, some, other, equal]
+        for name, bound in (equal.inputs, equal.inputs[::-1]):
+            stored = self.flow.stored(bound)
+            if stored is not None and np.isneginf(stored).all():
+                same = name in (softmax.inputs[0], self.before_cast(softmax.inputs[0]))
+                return same and some.op.axes == (-1,) and some.op.keepdims
+        return False
+
+    def before_cast(self, name: str | None) -> str | None:
+        node = self.flow.made_by(name, "Cast", "CastLike")
+        return None if node is None else node.inputs[0]
+
+    def scores(self, name: str | None) -> bool:
+        """Whether ``name`` is the product with what is done to it, outside in."""
+        stage = 0
+        for _ in range(STEPS):
+            product = self.flow.made_by(name, "MatMul")
+            if product is not None:
+                self.product = product
+                self.inner.append(product)
+                return True
+            node = self.flow.made_by(name, *_STEPS)
+            if node is None:
+                return False
+            step, inner = self.step(node, stage)
+            if inner is None or step < stage:
+                return False
+            self.inner.append(node)
+            stage, name = step, inner
+        return False
+
+    def step(self, node: Node, stage: int) -> tuple[int, str | None]:
+        """The stage of a node (mask, soft cap, scale), and the scores it is about."""
+        op = node.op.onnx
+        if op == "Cast":
+            widens = self.widens(node.inputs[0], node.output)
+            return stage, node.inputs[0] if widens else None
+        if op == "Add":
+            return 0, self.added(node)
+        if op == "Where":
+            return 0, self.masks.chosen(node)
+        capped = self.capped(node) if stage == 0 else None
+        if capped is not None:
+            return 1, capped
+        return 2, self.operands.scaled(node)
+
+    def added(self, node: Node) -> str | None:
+        """The operand of an ``Add`` that is scores; the other one is a mask."""
+        ways = [(self.distance(name, STEPS), name) for name in node.inputs]
+        (near, scores), (far, other) = ways
+        if far < near:
+            near, scores, other = far, other, scores
+        if near > STEPS or other is None:
+            return None
+        self.masks.found.append(Mask(other))
+        return scores
+
+    def distance(self, name: str | None, steps: int) -> int:
+        """How many steps that scores may go through are behind the next product."""
+        node = self.flow.made_by(name, "MatMul", "Tanh", *_STEPS)
+        if node is None or name is None or not steps:
+            return STEPS + 1
+        if node.op.onnx == "MatMul":
+            return 0
+        if name not in self.distances:
+            ways = [self.distance(other, steps - 1) for other in node.inputs]
+            self.distances[name] = 1 + min(ways)
+        return self.distances[name]
+
+    def capped(self, node: Node) -> str | None:
+        """What is squeezed by ``tanh(x / cap) * cap``."""
+        if node.op.onnx != "Mul":
+            return None
+        for name, other in (node.inputs, node.inputs[::-1]):
+            tanh, cap = self.flow.made_by(name, "Tanh"), self.flow.scalar(other)
+            if tanh is None or cap is None or cap <= 0:
+                continue
+            scaled = self.flow.made_by(tanh.inputs[0], "Mul", "Div")
+            inner, factor = self.flow.factor(scaled)
+            if scaled is None or inner is None or abs(factor * cap - 1) > 1e-6:
+                return None
+            self.softcap = cap
+            self.inner += [tanh, scaled]
+            return inner
+        return None
+
+    def fits(self) -> bool:
+        """Whether nothing is broadcast but masks, and the dtype is one."""
+        names = self.operands.query, self.last.inputs[1], self.last.output
+        types = [self.flow.graph.type(name) for name in names]
+        types.append(self.operands.turned_type)
+        known = [t for t in types if t is not None and t.shape is not None]
+        ranks = {len(t.dims) for t in known}
+        if len(known) < len(types) or ranks not in ({3}, {4}):
+            return False
+        query, value, out, key = known
+        if len({t.dtype for t in known}) > 1:
+            return False
+        *batch, rows, size = query.dims
+        columns = key.dims[-1]
+        self.size = size
+        seen = (*batch, rows, columns) if ranks == {4} else (1, rows, columns)
+        return (
+            key.dims == (*batch, size, columns)
+            and value.dims[:-1] == (*batch, columns)
+            and self.masks.fit(seen)
+            and self.operands.fit((*batch, rows, columns))
+        )
+
+    def op(self) -> Attention:
+        """The operator; masks have to be combined before."""
+        reach = self.masks.reach
+        heads = 1 if len(self.masks.scores) == 3 else None
+        return Attention(
+            q_num_heads=heads,
+            kv_num_heads=heads,
+            is_causal=1 if reach.is_causal else 0,
+            left_window_size=reach.left,
+            right_window_size=-1 if reach.is_causal else reach.right,
+            scale=self.scale_or_default(),
+            softcap=self.softcap,
+        )
+
+    def scale_or_default(self) -> float | None:
+        """The scale, None if it is that of the definition, 1 / sqrt(size)."""
+        wide = self.flow.graph.types[self.last.output].dtype == float64
+        error = 1e-14 if wide else 4e-7
+        size = self.size if isinstance(self.size, int) else 0
+        if abs(self.operands.scale * size**0.5 - 1) < error:
+            return None
+        scale = self.operands.scale
+        return scale if wide else float(str(np.float32(scale)))
+
+
+_STEPS = ("Add", "Where", "Mul", "Div", "Cast")

@@ -1,0 +1,139 @@
+"""The query and the key of attention, and what their product is multiplied by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.passes.attention.mask_conditions import broadcasts
+from burn_import.rewriting.dataflow import Dataflow
+from burn_ir.dim import Dim
+from burn_ir.graph import Node
+from burn_ir.ops.shape import Transpose
+from burn_ir.types import Type
+
+#: How many factors there may be.
+STEPS = 16
+
+
+class Operands:
+    """What the first product of attention is of."""
+
+    def __init__(self, flow: Dataflow) -> None:
+        self.flow = flow
+        self.query = self.key = ""
+        self.product: Node
+        #: The numbers that queries, keys and scores are multiplied by, as one.
+        self.scale = 1.0
+        #: The nodes that multiply scores by what is no number, with their position
+        #: among the operands. The query can be multiplied as well.
+        self.factors: list[tuple[Node, int]] = []
+        #: Nodes that turn the key back.
+        self.turned: list[Node] = []
+        #: Values that lose a factor which became part of the scale.
+        self.aliases: dict[str, str] = {}
+        self.turned_type: Type | None = None
+
+    def found(self, product: Node) -> bool:
+        """Whether the operands of ``product`` are a query and a turned key."""
+        self.product = product
+        query, key = product.inputs
+        self.query = self.unscaled(query, product, []) or ""
+        path: list[Node] = []
+        key = self.unscaled(key, product, path)
+        self.turned_type = self.flow.graph.type(key)
+        back = self.turned_back(key, path)
+        self.key = self.unscaled(back, product, path) or ""
+        return bool(self.query and self.key)
+
+    def scaled(self, node: Node) -> str | None:
+        """What ``node`` multiplies by a number, or by one for each row."""
+        name, factor = self.flow.factor(node)
+        self.scale *= factor
+        if name is not None or node.op.onnx not in ("Mul", "Div"):
+            return name
+        for position in range(1 if node.op.onnx == "Div" else 2):
+            scores, other = node.inputs[position], node.inputs[1 - position]
+            t = self.flow.graph.type(other)
+            if t is None or t.shape is None or t.shape[-1:] not in ((), (1,)):
+                continue
+            if self.flow.extents(scores) == self.flow.extents(node.output):
+                self.factors.append((node, position))
+                return scores
+        return None
+
+    def multiplied(self) -> list[Node]:
+        """The nodes that put :attr:`factors` on the query, the last one its result."""
+        nodes = []
+        for node, position in reversed(self.factors):
+            output = self.flow.fresh(f"{node.output}.query")
+            inputs = list(node.inputs)
+            inputs[position] = self.query
+            nodes.append(replace(node, inputs=tuple(inputs), outputs=(output,)))
+            self.query = output
+        return nodes
+
+    def unscaled(self, name: str | None, product: Node, path: list[Node]) -> str | None:
+        """``name`` without the factors that it was multiplied by last.
+
+        ``path`` has the nodes from there to the product, and gets more.
+        """
+        for _ in range(STEPS):
+            node = self.flow.made_by(name, "Mul", "Div")
+            inner, factor = self.flow.factor(node)
+            if node is None or inner is None:
+                break
+            self.scale *= factor
+            path.append(node)
+            name = inner
+        self.unscale_before_split(name, product, path)
+        return name
+
+    def unscale_before_split(
+        self, name: str | None, product: Node, path: list[Node]
+    ) -> None:
+        """Take a factor from before heads were split, if nobody else sees it."""
+        inner = list(path)
+        for op in ("Transpose", "Reshape"):
+            node = self.flow.made_by(name, op)
+            if node is None:
+                return
+            inner.append(node)
+            name = node.inputs[0]
+        scaled = self.flow.made_by(name, "Mul", "Div")
+        source, factor = self.flow.factor(scaled)
+        if scaled is None or source is None:
+            return
+        if self.flow.are_inside([*inner, scaled], product):
+            self.scale *= factor
+            self.aliases[scaled.output] = source
+
+    def turned_back(self, name: str | None, path: list[Node]) -> str | None:
+        """The value of which ``name`` is the transpose of the last two axes."""
+        rank = len(self.flow.extents(name))
+        if rank not in (3, 4) or name is None:
+            return None
+        node = self.flow.made_by(name, "Transpose")
+        perm, source, near = tuple(range(rank)), name, self.product
+        if node is not None:
+            path.append(node)
+            perm, source, near = node.op.attrs()["perm"], str(node.inputs[0]), node
+        perm = (*perm[:-2], perm[-1], perm[-2])
+        if perm == tuple(range(rank)):
+            return source
+        output = self.flow.fresh(f"{name}.mT")
+        new = replace(near, op=Transpose(perm=perm), inputs=(source,))
+        self.turned.append(replace(new, outputs=(output,)))
+        return output
+
+    def fit(self, scores: tuple[Dim, ...]) -> bool:
+        """Whether all factors leave queries as large as they are, and of their type."""
+        query = self.flow.graph.type(self.query)
+        types = [self.flow.graph.type(n.inputs[1 - at]) for n, at in self.factors]
+        return all(
+            t is not None
+            and t.shape is not None
+            and query is not None
+            and t.dtype == query.dtype
+            and broadcasts(t.shape, scores)
+            for t in types
+        )

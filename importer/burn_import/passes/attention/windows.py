@@ -1,0 +1,111 @@
+"""Adds masks of windows to scores whose samples and windows are one axis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.arrays import integers
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.shape import Concat, Reshape, Shape, Tile
+
+#: How many masks there may be.
+STEPS = 4
+
+
+def windows(graph: Graph) -> Graph:
+    """``graph`` with ``scores + mask`` of ``[b * w, h, m, n]`` for ``[b, w, h, m, n]``.
+
+    Between a reshape that splits the first axis and one that joins it again there are
+    additions alone, of which nothing else is read. What is added is joined instead.
+    """
+    flow = Dataflow(graph)
+    nodes = [new for node in graph.nodes for new in _joined(flow, node)]
+    return changed(graph, nodes)
+
+
+def _joined(flow: Dataflow, last: Node) -> list[Node]:
+    """``last``, or the additions that stand for it and what is in front of it."""
+    if last.op.onnx != "Reshape":
+        return [last]
+    out, split = flow.extents(last.output), flow.extents(last.inputs[0])
+    if len(out) != 4 or len(split) != 5:
+        return [last]
+    if split[0] * split[1] != out[0] or split[2:] != out[1:]:
+        return [last]
+    adds: list[tuple[Node, str]] = []
+    name, inner = last.inputs[0], [last]
+    for _ in range(STEPS):
+        first = flow.made_by(name, "Reshape")
+        if first is not None and flow.extents(first.inputs[0]) == out:
+            fits = all(_fits(flow, mask, split) for _, mask in adds)
+            inside = flow.are_inside([*inner[1:], first], last)
+            return _added(flow, first, adds, last) if fits and inside else [last]
+        add = flow.made_by(name, "Add")
+        sides = None if add is None else _sides(flow, add, split)
+        if add is None or sides is None:
+            return [last]
+        name = sides[0]
+        adds.append((add, sides[1]))
+        inner.append(add)
+    return [last]
+
+
+def _sides(flow: Dataflow, add: Node, split: tuple[Dim, ...]) -> tuple[str, str] | None:
+    """The scores and the mask that a node adds."""
+    for scores, mask in (add.inputs, add.inputs[::-1]):
+        made = flow.made_by(scores, "Add", "Reshape") is not None
+        if made and scores and mask and flow.extents(scores) == split:
+            return scores, mask
+    return None
+
+
+def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
+    """Whether ``mask`` has windows of its own, for one sample or for all."""
+    shape = flow.extents(mask)
+    return (
+        len(shape) == 5
+        and shape[1] == split[1]
+        and shape[0] in (1, split[0])
+        and all(isinstance(n, int) for n in shape[2:])
+        and all(n in (1, d) for n, d in zip(shape[2:], split[2:], strict=True))
+    )
+
+
+def _added(
+    flow: Dataflow, first: Node, adds: list[tuple[Node, str]], last: Node
+) -> list[Node]:
+    nodes: list[Node] = []
+    scores = first.inputs[0]
+    for add, mask in reversed(adds):
+        joined = _without_windows(flow, first, add, mask, nodes)
+        output = (
+            last.output if add is adds[0][0] else flow.fresh(f"{add.output}.joined")
+        )
+        nodes.append(replace(add, inputs=(scores, joined), outputs=(output,)))
+        scores = output
+    return nodes
+
+
+def _without_windows(
+    flow: Dataflow, first: Node, add: Node, mask: str, nodes: list[Node]
+) -> str:
+    """The name of ``mask`` with one axis for samples and windows; ``nodes`` make it."""
+    graph, shape = flow.graph, flow.extents(mask)
+    numbers = [n for n in shape[2:] if isinstance(n, int)]
+    if shape[0] != flow.extents(first.output)[0]:
+        count, counts, tiled = (
+            flow.fresh(f"{mask}.{part}") for part in ("samples", "counts", "tiled")
+        )
+        size, ones = Shape(start=0, end=1), integers(graph, [1] * 4)
+        nodes += [
+            replace(add, op=size, inputs=(first.output,), outputs=(count,)),
+            replace(add, op=Concat(axis=0), inputs=(count, ones), outputs=(counts,)),
+            replace(add, op=Tile(), inputs=(mask, counts), outputs=(tiled,)),
+        ]
+        mask = tiled
+    target, output = integers(graph, [-1, *numbers]), flow.fresh(f"{mask}.joined")
+    nodes.append(replace(add, op=Reshape(), inputs=(mask, target), outputs=(output,)))
+    return output

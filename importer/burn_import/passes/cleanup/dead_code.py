@@ -1,0 +1,91 @@
+"""Removes nodes whose results nobody needs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.graphs import captures, changed
+from burn_ir.graph import Graph, Node
+
+#: Operators of which fewer results are those that they have anyway.
+OPTIONAL = frozenset({"BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"})
+
+
+def dead_code(graph: Graph) -> Graph:
+    """``graph`` without nodes of which no output is needed.
+
+    Inputs and defaults stay. A value that bodies captured and do not need any more is
+    no operand any more, and an output that nobody reads is None. Branches make only
+    what is needed of them.
+    """
+    needed = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed.isdisjoint(node.outputs):
+            continue
+        if graph.has_bodies or len(node.outputs) > 1:
+            node = _without_captures(_without_outputs(node, needed))
+        kept.append(node)
+        needed.update(filter(None, node.inputs))
+    kept.reverse()
+    return changed(graph, kept)
+
+
+def _without_outputs(node: Node, needed: set[str]) -> Node:
+    """``node`` with None for its unneeded outputs, but for the first: it names it.
+
+    An ``If`` has no such outputs afterwards, and its branches do not make them. Nor has
+    an operator whose last results are optional: what is a layer has one.
+    """
+    if node.op.onnx == "If" and not node.op.domain:
+        return _without_results(node, needed)
+    rest = tuple(n if n in needed else None for n in node.outputs[1:])
+    outputs = (node.outputs[0], *rest)
+    while len(outputs) > 1 and outputs[-1] is None and _is_optional(node):
+        outputs = outputs[:-1]
+    if outputs == node.outputs:
+        return node
+    if len(outputs) < len(node.outputs):
+        op = node.op.with_attrs(results=len(outputs))
+        return replace(node, op=op, outputs=outputs)
+    return replace(node, outputs=outputs)
+
+
+def _is_optional(node: Node) -> bool:
+    return not node.op.domain and node.op.onnx in OPTIONAL
+
+
+def _without_results(node: Node, needed: set[str]) -> Node:
+    kept = [i for i, name in enumerate(node.outputs) if name in needed]
+    if len(kept) == len(node.outputs):
+        return node
+    bodies = {
+        name: dead_code(replace(body, outputs=tuple(body.outputs[i] for i in kept)))
+        for name, body in node.op.bodies().items()
+    }
+    op = node.op.with_attrs(**bodies)
+    return replace(node, op=op, outputs=tuple(node.outputs[i] for i in kept))
+
+
+def _without_captures(node: Node) -> Node:
+    """``node`` without captured operands that none of its bodies reads."""
+    count = captures(node)
+    if not count:
+        return node
+    bodies = node.op.bodies()
+    read: set[str | None] = set()
+    for body in bodies.values():
+        read.update(body.outputs)
+        read.update(name for inner in body.nodes for name in inner.inputs)
+    captured = tuple(name for name in node.inputs[-count:] if name in read)
+    if len(captured) == count:
+        return node
+    kept = tuple(name for name in captured if name is not None)
+    closed = {
+        name: replace(body, inputs=(*body.inputs[: len(body.inputs) - count], *kept))
+        for name, body in bodies.items()
+    }
+    op = node.op.with_attrs(**closed)
+    return replace(
+        node, op=op, inputs=(*node.inputs[: len(node.inputs) - count], *kept)
+    )

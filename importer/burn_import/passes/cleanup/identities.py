@@ -1,0 +1,257 @@
+"""Removes operators that change nothing, where the types prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from burn_import.provenance.trainable import is_learned, is_trained
+from burn_import.provenance.weight_owners import is_authored, is_key, original
+from burn_import.rewriting.arrays import core
+from burn_import.rewriting.graphs import made, rename, resolve
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.support import known_dims, known_ints
+from burn_ir.types import Array, Type
+
+#: An end beyond every extent.
+BEYOND = 2**31 - 1
+
+
+def identities(graph: Graph) -> Graph:
+    """``graph`` without nodes whose result is one of their operands.
+
+    Values stay equal to the bit but for the sign of zero: ``-0.0 + 0.0`` is ``0.0``,
+    and without the addition it is ``-0.0``. Graph outputs keep their names, so a node
+    that makes one of an input, a constant or another output stays.
+    """
+    aliases: dict[str, str] = {}
+    inner = made(graph) - set(graph.inputs) - set(graph.outputs)
+    outputs, kept = set(graph.outputs), []
+    for node in graph.nodes:
+        source = _unchanged(node, graph)
+        target = node.outputs[0]
+        if source is None or target is None:
+            kept.append(node)
+        elif target not in outputs:
+            aliases[target] = source
+        elif (made_here := resolve(aliases, source)) in inner:
+            aliases[made_here] = target
+        else:
+            kept.append(node)
+    if not aliases:
+        return graph
+    return rename(graph.with_nodes(kept), aliases)
+
+
+def _unchanged(node: Node, graph: Graph) -> str | None:
+    """The operand that is the first result, the only one in use; None if none is."""
+    rule = RULES.get(node.op.onnx)
+    if rule is None or node.op.domain or any(node.outputs[1:]):
+        return None
+    return rule(node, graph)
+
+
+def _first_if(
+    proof: Callable[[Type, Type], bool],
+) -> Callable[[Node, Graph], str | None]:
+    """The rule that gives the first operand if ``proof`` of it and the result holds."""
+
+    def rule(node: Node, graph: Graph) -> str | None:
+        x, result = graph.type(node.inputs[0]), graph.type(node.output)
+        assert x is not None and result is not None
+        return node.inputs[0] if proof(x, result) else None
+
+    return rule
+
+
+def _same_shape(x: Type, result: Type) -> bool:
+    return x.shape is not None and x.shape == result.shape
+
+
+def _same_rank(x: Type, result: Type) -> bool:
+    if x.shape is None or result.shape is None:
+        return False
+    return len(x.shape) == len(result.shape)
+
+
+def _same_dtype(x: Type, result: Type) -> bool:
+    return x.dtype == result.dtype
+
+
+def _always(x: Type, result: Type) -> bool:
+    return True
+
+
+def _only(node: Node, graph: Graph) -> str | None:
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+def _constant(node: Node, position: int, graph: Graph) -> Array | None:
+    """The contents of an operand if they are stored."""
+    if position >= len(node.inputs):
+        return None
+    name = node.inputs[position]
+    if name is None or name in graph.types:
+        return None
+    return graph.constants[name]
+
+
+def _dropout(node: Node, graph: Graph) -> str | None:
+    """Nothing is dropped unless the node is told that it trains."""
+    told = len(node.inputs) > 2 and node.inputs[2] is not None
+    if told:
+        training = _constant(node, 2, graph)
+        if training is None or training.any():
+            return None
+    return node.inputs[0]
+
+
+def _transpose(node: Node, graph: Graph) -> str | None:
+    x, perm = graph.type(node.inputs[0]), node.op.attrs()["perm"]
+    if perm is None:
+        small = x is not None and x.shape is not None and len(x.shape) < 2
+        return node.inputs[0] if small else None
+    return node.inputs[0] if tuple(perm) == tuple(range(len(perm))) else None
+
+
+def _expand(node: Node, graph: Graph) -> str | None:
+    x, dims = graph.type(node.inputs[0]), known_dims(graph.type(node.inputs[1]))
+    if x is None or x.shape is None or dims is None or len(dims) > len(x.shape):
+        return None
+    own = x.shape[len(x.shape) - len(dims) :]
+    keeps = all(d in (1, n) for d, n in zip(dims, own, strict=True))
+    return node.inputs[0] if keeps else None
+
+
+def _tile(node: Node, graph: Graph) -> str | None:
+    return _first_if_all(node, graph, 1, 1)
+
+
+def _pad(node: Node, graph: Graph) -> str | None:
+    return _first_if_all(node, graph, 1, 0)
+
+
+def _first_if_all(node: Node, graph: Graph, position: int, value: int) -> str | None:
+    counts = known_dims(graph.type(node.inputs[position]))
+    keeps = counts is not None and all(n == value for n in counts)
+    return node.inputs[0] if keeps else None
+
+
+def _slice(node: Node, graph: Graph) -> str | None:
+    operands = [graph.type(name) for name in node.inputs] + [None] * 2
+    x, starts, ends = operands[0], known_ints(operands[1]), known_dims(operands[2])
+    if x is None or starts is None or ends is None or any(starts):
+        return None
+    axes = range(len(ends)) if operands[3] is None else known_ints(operands[3])
+    steps = (1,) if operands[4] is None else known_ints(operands[4])
+    if axes is None or steps is None or any(step != 1 for step in steps):
+        return None
+    return node.inputs[0] if _reach(x, ends, axes) else None
+
+
+def _reach(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
+    """Whether every end is at the end of its axis, or behind."""
+    for end, axis in zip(ends, axes, strict=True):
+        if isinstance(end, int) and end >= BEYOND:
+            continue
+        if x.shape is None:
+            return False
+        extent = x.shape[axis]
+        longer = isinstance(end, int) and isinstance(extent, int) and end > extent
+        if end != extent and not longer:
+            return False
+    return True
+
+
+def _resize(node: Node, graph: Graph) -> str | None:
+    """At scale 1 every point is a point of the operand, unless a mode moves them."""
+    attrs = node.op.attrs()
+    moved = attrs["coordinate_transformation_mode"] in (
+        "tf_crop_and_resize",
+        "tf_half_pixel_for_nn",
+    )
+    if moved or attrs["mode"] == "cubic":
+        return None
+    scales = _constant(node, 2, graph)
+    if scales is not None and scales.size:
+        return node.inputs[0] if (scales == 1).all() else None
+    x, result = graph.type(node.inputs[0]), graph.type(node.output)
+    if x is None or result is None:
+        return None
+    return node.inputs[0] if _same_shape(x, result) else None
+
+
+def _neutral(
+    value: float, positions: tuple[int, ...]
+) -> Callable[[Node, Graph], str | None]:
+    """The rule for arithmetic with ``value``, which may stand at ``positions``.
+
+    A weight that is not trained yet has such values, and is a weight nevertheless.
+    """
+
+    def rule(node: Node, graph: Graph) -> str | None:
+        for position in positions:
+            stored = _constant(node, position, graph)
+            if stored is not None and is_weight(node.inputs[position], graph):
+                continue
+            other = node.inputs[1 - position]
+            x = graph.type(other)
+            if stored is None or x is None or x.dtype != graph.types[node.output].dtype:
+                continue
+            if _never_widens(stored, x) and (core(stored) == value).all():
+                return other
+        return None
+
+    return rule
+
+
+def is_weight(name: str | None, graph: Graph) -> bool:
+    """Whether a stored array is a parameter that has a key in PyTorch.
+
+    Buffers of models that need none (``final_logits_bias``) are told by their names.
+    """
+    if name is None or name in graph.constants.literals:
+        return False
+    if is_authored(graph, name):
+        return is_learned(graph, name)
+    known = is_key(graph.producer, original(graph, name))
+    return known and graph.constants[name].size > 1 and is_trained(graph, name)
+
+
+def _never_widens(stored: Array, x: Type) -> bool:
+    """Whether the shape of ``x`` is that of ``x`` broadcast with ``stored``."""
+    if x.shape is None:
+        return stored.ndim == 0
+    if stored.ndim > len(x.shape):
+        return False
+    own = x.shape[len(x.shape) - stored.ndim :]
+    return all(n in (1, d) for n, d in zip(stored.shape, own, strict=True))
+
+
+RULES: dict[str, Callable[[Node, Graph], str | None]] = {
+    "Identity": _first_if(_always),
+    "Dropout": _dropout,
+    "Cast": _first_if(_same_dtype),
+    "CastLike": _first_if(_same_dtype),
+    "Reshape": _first_if(_same_shape),
+    "Flatten": _first_if(_same_shape),
+    "Squeeze": _first_if(_same_rank),
+    "Unsqueeze": _first_if(_same_rank),
+    "Expand": _expand,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Slice": _slice,
+    "Pad": _pad,
+    "Resize": _resize,
+    "Concat": _only,
+    "Sum": _only,
+    "Max": _only,
+    "Min": _only,
+    "Mean": _only,
+    "And": _neutral(1, (1, 0)),
+    "Or": _neutral(0, (1, 0)),
+    "Add": _neutral(0, (1, 0)),
+    "Sub": _neutral(0, (1,)),
+    "Mul": _neutral(1, (1, 0)),
+    "Div": _neutral(1, (1,)),
+    "Pow": _neutral(1, (1,)),
+}

@@ -1,0 +1,161 @@
+"""Removes the lookup of every element of a matrix at its own place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from burn_import.passes.shapes.affine_indices import Ramp, Ramps
+from burn_import.rewriting.arrays import integers
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.indexing import Gather, Slice
+from burn_ir.ops.shape import Shape, Unsqueeze
+from burn_ir.ops.support import known_ints
+
+
+def lookups(graph: Graph) -> Graph:
+    """``graph`` with ``Unsqueeze`` for lookups of a matrix at indices that count up.
+
+    PyTorch's exporters write ``mask[:, None, None, :]`` with numbered samples and
+    positions: one of them looks up pairs (``GatherND``), the other one places in the
+    flat mask (``Gather``). It is the same only if all rows and columns are counted; of
+    pairs, fewer columns are a ``Slice``, and more than there are were an error. A
+    ``GatherND`` of whole rows is a ``Gather``.
+    """
+    rewriter = _Rewriter(Dataflow(graph))
+    nodes = [new for node in graph.nodes for new in rewriter.rewritten(node)]
+    return changed(graph, nodes)
+
+
+@dataclass
+class _Rewriter:
+    flow: Dataflow
+    ramps: Ramps = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ramps = Ramps(self.flow)
+
+    def rewritten(self, node: Node) -> list[Node]:
+        """``node``, or what stands for it."""
+        if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
+            return [node]
+        if node.op.onnx == "Reshape":
+            found = self.places(node)
+        elif (rows := self.rows(node)) is not None:
+            return [rows]
+        else:
+            found = self.pairs(node)
+        return [node] if found is None else self.unsqueezed(node, *found)
+
+    def rows(self, node: Node) -> Node | None:
+        """The ``Gather`` that does the same if indices are of one number each."""
+        apart = self.flow.made_by(node.inputs[1], "Unsqueeze")
+        if apart is None or node.op.attrs()["batch_dims"]:
+            return None
+        axes = known_ints(self.flow.graph.type(apart.inputs[1]))
+        last = len(self.flow.extents(apart.output)) - 1
+        if last < 1 or axes not in ((-1,), (last,)):
+            return None
+        return replace(node, op=Gather(), inputs=(node.inputs[0], apart.inputs[0]))
+
+    def pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
+        """The matrix, and the axes of the result that are its rows and columns."""
+        data, indices = node.inputs
+        joined = self.flow.made_by(indices, "Concat")
+        shape = self.flow.extents(indices)
+        if data is None or joined is None or node.op.attrs()["batch_dims"]:
+            return None
+        last = joined.op.attrs()["axis"] in (-1, len(shape) - 1)
+        if not last or len(joined.inputs) != 2 or len(self.flow.extents(data)) != 2:
+            return None
+        row, column = (self.whole(name, shape) for name in joined.inputs)
+        if row is None or column is None:
+            return None
+        ones = [_units(ramp, 1) for ramp in (row, column)]
+        axes = [one[0] for one in ones if len(one) == 1]
+        counted = all(len(_moving(ramp)) == 1 for ramp in (row, column))
+        if len(axes) != 2 or not counted:
+            return None
+        return self.checked(data, (axes[0], axes[1]), shape[:-1], (row, column))
+
+    def whole(self, name: str | None, shape: tuple[Dim, ...]) -> Ramp | None:
+        """The indices ``name`` if they are of one column and all others' shape."""
+        extents = self.flow.extents(name)
+        if extents != (*shape[:-1], 1):
+            return None
+        return self.ramps.of(name)
+
+    def places(self, node: Node) -> tuple[str, tuple[int, int]] | None:
+        """The same for a lookup in the flat matrix, given back its shape."""
+        gather = self.flow.made_by(node.inputs[0], "Gather")
+        if gather is None or gather.op.attrs()["axis"]:
+            return None
+        flat = self.flow.made_by(gather.inputs[0], "Flatten", "Reshape")
+        ramp, shape = self.ramps.of(gather.inputs[1]), self.flow.extents(node.output)
+        if flat is None or flat.inputs[0] is None or ramp is None:
+            return None
+        data = flat.inputs[0]
+        extents, rows = self.flow.extents(data), self.flow.extents(flat.output)
+        if len(extents) != 2 or rows != (extents[0] * extents[1], 1):
+            return None
+        if self.flow.extents(gather.inputs[1]) != shape or len(_moving(ramp)) != 2:
+            return None
+        row, column = _units(ramp, extents[1]), _units(ramp, 1)
+        if len(row) != 1 or len(column) != 1 or row == column:
+            return None
+        return self.checked(data, (row[0], column[0]), shape, (ramp,))
+
+    def checked(
+        self,
+        data: str,
+        axes: tuple[int, int],
+        shape: tuple[Dim, ...],
+        ramps: tuple[Ramp, ...],
+    ) -> tuple[str, tuple[int, int]] | None:
+        """What was found, if it is the whole matrix and nothing else."""
+        row, column = axes
+        if row >= column or any(ramp.offset != 0 for ramp in ramps):
+            return None
+        whole = (shape[row], shape[column]) == self.flow.extents(data)
+        if not whole and (len(ramps) == 1 or shape[row] != self.flow.extents(data)[0]):
+            return None
+        rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
+        return (data, axes) if all(dim == 1 for dim in rest) else None
+
+    def unsqueezed(self, node: Node, data: str, axes: tuple[int, int]) -> list[Node]:
+        shape = self.flow.extents(node.output)
+        own = [n for n in (self.flow.producers.get(data), node) if n is not None]
+        scope, classes = common_scope(*own)
+        node = replace(node, scope=scope, classes=classes)
+        new: list[Node] = []
+        if shape[axes[1]] != self.flow.extents(data)[1]:
+            new = self.sliced(node, data, axes[1])
+            data = new[-1].output
+        rest = [axis for axis in range(len(shape)) if axis not in axes]
+        inputs = (data, integers(self.flow.graph, rest))
+        return [*new, replace(node, op=Unsqueeze(), inputs=inputs)]
+
+    def sliced(self, node: Node, data: str, column: int) -> list[Node]:
+        """The nodes that make the first columns of ``data``, as many as are counted."""
+        end = self.flow.fresh(f"{node.output}.end")
+        part = self.flow.fresh(f"{node.output}.part")
+        joined = self.flow.producers[str(node.inputs[1])]
+        count = Shape(start=column, end=column + 1)
+        start, axis = (integers(self.flow.graph, [n]) for n in (0, 1))
+        inputs = (data, start, end, axis)
+        return [
+            replace(node, op=count, inputs=joined.inputs[1:], outputs=(end,)),
+            replace(node, op=Slice(), inputs=inputs, outputs=(part,)),
+        ]
+
+
+def _moving(ramp: Ramp) -> list[int]:
+    """The axes along which a ramp changes."""
+    return [axis for axis, step in enumerate(ramp.steps) if step != 0]
+
+
+def _units(ramp: Ramp, step: Dim) -> list[int]:
+    """The axes along which a ramp grows by ``step``."""
+    return [axis for axis, own in enumerate(ramp.steps) if own == step]

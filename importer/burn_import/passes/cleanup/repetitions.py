@@ -1,0 +1,42 @@
+"""Removes operators that undo, or do again, what the one before them did."""
+
+from __future__ import annotations
+
+from burn_import.rewriting.graphs import changed
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.shape import Identity
+
+#: Operators that undo themselves, to the bit, whatever the dtype.
+INVOLUTIONS = frozenset({"BitwiseNot", "Neg", "Not"})
+#: Operators that leave their own results as they are.
+IDEMPOTENT = frozenset({"Abs", "Ceil", "Floor", "Relu", "Round", "Sign"})
+IDENTITY = Identity()
+
+
+def repetitions(graph: Graph) -> Graph:
+    """``graph`` with ``Identity`` for ``-(-x)``, ``relu(relu(x))`` and their like.
+
+    ``1 / (1 / x)`` is rounded and stays.
+    """
+    producers = dict(graph.producers)
+    nodes = []
+    for node in graph.nodes:
+        new = _once(node, producers)
+        if new is not node:
+            producers[new.output] = new
+        nodes.append(new)
+    return changed(graph, nodes)
+
+
+def _once(node: Node, producers: dict[str, Node]) -> Node:
+    name = node.inputs[0] if node.inputs else None
+    first = None if name is None else producers.get(name)
+    if first is None or node.op.domain or first.op.domain:
+        return node
+    if first.op.onnx != node.op.onnx:
+        return node
+    if node.op.onnx in INVOLUTIONS:
+        return node.with_op(IDENTITY, first.inputs)
+    if node.op.onnx in IDEMPOTENT:
+        return node.with_op(IDENTITY, node.inputs)
+    return node

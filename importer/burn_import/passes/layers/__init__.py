@@ -1,0 +1,1 @@
+"""Passes that recognise linear layers and biases."""

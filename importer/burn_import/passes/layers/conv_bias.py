@@ -1,0 +1,65 @@
+"""Recovers the bias of a convolution from an addition behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.arrays import derive
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.conv import Conv, ConvTranspose
+
+
+def conv_bias(graph: Graph) -> Graph:
+    """``graph`` with what is added to each channel of a convolution as its bias.
+
+    That is a stored array with one element for each channel, whose other axes have
+    extent 1. Results may differ by rounding.
+    """
+    if not any(isinstance(node.op, Conv | ConvTranspose) for node in graph.nodes):
+        return graph
+    flow = Dataflow(graph)
+    nodes, absorbed = [], set[int]()
+    for node in graph.nodes:
+        for name, term in _operands(node):
+            layer = flow.producers.get(name)
+            bias = None if layer is None else _bias(layer, node, term, flow)
+            if layer is not None and bias is not None:
+                absorbed.add(id(layer))
+                node = _with_bias(layer, node, bias)
+                break
+        nodes.append(node)
+    return changed(graph, [node for node in nodes if id(node) not in absorbed])
+
+
+def _operands(node: Node) -> list[tuple[str, str]]:
+    """The operands of an addition, in both orders."""
+    if node.op.domain or node.op.onnx != "Add":
+        return []
+    a, b = node.inputs
+    return [] if a is None or b is None else [(a, b), (b, a)]
+
+
+def _bias(layer: Node, node: Node, term: str, flow: Dataflow) -> str | None:
+    """The vector that ``term`` is if ``layer`` can have it as its bias."""
+    if not isinstance(layer.op, Conv | ConvTranspose) or len(layer.inputs) > 2:
+        return None
+    weight, array = flow.stored(layer.inputs[1]), flow.stored(term)
+    if weight is None or array is None or array.dtype != weight.dtype:
+        return None
+    channels = weight.shape[0]
+    if isinstance(layer.op, ConvTranspose):
+        channels = weight.shape[1] * layer.op.group
+    shape = (1,) * (weight.ndim - array.ndim) + array.shape
+    if shape != (1, channels, *(1 for _ in weight.shape[2:])):
+        return None
+    if not flow.are_inside((layer,), node):
+        return None
+    return derive(flow.graph, term, array.reshape(-1), ".vector")
+
+
+def _with_bias(layer: Node, node: Node, bias: str) -> Node:
+    scope, classes = common_scope(layer, node)
+    inputs = (*layer.inputs, bias)
+    return replace(node, op=layer.op, inputs=inputs, scope=scope, classes=classes)

@@ -1,0 +1,59 @@
+"""Writes onnxruntime's fused products as transposes, a product and a scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.arrays import number
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.elementwise import Mul
+from burn_ir.ops.matmul import MatMul
+from burn_ir.ops.microsoft.fused import FusedMatMul
+from burn_ir.ops.shape import Transpose
+
+
+def products(graph: Graph) -> Graph:
+    """``graph`` with ``MatMul`` for ``FusedMatMul``, which other passes know.
+
+    Nodes that move the batch or read a matrix of unknown rank stay.
+    """
+    if FusedMatMul.onnx not in graph.operators:
+        return graph
+    flow = Dataflow(graph)
+    return changed(graph, [new for node in graph.nodes for new in _apart(flow, node)])
+
+
+def _apart(flow: Dataflow, node: Node) -> list[Node]:
+    op = node.op
+    if not isinstance(op, FusedMatMul) or op.transBatchA or op.transBatchB:
+        return [node]
+    types = [flow.graph.type(name) for name in node.inputs]
+    turned = (op.transA, op.transB)
+    if any(t is None or t.shape is None or len(t.shape) < 2 for t in types):
+        return [node]
+    nodes, operands = [], list(node.inputs)
+    for position, turns in enumerate(turned):
+        if turns:
+            rank = len(flow.extents(operands[position]))
+            perm = (*range(rank - 2), rank - 1, rank - 2)
+            output = flow.fresh(f"{node.output}.{'xy'[position]}")
+            inputs = (operands[position],)
+            transpose = Transpose(perm=perm)
+            new = replace(node, op=transpose, inputs=inputs, outputs=(output,))
+            nodes.append(new)
+            operands[position] = output
+    product = replace(node, op=MatMul(), inputs=tuple(operands))
+    return [*nodes, *_scaled(flow, product, node)]
+
+
+def _scaled(flow: Dataflow, product: Node, node: Node) -> list[Node]:
+    """``product`` times the factor of ``node``, under the name of that."""
+    alpha = node.op.attrs()["alpha"]
+    if alpha == 1:
+        return [product]
+    name = flow.fresh(f"{node.output}.product")
+    factor = number(flow.graph, alpha, flow.graph.types[node.output].dtype)
+    inputs = (name, factor)
+    return [replace(product, outputs=(name,)), replace(node, op=Mul(), inputs=inputs)]

@@ -1,0 +1,179 @@
+"""Recovers ``nn.Linear`` from products with a stored matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from burn.dtypes import is_float
+from burn_import.provenance.weight_owners import is_key
+from burn_import.rewriting.arrays import derive
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.fused import Conv1D, Linear
+from burn_ir.ops.shape import Transpose
+from burn_ir.types import Array
+
+
+def linear(graph: Graph) -> Graph:
+    """``graph`` with ``Linear`` for ``MatMul`` and ``Gemm`` with a stored matrix.
+
+    An ``Add`` of a stored vector, one element for each column, becomes the bias if
+    nothing else needs the product. Axes of extent 1 before the columns are taken off
+    it. The factors of ``Gemm`` become part of the weights, and a number that it adds a
+    bias of that number. Results may differ by rounding.
+    """
+    rewriter = _Rewriter(graph)
+    for node in graph.nodes:
+        rewriter.add(node)
+    if not rewriter.found:
+        return graph
+    absorbed = rewriter.absorbed
+    nodes = [n for n in rewriter.nodes if absorbed.isdisjoint(n.outputs)]
+    return changed(graph, nodes)
+
+
+@dataclass
+class _Rewriter:
+    graph: Graph
+    nodes: list[Node] = field(default_factory=list)
+    #: Every product without bias by its result.
+    products: dict[str, Node] = field(default_factory=dict)
+    #: The results of products that became part of another node.
+    absorbed: set[str] = field(default_factory=set)
+    found: bool = False
+
+    def add(self, node: Node) -> None:
+        """Append ``node``, or what stands for it."""
+        new = self.rewritten(node)
+        if new is not node:
+            self.found = True
+        if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
+            self.products[new.output] = new
+        self.nodes.append(new)
+
+    def rewritten(self, node: Node) -> Node:
+        if node.op.domain:
+            return node
+        if node.op.onnx == "MatMul":
+            return self.product(node)
+        if node.op.onnx == "Gemm":
+            return self.gemm(node)
+        return self.with_bias(node) if node.op.onnx == "Add" else node
+
+    def stored(self, name: str | None) -> Array | None:
+        """The array of a stored floating operand."""
+        if name is None or name in self.graph.types or name not in self.graph.constants:
+            return None
+        array = self.graph.constants[name]
+        return array if is_float(array.dtype) else None
+
+    def product(self, node: Node) -> Node:
+        x, weight = self.graph.type(node.inputs[0]), self.stored(node.inputs[1])
+        if weight is None or weight.ndim != 2 or node.inputs[1] is None:
+            return node
+        if x is None or x.shape is None or len(x.shape) < 2:
+            return node
+        if self.is_kept(node.inputs[1]):
+            return self.unturned(node, [node.inputs[0], node.inputs[1]])
+        turned = self.derive(node.inputs[1], 1.0, transpose=True)
+        return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
+
+    def gemm(self, node: Node) -> Node:
+        attrs = node.op.attrs()
+        x, name, term = (*node.inputs, None)[:3]
+        weight = self.stored(name)
+        if weight is None or weight.ndim != 2 or name is None:
+            return node
+        outer = weight.shape[0 if attrs["transB"] else 1]
+        bias = None if term is None else self.term(term, outer)
+        if term is not None and bias is None:
+            return node
+        plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
+        straight = not attrs["transA"] and not attrs["transB"]
+        if plain and straight and self.is_kept(name):
+            return self.unturned(node, [x, name] if bias is None else [x, name, bias])
+        inputs = [x, self.derive(name, attrs["alpha"], not attrs["transB"])]
+        if bias is not None:
+            inputs.append(self.derive(bias, attrs["beta"], False))
+        if attrs["transA"]:
+            inputs[0] = self.turned(node)
+        return replace(node, op=Linear(), inputs=tuple(inputs))
+
+    def is_kept(self, name: str) -> bool:
+        """Whether the author keeps a matrix the way that it is multiplied by.
+
+        PyTorch's exporters name what they have not turned: Linear's is not of these.
+        """
+        producer = self.graph.producer
+        known = producer.startswith("pytorch") and is_key(producer, name)
+        return known and name not in self.graph.constants.source
+
+    def unturned(self, node: Node, inputs: list[str | None]) -> Node:
+        """``Conv1D`` for a layer's matrix; a parameter is only multiplied by."""
+        if str(inputs[1]).rpartition(".")[2] != "weight":
+            return node
+        return replace(node, op=Conv1D(), inputs=tuple(inputs))
+
+    def turned(self, node: Node) -> str:
+        """The name of the first operand of ``node``, transposed in front of it."""
+        name = f"{node.output}.turned"
+        while name in self.graph.types or name in self.graph.constants:
+            name += "_"
+        op = Transpose(perm=(1, 0))
+        self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
+        return name
+
+    def term(self, name: str, outer: int) -> str | None:
+        """The bias that a term of ``Gemm`` is: one number is that of all columns."""
+        array = self.stored(name)
+        if array is not None and array.size == 1 and array.ndim <= 2 and outer != 1:
+            same = np.full(outer, array.reshape(()), array.dtype)
+            return derive(self.graph, name, same, f".repeated_{outer}")
+        return self.vector(name, outer, 2)
+
+    def vector(self, name: str | None, outer: int, rank: int) -> str | None:
+        """The bias of that many columns which a stored array of that rank is."""
+        array = self.stored(name)
+        if array is None or name is None or not 0 < array.ndim <= rank:
+            return None
+        if array.shape != (1,) * (array.ndim - 1) + (outer,):
+            return None
+        return derive(self.graph, name, array.reshape(-1), ".vector")
+
+    def with_bias(self, node: Node) -> Node:
+        for name, term in (node.inputs, node.inputs[::-1]):
+            product = None if name is None else self.products.get(name)
+            if name is None or product is None or self.graph.uses[name] != 1:
+                continue
+            weight, t = self.stored(product.inputs[1]), self.graph.type(name)
+            if weight is None or t is None or t.shape is None:
+                continue
+            outer = weight.shape[0 if isinstance(product.op, Linear) else 1]
+            bias = self.vector(term, outer, len(t.shape))
+            if bias is None:
+                continue
+            self.absorbed.add(name)
+            scope, classes = common_scope(product, node)
+            return replace(
+                node,
+                op=product.op,
+                inputs=(*product.inputs, bias),
+                scope=scope,
+                classes=classes,
+            )
+        return node
+
+    def derive(self, name: str, factor: float, transpose: bool) -> str:
+        """The name of the stored array turned or multiplied, made once.
+
+        An array that was turned already is taken as it was before.
+        """
+        constants = self.graph.constants
+        array = constants[name].T if transpose else constants[name]
+        suffix = ".T" if transpose else ""
+        if factor != 1:
+            suffix += f".times_{factor}"
+            array = array * array.dtype.type(factor)
+        return derive(self.graph, name, array, suffix)

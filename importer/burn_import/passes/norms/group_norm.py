@@ -1,0 +1,148 @@
+"""Recovers group normalisation from an instance normalisation between reshapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from burn.dtypes import is_float
+from burn_import.rewriting.arrays import core, derive
+from burn_import.rewriting.pattern import (
+    Build,
+    Call,
+    Found,
+    Pattern,
+    Rule,
+    Search,
+    Stored,
+    Value,
+    fuse,
+)
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.ops.fused import GroupNorm, InstanceNorm, LayerNorm
+from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
+
+
+@dataclass(frozen=True, eq=False)
+class Standard(Pattern):
+    """A value whose channels, at axis 1, have mean 0 and variance 1 over all space."""
+
+    operand: Pattern
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.producers.get(name)
+        if node is None or node.inputs[0] is None:
+            return
+        epsilon = _epsilon(node, search)
+        new = None if epsilon is None else found.with_number("epsilon", epsilon)
+        if new is not None:
+            new = replace(new, nodes=(*new.nodes, node))
+            yield from self.operand.match(node.inputs[0], search, new)
+
+
+def _epsilon(node: Node, search: Search) -> float | None:
+    """The epsilon of a node that normalises channels and does nothing else."""
+    if isinstance(node.op, LayerNorm):
+        x = search.graph.type(node.inputs[0])
+        rank = 0 if x is None or x.shape is None else len(x.shape)
+        # All axes but the batch's and the channels'.
+        return node.op.epsilon if rank > 2 and node.op.axis == 2 - rank else None
+    if isinstance(node.op, InstanceNorm):
+        return node.op.epsilon
+    if not isinstance(node.op, InstanceNormalization):
+        return None
+    for name, neutral in zip(node.inputs[1:], (1, 0), strict=True):
+        array = None if name is None else search.array(name)
+        if array is None or not (core(array) == neutral).all():
+            return None
+    return node.op.epsilon
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped(Pattern):
+    """The same elements in another shape, which is the value called ``label``."""
+
+    operand: Pattern
+    label: str
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.node(name)
+        if node is None or node.op.onnx != "Reshape" or node.inputs[0] is None:
+            return
+        new = found.with_value(self.label, name)
+        if new is not None:
+            new = replace(new, nodes=(*new.nodes, node))
+            yield from self.operand.match(node.inputs[0], search, new)
+
+
+#: What a normalisation of channels may be.
+MARKS = ("InstanceNorm", "InstanceNormalization", "LayerNorm")
+
+_PLAIN = Reshaped(Standard(Reshaped(Value("x"), "grouped")), "out")
+_SCALED = Call("Mul", _PLAIN, Stored("weight"))
+
+
+def _groups(found: Found, search: Search) -> int | None:
+    """How many groups of channels are normalised; None if it is something else."""
+    x, grouped, out = (
+        search.graph.type(found.values[label]) for label in ("x", "grouped", "out")
+    )
+    if x is None or grouped is None or out is None or not is_float(x.dtype):
+        return None
+    if not x.shape or not grouped.shape or out.shape != x.shape:
+        return None
+    if len(x.shape) < 2 or x.shape[0] != grouped.shape[0]:
+        return None
+    channels, groups = x.shape[1], grouped.shape[1]
+    if not isinstance(channels, int) or not isinstance(groups, int):
+        return None
+    return groups if groups > 0 and channels % groups == 0 else None
+
+
+def channel_vector(label: str, found: Found, search: Search) -> str | None:
+    """The stored weight of each channel as a vector; None if it is no such weight."""
+    name = found.values[label]
+    x, array = search.graph.type(found.values["x"]), search.array(name)
+    if x is None or x.shape is None or array is None or array.ndim > len(x.shape):
+        return None
+    shape = (1,) * (len(x.shape) - array.ndim) + array.shape
+    beside = (1, x.shape[1], *(1 for _ in x.shape[2:]))
+    if shape != beside or array.dtype != x.dtype:
+        return None
+    return derive(search.graph, name, array.reshape(-1), ".channels")
+
+
+def _with(*labels: str) -> Build:
+    """Build the normalisation with the weights of these labels."""
+
+    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        groups, epsilon = _groups(found, search), found.numbers["epsilon"]
+        if groups is None:
+            return None
+        x = found.values["x"]
+        if not labels:
+            return GroupNorm(num_groups=groups, epsilon=epsilon), (x,)
+        weights = [channel_vector(label, found, search) for label in labels]
+        given = tuple(name for name in weights if name is not None)
+        if len(given) != len(weights):
+            return None
+        return GroupNormalization(num_groups=groups, epsilon=epsilon), (x, *given)
+
+    return build
+
+
+RULES: tuple[Rule, ...] = (
+    (Call("Add", _SCALED, Stored("bias")), _with("weight", "bias")),
+    (_PLAIN, _with()),
+)
+
+
+def group_norm(graph: Graph) -> Graph:
+    """``graph`` with ``GroupNormalization`` where it is written out.
+
+    That is a reshape that makes the groups channels, a normalisation of these, the
+    reshape back, and a weight and a bias for each channel. Without these it is
+    ``GroupNorm``. Results may differ by rounding.
+    """
+    return fuse(graph, RULES, *MARKS)

@@ -1,0 +1,44 @@
+"""Recovers instance normalisation with a weight and a bias for each channel."""
+
+from __future__ import annotations
+
+from burn.dtypes import is_float
+from burn_import.passes.norms.group_norm import MARKS, Standard, channel_vector
+from burn_import.rewriting.pattern import (
+    Call,
+    Found,
+    Rule,
+    Search,
+    Stored,
+    Value,
+    fuse,
+    product,
+)
+from burn_ir.graph import Graph
+from burn_ir.op import Op
+from burn_ir.ops.norm import InstanceNormalization
+
+_SCALED = product(Standard(Value("x")), Stored("weight"))
+
+
+def _with_weights(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    x = search.graph.type(found.values["x"])
+    weight, bias = (
+        channel_vector(label, found, search) for label in ("weight", "bias")
+    )
+    if x is None or not is_float(x.dtype) or weight is None or bias is None:
+        return None
+    op = InstanceNormalization(epsilon=found.numbers["epsilon"])
+    return op, (found.values["x"], weight, bias)
+
+
+RULES: tuple[Rule, ...] = ((Call("Add", _SCALED, Stored("bias")), _with_weights),)
+
+
+def instance_norm(graph: Graph) -> Graph:
+    """``graph`` with ``InstanceNormalization`` for its parts.
+
+    These are a normalisation of each channel over all space, which has no weights, a
+    factor for each channel and a term for each channel. Results may differ by rounding.
+    """
+    return fuse(graph, RULES, *MARKS)

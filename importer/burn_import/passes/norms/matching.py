@@ -1,0 +1,147 @@
+"""What the patterns of normalisation have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from burn.dtypes import HALVES, float32, is_float
+from burn_import.rewriting.arrays import derive
+from burn_import.rewriting.pattern import (
+    Call,
+    Found,
+    Number,
+    Pattern,
+    Search,
+    either,
+)
+from burn_ir.graph import Node
+from burn_ir.ops.fused import LayerNorm, RMSNorm
+from burn_ir.ops.support import known_ints
+from burn_ir.types import Type
+
+
+@dataclass(frozen=True, eq=False)
+class Mean(Pattern):
+    """The mean over the last axes, which are kept; ``axis`` is the first of them.
+
+    It is counted from the end.
+    """
+
+    operand: Pattern
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.node(name)
+        if node is None or node.op.onnx != "ReduceMean" or node.inputs[0] is None:
+            return
+        axis = _first_axis(node, search)
+        new = None if axis is None else found.with_number("axis", axis)
+        if new is not None:
+            new = replace(new, nodes=(*new.nodes, node))
+            yield from self.operand.match(node.inputs[0], search, new)
+
+
+def _first_axis(node: Node, search: Search) -> int | None:
+    """The first axis from the end, if a reduction keeps all and is over the last."""
+    attrs, x = node.op.attrs(), search.graph.type(node.inputs[0])
+    if not attrs["keepdims"] or x is None:
+        return None
+    rank = None if x.shape is None else len(x.shape)
+    if len(node.inputs) < 2 or node.inputs[1] is None:
+        return -rank if rank and not attrs["noop_with_empty_axes"] else None
+    axes = known_ints(search.graph.type(node.inputs[1]))
+    if not axes or (rank is None and max(axes) >= 0):
+        return None
+    behind = sorted({axis - (rank or 0) if axis >= 0 else axis for axis in axes})
+    return behind[0] if behind == list(range(-len(axes), 0)) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Normalised(Pattern):
+    """The result of a norm without a weight that was recovered before."""
+
+    kind: type[LayerNorm] | type[RMSNorm]
+    operand: Pattern
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.producers.get(name)
+        if node is None or not isinstance(node.op, self.kind) or not node.inputs[0]:
+            return
+        new = found.with_number("axis", node.op.axis)
+        new = new and new.with_number("epsilon", node.op.epsilon)
+        if new is not None:
+            new = replace(new, nodes=(*new.nodes, node))
+            yield from self.operand.match(node.inputs[0], search, new)
+
+
+@dataclass(frozen=True, eq=False)
+class Cast(Pattern):
+    """A value in float32, or if ``back`` in the dtype of the value called ``x``.
+
+    ``x`` is of a half type.
+    """
+
+    operand: Pattern
+    back: bool = False
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.node(name)
+        if node is None or node.op.onnx != "Cast" or node.inputs[0] is None:
+            return
+        dtype = search.graph.types[name].dtype
+        if dtype not in HALVES if self.back else dtype != float32:
+            return
+        new = replace(found, nodes=(*found.nodes, node))
+        for match in self.operand.match(node.inputs[0], search, new):
+            x = search.graph.type(match.values["x"])
+            wanted = dtype if self.back else x and x.dtype
+            if x is not None and x.dtype == wanted and x.dtype in HALVES:
+                yield match
+
+
+def root(x: Pattern) -> Pattern:
+    """The square root."""
+    return either(Call("Sqrt", x), Call("Pow", x, Number(0.5)))
+
+
+def inverse_root(x: Pattern) -> Pattern:
+    """1 divided by the square root, as exporters write it."""
+    return either(
+        Call("Reciprocal", root(x)),
+        Call("Div", Number(1), root(x)),
+        Call("Pow", x, Number(-0.5)),
+        root(Call("Reciprocal", x)),
+        root(Call("Div", Number(1), x)),
+    )
+
+
+def operand(found: Found, search: Search) -> Type | None:
+    """The type of ``x`` if it can be normalised and no number widens it."""
+    x = search.graph.type(found.values["x"])
+    if x is None or not is_float(x.dtype):
+        return None
+    rank = -int(found.numbers["axis"]) if x.shape is None else len(x.shape)
+    return x if found.rank <= rank else None
+
+
+def weight(label: str, found: Found, search: Search) -> str | None:
+    """The weight of that label with one element for each feature; None if it is none.
+
+    The features are the extents of ``x`` from ``axis`` on. Axes of extent 1 before them
+    are taken off a stored weight.
+    """
+    name = found.values[label]
+    x, own = search.graph.type(found.values["x"]), search.graph.type(name)
+    if x is None or x.shape is None or own is None or own.shape is None:
+        return None
+    first = int(found.numbers["axis"])
+    same, rank = own.shape[first:] == x.shape[first:], len(own.shape)
+    if own.dtype != x.dtype or not same or rank > len(x.shape):
+        return None
+    if rank == -first:
+        return name
+    array = search.array(name)
+    if array is None or set(own.shape[:first]) != {1}:
+        return None
+    features = array.reshape(array.shape[first:])
+    return derive(search.graph, name, features, f".last_{-first}")

@@ -1,0 +1,94 @@
+"""Takes the weights off norms that have none: ones and zeros that ONNX asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.passes.cleanup.identities import is_weight
+from burn_import.rewriting.arrays import core
+from burn_import.rewriting.graphs import changed
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.ops.fused import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from burn_ir.ops.norm import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+    RMSNormalization,
+)
+
+_NORMS = (
+    *("InstanceNormalization", "BatchNormalization", "LayerNormalization"),
+    *("GroupNormalization", "RMSNormalization"),
+)
+
+
+def plain_norms(graph: Graph) -> Graph:
+    """Return ``graph`` with the norms without weights where nothing is scaled.
+
+    That is by ones, and shifted by zeros, which are no weights of the model: one that
+    is not trained yet has such, too. ``affine=False`` is what PyTorch calls it. Layer,
+    RMS and group norms have weights unless the file lists those of the model.
+    """
+    if graph.operators.isdisjoint(_NORMS):
+        return graph
+    return changed(graph, [_plain(node, graph) for node in graph.nodes])
+
+
+def _plain(node: Node, graph: Graph) -> Node:
+    if graph.constants.trained and not any(node.outputs[1:]):
+        op = _without_weights(node.op)
+        if op is not None:
+            neutral = _is_neutral(node.inputs[1], 1, graph) and _is_narrow(node, graph)
+            shifts = node.inputs[2:]
+            neutral &= all(b is None or _is_neutral(b, 0, graph) for b in shifts)
+            return node.with_op(op, node.inputs[:1]) if neutral else node
+    if not isinstance(node.op, InstanceNormalization | BatchNormalization):
+        return node
+    x, scale, bias, *statistics = node.inputs
+    if not _is_neutral(scale, 1, graph) or not _is_neutral(bias, 0, graph):
+        return node
+    epsilon = node.op.epsilon
+    if isinstance(node.op, InstanceNormalization):
+        return node.with_op(InstanceNorm(epsilon=epsilon), (x,))
+    if node.op.training_mode or any(node.outputs[1:]) or not _are_vectors(node, graph):
+        return node
+    op = BatchNorm(epsilon=epsilon, momentum=node.op.momentum)
+    return replace(node, op=op, inputs=(x, *statistics))
+
+
+def _without_weights(op: Op) -> Op | None:
+    """Return the norm that ``op`` is if its weights are ones and zeros."""
+    if isinstance(op, LayerNormalization):
+        return LayerNorm(axis=op.axis, epsilon=op.epsilon)
+    if isinstance(op, RMSNormalization):
+        return RMSNorm(axis=op.axis, epsilon=op.epsilon)
+    if isinstance(op, GroupNormalization):
+        return GroupNorm(op.num_groups, epsilon=op.epsilon)
+    return None
+
+
+def _is_narrow(node: Node, graph: Graph) -> bool:
+    """Return whether the weights of a norm have no more axes than what it is of."""
+    x, *weights = (graph.type(name) for name in node.inputs)
+    if x is None or x.shape is None:
+        return False
+    shapes = [w.shape for w in weights if w is not None]
+    return all(shape is not None and len(shape) <= len(x.shape) for shape in shapes)
+
+
+def _is_neutral(name: str | None, value: int, graph: Graph) -> bool:
+    """Whether an operand is ``value`` everywhere, and no weight."""
+    if name is None or name in graph.types or is_weight(name, graph):
+        return False
+    array = graph.constants[name]
+    return array.size > 0 and bool((core(array) == value).all())
+
+
+def _are_vectors(node: Node, graph: Graph) -> bool:
+    """Whether there is one statistic for each channel, and not for each element."""
+    types = [graph.type(name) for name in node.inputs[1:]]
+    return all(
+        t is not None and t.shape is not None and len(t.shape) == 1 for t in types
+    )

@@ -1,0 +1,1 @@
+"""Passes that recognise recurrent layers and cells."""

@@ -1,0 +1,229 @@
+"""The linear layers inside of a recurrent cell, and their weights as the cell's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from burn.dtypes import float32
+from burn_import.rewriting.arrays import derive, digest, origins
+from burn_import.rewriting.dataflow import Dataflow
+from burn_ir.graph import Node
+from burn_ir.types import Array
+
+_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which value is cut into gates, in which order they lie, and what cuts them."""
+
+    source: str
+    gates: tuple[int, ...]
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Two linear layers, of the input and of the state if ``sided``, what adds them,
+    and vectors that are added by themselves.
+    """
+
+    layers: tuple[Node, Node]
+    vectors: tuple[str | None, str | None]
+    nodes: tuple[Node, ...]
+    sided: bool = False
+
+
+@dataclass
+class CellWeights:
+    """What is asked of weights while cells are recovered."""
+
+    flow: Dataflow
+    order: dict[int, int] = field(init=False)
+    #: Weights that are known to be of a state: by what they were seen to be read with.
+    recurrent: set[str] = field(default_factory=set)
+    #: One name for stored arrays of equal contents, so that cells are found equal.
+    names: dict[tuple[tuple[int, ...], bytes], str] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        nodes = self.flow.graph.nodes
+        self.order = {id(node): number for number, node in enumerate(nodes)}
+
+    def cut(self, pieces: list[str | None]) -> Cut | None:
+        """The value that ``pieces`` are all of: equal parts of its last axis."""
+        found = [self.flow.piece(name) for name in pieces]
+        first = found[0]
+        if first is None or first[0] is None or None in found:
+            return None
+        width, gates = first[2] - first[1], []
+        for piece in found:
+            assert piece is not None
+            source, start, end = piece
+            if source != first[0] or end - start != width or start % width:
+                return None
+            gates.append(start // width)
+        extents = self.flow.extents(first[0])
+        whole = len(extents) == 2 and extents[1] == width * len(gates)
+        if not whole or sorted(gates) != list(range(len(gates))):
+            return None
+        makers = {id(n): n for n in (self.flow.producers[str(p)] for p in pieces)}
+        return Cut(first[0], tuple(gates), tuple(makers.values()))
+
+    def linear(self, name: str | None) -> Node | None:
+        """The linear layer that makes a value."""
+        node = None if name is None else self.flow.producers.get(name)
+        if node is None or (node.op.domain, node.op.onnx) != ("burn", "Linear"):
+            return None
+        stored = [self.flow.stored(n) for n in node.inputs[1:]]
+        fit = all(a is not None and a.dtype == float32 for a in stored)
+        return node if fit and len(self.flow.extents(node.output)) == 2 else None
+
+    def total(self, name: str, gates: int = 4) -> Products | None:
+        """The two linear layers that a value is the sum of, with perhaps a vector."""
+        layers: list[Node] = []
+        vectors: list[str] = []
+        nodes: list[Node] = []
+        waiting = [name]
+        while waiting:
+            value = waiting.pop()
+            layer, add = self.linear(value), self.flow.made_by(value, "Add")
+            if layer is not None:
+                layers.append(layer)
+            elif self.flow.stored(value) is not None:
+                vectors.append(value)
+            elif add is not None and len(nodes) < 4:
+                nodes.append(add)
+                waiting += [str(n) for n in reversed(add.inputs)]
+            else:
+                return None
+        if len(layers) != 2 or len(vectors) > 1 or not nodes:
+            return None
+        rows = {self.weight(layer).shape[0] for layer in layers}
+        widths = {self.weight(layer).shape[1] * gates for layer in layers}
+        if len(rows) != 1 or rows.isdisjoint(widths):
+            return None
+        arrays = [self.flow.graph.constants[v] for v in vectors]
+        if any(a.dtype != float32 or a.shape != (*rows,) for a in arrays):
+            return None
+        vector = vectors[0] if vectors else None
+        return Products((layers[0], layers[1]), (vector, None), tuple(nodes))
+
+    def two(self, x: str, h: str, state: str) -> Products | None:
+        """The linear layers of the input and of the ``state``, each by itself."""
+        layers = (self.linear(x), self.linear(h))
+        if layers[0] is None or layers[1] is None:
+            return None
+        given = layers[1].inputs[0]
+        zeros = self.flow.magnitude(given) == 0 == self.flow.magnitude(state)
+        hidden = self.weight(layers[1]).shape[1]
+        if hidden * 3 != self.weight(layers[1]).shape[0]:
+            return None
+        if given != state and not zeros:
+            return None
+        return Products((layers[0], layers[1]), (None, None), (), sided=True)
+
+    def weight(self, layer: Node) -> Array:
+        """The matrix of a linear layer."""
+        return self.flow.graph.constants[str(layer.inputs[1])]
+
+    def learn(self, steps: Sequence[tuple[Products, str]]) -> None:
+        """Note which weights are those of a state, from steps and the states they make.
+
+        What reads such a state, or zeros, in one step is a state in all of them.
+        """
+        made = {state for _, state in steps}
+        for products, _ in steps:
+            for layer in products.layers:
+                given = layer.inputs[0]
+                if given in made or self.flow.magnitude(given) == 0:
+                    self.recurrent.add(self.shared(str(layer.inputs[1])))
+
+    def sides(self, products: Products) -> tuple[Node, Node]:
+        """The layers of the input and of the state.
+
+        Both add to the gates alike: where nothing tells, the first is the input's.
+        """
+        first, second = products.layers
+        if products.sided:
+            return first, second
+        leaves = [self.leaf(str(layer.inputs[1])) for layer in products.layers]
+        if leaves in (["weight_ih", "weight_hh"], ["weight_hh", "weight_ih"]):
+            return (first, second) if leaves[0] == "weight_ih" else (second, first)
+        known = [
+            self.shared(str(n.inputs[1])) in self.recurrent for n in products.layers
+        ]
+        square = [
+            4 * self.weight(n).shape[1] == self.weight(n).shape[0]
+            for n in products.layers
+        ]
+        for told in (square, known):
+            if told[0] != told[1]:
+                return (second, first) if told[0] else (first, second)
+        return first, second
+
+    def are_named(self, products: Products) -> bool:
+        """Whether the file calls the weights those of a cell."""
+        leaves = {self.leaf(str(layer.inputs[1])) for layer in products.layers}
+        return leaves == {"weight_ih", "weight_hh"}
+
+    def leaf(self, name: str) -> str:
+        """The last part of a weight's dotted name in the file, else ""."""
+        origin = list(origins(self.flow.graph.constants, name))[-1]
+        return origin.rpartition(".")[2] if _DOTTED.match(origin) else ""
+
+    def operands(
+        self, products: Products, gates: tuple[int, ...]
+    ) -> tuple[str | None, str | None, tuple[str, ...]] | None:
+        """The input, the state and the parameters; None if they are no cell's.
+
+        A bias that only one side has is the cell's together with zeros.
+        """
+        layers = self.sides(products)
+        for layer, leaf in zip(layers, ("weight_ih", "weight_hh"), strict=True):
+            if self.leaf(str(layer.inputs[1])) not in ("", leaf):
+                return None
+        rows, width = self.weight(layers[1]).shape
+        if rows != width * len(gates):
+            return None
+        vectors = [(*layer.inputs, None)[2] for layer in layers]
+        for vector in (v for v in products.vectors if v is not None):
+            if None not in vectors:
+                return None
+            vectors[vectors.index(None)] = vector
+        names = [str(layer.inputs[1]) for layer in layers]
+        if vectors != [None, None]:
+            names += [self.zeros(names[1]) if v is None else v for v in vectors]
+        weights = tuple(self.shared(self.ordered(name, gates)) for name in names)
+        return layers[0].inputs[0], layers[1].inputs[0], weights
+
+    def ordered(self, name: str, gates: tuple[int, ...]) -> str:
+        """The name of a weight with its gates in PyTorch's order."""
+        if gates == tuple(range(len(gates))):
+            return name
+        array = self.flow.graph.constants[name]
+        pieces = np.split(array, len(gates))
+        turned = np.concatenate([pieces[gate] for gate in gates])
+        return derive(self.flow.graph, name, turned, ".gates")
+
+    def zeros(self, weight: str) -> str:
+        """The name of the missing bias beside a weight."""
+        rows = self.flow.graph.constants[weight].shape[0]
+        key = f"{weight}.zeros"
+        if key not in self.flow.graph.constants:
+            self.flow.graph.constants.add(key, np.zeros(rows, np.float32))
+        return key
+
+    def shared(self, name: str) -> str:
+        """One name for all stored arrays with these contents, if they have no name."""
+        if self.leaf(name):
+            return name
+        if name not in self.same:
+            array = self.flow.graph.constants[name]
+            key = (array.shape, digest(array))
+            self.same[name] = self.names.setdefault(key, name)
+        return self.same[name]

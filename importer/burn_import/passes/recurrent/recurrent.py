@@ -1,0 +1,156 @@
+"""Recovers ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` from ONNX's operators.
+
+ONNX has one layer in a node, time first and the directions on an axis of their own.
+Exporters write a stack as one node after the other, with what turns axes between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from burn_import.passes.recurrent.recurrent_nodes import (
+    KINDS,
+    Single,
+    concatenation,
+    is_spent,
+    joined,
+    part,
+    single_of,
+    without_zeros,
+)
+from burn_import.passes.recurrent.recurrent_results import Plan, one_step
+from burn_import.passes.recurrent.recurrent_weights import Parameters, owner
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed
+from burn_ir.graph import Graph, Node
+
+
+def recurrent(graph: Graph) -> Graph:
+    """``graph`` with PyTorch's recurrent layers for ONNX's that have stored weights.
+
+    Layers on top of each other are one where the exporter, the names of the weights or
+    a state that they share say so. A batch that comes first stays there, directions
+    are joined, and first states that are zeros are left out. What PyTorch's layers
+    cannot do stays as it is.
+    """
+    if all(node.op.onnx not in KINDS or node.op.domain for node in graph.nodes):
+        return graph
+    return _Recovery(graph).result()
+
+
+@dataclass
+class _Recovery:
+    graph: Graph
+    flow: Dataflow = field(init=False)
+    parameters: Parameters = field(init=False)
+    #: The layers by their node's identity.
+    singles: dict[int, Single] = field(default_factory=dict)
+    #: What stands in place of a node, by its identity.
+    instead: dict[int, list[Node]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.flow = Dataflow(self.graph)
+        self.parameters = Parameters(self.graph)
+
+    def result(self) -> Graph:
+        """The graph with the layers that were found."""
+        for node in self.graph.nodes:
+            single = single_of(self.flow, node)
+            if single is None:
+                continue
+            step = one_step(self.flow, self.parameters, single)
+            if step:
+                self.instead[id(node)] = step
+            else:
+                self.singles[id(node)] = single
+        stacks = list(self.stacks())
+        plan = Plan(self.flow, self.parameters)
+        for stack in reversed(stacks):
+            plan.look_ahead(stack)
+        for stack in stacks:
+            states = self.first_states(stack)
+            assert states is not None
+            self.instead.update(plan.place(stack, states))
+        nodes = [n for node in self.graph.nodes for n in self.placed(node)]
+        return changed(self.graph, nodes)
+
+    def placed(self, node: Node) -> list[Node]:
+        """What stands where ``node`` stood."""
+        made = self.instead.get(id(node))
+        return [without_zeros(self.flow, node)] if made is None else made
+
+    def stacks(self) -> Iterable[list[Single]]:
+        """The layers, those on top of each other together."""
+        above: dict[int, Single] = {}
+        for single in self.singles.values():
+            other = self.above(single)
+            if other is not None:
+                above[id(single.node)] = other
+        tops = {id(single.node) for single in above.values()}
+        for node_id, single in self.singles.items():
+            if node_id in tops:
+                continue
+            stack = [single]
+            while id(stack[-1].node) in above:
+                stack.append(above[id(stack[-1].node)])
+            if self.first_states(stack) is None:
+                yield from ([one] for one in stack)
+            else:
+                yield stack
+
+    def above(self, single: Single) -> Single | None:
+        """The layer that alone reads all outputs, if it is one of the same stack."""
+        name = single.node.outputs[0]
+        for made in joined(self.flow, single):
+            readers = self.flow.users.get(made.value, [])
+            tops = [self.singles.get(id(n)) for n in readers if id(n) in self.singles]
+            if made.batch_first or not tops or tops[0] is None:
+                continue
+            top = tops[0]
+            fed = top.node.inputs[0] == made.value and single.fits(top)
+            if not fed or not self.are_together(single, top):
+                continue
+            if not is_spent(self.flow, made.value, {id(top.node)}):
+                return None
+            return top if is_spent(self.flow, name, {id(made.node)}) else None
+        return None
+
+    def are_together(self, single: Single, top: Single) -> bool:
+        """Whether the file says that two layers are of one module."""
+        named = [self.parameters.named(one.kind, one.packed) for one in (single, top)]
+        if named[0] is not None and named[1] is not None:
+            same = named[0].module == named[1].module
+            return same and named[1].number == named[0].number + 1
+        owners = {owner(one.packed) for one in (single, top)}
+        if owners != {""}:
+            return len(owners) == 1
+        if single.node.scope or top.node.scope:
+            return single.node.scope == top.node.scope
+        return self.share_a_state(single, top)
+
+    def share_a_state(self, single: Single, top: Single) -> bool:
+        """Whether first states are parts of one value, or last states become one."""
+        for a, b in zip(single.states, top.states, strict=False):
+            first, second = part(self.flow, a), part(self.flow, b)
+            if first is not None and second is not None and first[0] == second[0]:
+                return True
+        ends = zip(single.node.outputs[1:], top.node.outputs[1:], strict=False)
+        return any(concatenation(self.flow, [a, b], start=True) for a, b in ends)
+
+    def first_states(self, stack: list[Single]) -> list[str] | None:
+        """The first states of all layers; None if they are not parts of one value."""
+        if len(stack) == 1:
+            return stack[0].states
+        found = []
+        for names in zip(*(single.states for single in stack), strict=True):
+            parts = [part(self.flow, name) for name in names]
+            whole = None if parts[0] is None else parts[0][0]
+            ways = stack[0].ways
+            due = [(whole, k * ways, (k + 1) * ways) for k in range(len(stack))]
+            if whole is None or parts != due:
+                return None
+            if self.flow.extents(whole)[0] != len(stack) * ways:
+                return None
+            found.append(whole)
+        return found

@@ -1,0 +1,233 @@
+"""Recovers ``nn.LSTMCell``, ``nn.GRUCell`` and ``nn.RNNCell`` from their equations.
+
+Exporters write a step of a recurrent layer as two linear layers, what they make in
+pieces, and the gates. Steps with the same weights are calls of one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from burn_import.passes.layers.linear import linear
+from burn_import.passes.recurrent.cell_weights import CellWeights, Products
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.ops.cells import GRUCell, LSTMCell, RNNCell
+
+#: What linear layers are written with.
+PRODUCTS = frozenset({"Linear", "Gemm", "MatMul"})
+
+
+def recurrent_cells(graph: Graph) -> Graph:
+    """``graph`` with cells for steps of an LSTM, a GRU or a plain recurrent layer.
+
+    The weights are stored. They keep their names: where these are of linear layers, and
+    not of a cell, it was the author who wrote the step out. Results may differ by
+    rounding.
+    """
+    kinds = {node.op.onnx for node in graph.nodes}
+    if kinds.isdisjoint(PRODUCTS) or kinds.isdisjoint({"Tanh", "Relu"}):
+        return graph
+    plain = linear(graph)
+    found = _Recovery(plain).result()
+    return graph if found is plain else found
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step that was found: what it reads, and the nodes that it is made of.
+
+    ``first`` makes the first of its results, ``states`` are the names of all.
+    """
+
+    op: Op
+    products: Products
+    states: tuple[str, ...]
+    results: tuple[str, ...]
+    gates: tuple[int, ...]
+    first: Node
+    nodes: tuple[Node, ...]
+
+
+@dataclass
+class _Recovery:
+    graph: Graph
+    flow: Dataflow = field(init=False)
+    weights: CellWeights = field(init=False)
+    #: Where the first step with these weights is: all steps are calls of that cell.
+    scopes: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        self.flow = Dataflow(self.graph)
+        self.weights = CellWeights(self.flow)
+
+    def result(self) -> Graph:
+        """The graph with the cells that were found."""
+        steps = [step for node in self.graph.nodes for step in self.steps(node)]
+        self.weights.learn([(step.products, step.results[0]) for step in steps])
+        instead: dict[int, list[Node]] = {}
+        for step in steps:
+            cell = self.cell(step)
+            if cell is not None:
+                instead.update({id(n): [] for n in step.nodes if self.ends(step, n)})
+                instead[id(step.first)] = [cell]
+        nodes = [n for node in self.graph.nodes for n in instead.get(id(node), [node])]
+        return changed(self.graph, nodes)
+
+    def ends(self, step: Step, node: Node) -> bool:
+        """Whether a node makes one of the results of ``step``."""
+        return any(name in step.results for name in node.outputs)
+
+    def steps(self, node: Node) -> Iterator[Step]:
+        """The step whose last result ``node`` makes, if it does."""
+        if node.op.domain or node.outputs[0] is None:
+            return
+        for find in (self.lstm, self.gru, self.plain):
+            for step in find(node):
+                if self.is_closed(step):
+                    yield step
+                    return
+
+    def is_closed(self, step: Step) -> bool:
+        """Whether nobody else reads what is inside, the linear layers aside."""
+        among = {id(node) for node in step.nodes}
+        return all(
+            name not in self.flow.outputs
+            and all(id(n) in among for n in self.flow.users.get(name, []))
+            for node in step.nodes
+            for name in node.outputs
+            if name is not None and name not in step.results
+        )
+
+    def pairs(self, name: str | None, op: str) -> Iterator[tuple[Node, str, str]]:
+        """The node ``op`` that makes a value, and its operands in both orders."""
+        node = self.flow.made_by(name, op)
+        if node is not None and None not in node.inputs:
+            a, b = (str(n) for n in node.inputs)
+            yield node, a, b
+            yield node, b, a
+
+    def lstm(self, node: Node) -> Iterator[Step]:
+        """``o * tanh(c)``, where c is ``f * c0 + i * g``."""
+        for last, a, b in self.pairs(node.outputs[0], "Mul"):
+            output, squashed = (
+                self.flow.made_by(a, "Sigmoid"),
+                self.flow.made_by(b, "Tanh"),
+            )
+            if output is None or squashed is None:
+                continue
+            for add, p, q in self.pairs(squashed.inputs[0], "Add"):
+                for keep, f, c in self.pairs(p, "Mul"):
+                    for new, i, g in self.pairs(q, "Mul"):
+                        gates = [
+                            self.flow.made_by(i, "Sigmoid"),
+                            self.flow.made_by(f, "Sigmoid"),
+                            self.flow.made_by(g, "Tanh"),
+                            output,
+                        ]
+                        made = [last, squashed, add, keep, new]
+                        yield from self.lstm_step(gates, c, add, made)
+
+    def lstm_step(
+        self, gates: list[Node | None], c: str, add: Node, made: list[Node]
+    ) -> Iterator[Step]:
+        found = [gate for gate in gates if gate is not None]
+        if len(found) != 4:
+            return
+        cut = self.weights.cut([gate.inputs[0] for gate in found])
+        total = None if cut is None else self.weights.total(cut.source)
+        if cut is None or total is None:
+            return
+        results = (made[0].output, add.output)
+        nodes = (*total.nodes, *cut.nodes, *found, *made)
+        yield Step(LSTMCell(), total, ("", c), results, cut.gates, add, nodes)
+
+    def gru(self, node: Node) -> Iterator[Step]:
+        """``(h - n) * z + n`` or ``(1 - z) * n + z * h``."""
+        for add, p, q in self.pairs(node.outputs[0], "Add"):
+            for new, z, minus in self.pairs(p, "Mul"):
+                sub = self.flow.made_by(minus, "Sub")
+                if sub is not None and sub.inputs[1] == q and sub.inputs[0]:
+                    made = [add, new, sub]
+                    yield from self.gru_step(z, q, sub.inputs[0], made)
+            for new, n, minus in self.pairs(p, "Mul"):
+                sub = self.flow.made_by(minus, "Sub")
+                if sub is None or self.flow.scalar(sub.inputs[0]) != 1:
+                    continue
+                for keep, z, h in self.pairs(q, "Mul"):
+                    if sub.inputs[1] == z:
+                        made = [add, new, sub, keep]
+                        yield from self.gru_step(z, n, h, made)
+
+    def gru_step(self, z: str, n: str, h: str, made: list[Node]) -> Iterator[Step]:
+        """A step with the gate ``z``, the new state ``n`` and the old one ``h``."""
+        update, new = self.flow.made_by(z, "Sigmoid"), self.flow.made_by(n, "Tanh")
+        if update is None or new is None:
+            return
+        for add, xn, scaled in self.pairs(new.inputs[0], "Add"):
+            for product, r, hn in self.pairs(scaled, "Mul"):
+                reset = self.flow.made_by(r, "Sigmoid")
+                if reset is None:
+                    continue
+                for sum_r, xr, hr in self.pairs(reset.inputs[0], "Add"):
+                    for sum_z, xz, hz in self.pairs(update.inputs[0], "Add"):
+                        inner = [add, product, reset, sum_r, sum_z, update, new]
+                        nodes = [*made, *inner]
+                        yield from self.gru_cell((xr, xz, xn), (hr, hz, hn), h, nodes)
+
+    def gru_cell(
+        self,
+        x: tuple[str, ...],
+        h: tuple[str, ...],
+        state: str,
+        made: list[Node],
+    ) -> Iterator[Step]:
+        cuts = [self.weights.cut(list(pieces)) for pieces in (x, h)]
+        if cuts[0] is None or cuts[1] is None or cuts[0].gates != cuts[1].gates:
+            return
+        products = self.weights.two(cuts[0].source, cuts[1].source, state)
+        if products is not None:
+            results = (made[0].output,)
+            nodes = (*products.nodes, *cuts[0].nodes, *cuts[1].nodes, *made)
+            gates = cuts[0].gates
+            yield Step(GRUCell(), products, (state,), results, gates, made[0], nodes)
+
+    def plain(self, node: Node) -> Iterator[Step]:
+        """``tanh`` or ``relu`` of a sum; names of weights tell it from other layers."""
+        if node.op.onnx not in ("Tanh", "Relu") or node.inputs[0] is None:
+            return
+        total = self.weights.total(node.inputs[0], gates=1)
+        if total is not None and self.weights.are_named(total):
+            op = RNNCell("relu" if node.op.onnx == "Relu" else "tanh")
+            nodes = (*total.nodes, node)
+            yield Step(op, total, ("",), (node.output,), (0,), node, nodes)
+
+    def cell(self, step: Step) -> Node | None:
+        """The node that stands for ``step``; None if its weights are no cell's."""
+        given = self.weights.operands(step.products, step.gates)
+        if given is None:
+            return None
+        x, h, weights = given
+        states: list[str | None] = [h, *step.states[1:]]
+        shapes = [self.flow.extents(name) for name in states]
+        if any(len(shape) != 2 for shape in shapes):
+            return None
+        rows = {1, *self.flow.extents(x)[:1]}
+        zeros = all(self.flow.magnitude(name) == 0 for name in states)
+        if zeros and all(shape[0] in rows for shape in shapes):
+            states = [None] * len(states)
+        parts = sorted(step.nodes, key=lambda n: self.weights.order[id(n)])
+        scope, classes = self.scopes.setdefault(weights, common_scope(*parts))
+        return replace(
+            step.first,
+            op=step.op,
+            inputs=(x, *states, *weights),
+            outputs=step.results,
+            scope=scope,
+            classes=classes,
+        )

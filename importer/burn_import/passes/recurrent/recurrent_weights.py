@@ -1,0 +1,166 @@
+"""Weights of recurrent layers: from ONNX's layout to PyTorch's parameters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from burn.dtypes import float32
+from burn_import.rewriting.arrays import derive, digest, equal
+from burn_ir.graph import Graph
+from burn_ir.ops.recurrent import NAMES
+from burn_ir.types import Array
+
+#: The place in ONNX's order of each of PyTorch's gates.
+GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+#: The name of the first parameter of such a layer, or a cell, as a file holds it.
+_PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l([0-9]{1,3}))?$")
+_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A layer that the file holds as it was: its module, its number, its parameters."""
+
+    module: str
+    number: int
+    names: tuple[str, ...]
+
+
+class Parameters:
+    """The parameters of layers, under the names that the file has for them, if any.
+
+    Exporters turn and join the parameters; the file may still hold them as they were.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        #: The first parameter of layers that are named as such, by its contents.
+        self.first: dict[bytes, list[tuple[str, int]]] = {}
+        #: The same of cells, whose parameters have no number.
+        self.cells: dict[bytes, list[str]] = {}
+        for name in graph.constants:
+            found = _PARAMETER.match(name)
+            if found and name not in graph.types:
+                key = digest(graph.constants[name])
+                if found[2] is None:
+                    self.cells.setdefault(key, []).append(found[1])
+                else:
+                    self.first.setdefault(key, []).append((found[1], int(found[2])))
+
+    def cell(self, kind: str, packed: list[str]) -> tuple[str, ...]:
+        """The parameters of the cell of which W, R and perhaps B were ``packed``; none
+        if the file holds no such cell.
+        """
+        if not self.cells:
+            return ()
+        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        for module in self.cells.get(digest(arrays[0]), ()):
+            names = tuple(f"{module}.{name}" for name in NAMES[: len(arrays)])
+            if len(arrays) <= 4 and all(map(self._is, names, arrays)):
+                return names
+        return ()
+
+    def named(self, kind: str, packed: list[str]) -> Named | None:
+        """The layer of the file of which W, R and perhaps B were ``packed``."""
+        if not self.first:
+            return None
+        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        for module, number in self.first.get(digest(arrays[0]), ()):
+            leaves = _leaves(len(arrays), len(packed) == 3, number)
+            names = tuple(f"{module}.{leaf}" for leaf in leaves)
+            if all(map(self._is, names, arrays)):
+                return Named(module, number, names)
+        return None
+
+    def _is(self, name: str, array: Array) -> bool:
+        if name in self.graph.types or name not in self.graph.constants:
+            return False
+        return equal(self.graph.constants[name], array)
+
+    def stored(self, kind: str, packed: list[str], number: int) -> list[str]:
+        """The names of the parameters of layer ``number``, stored if need be.
+
+        They are those of the way forward, then those of the way back.
+        """
+        named = self.named(kind, packed)
+        if named is not None and named.number == number:
+            return list(named.names)
+        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        leaves = _leaves(len(arrays), len(packed) == 3, number)
+        each = len(arrays) // self.graph.constants[packed[0]].shape[0]
+        sources = [packed[min(i % each, 2)] for i in range(len(arrays))]
+        return [
+            self._derived(source, array, leaf, packed)
+            for source, array, leaf in zip(sources, arrays, leaves, strict=True)
+        ]
+
+    def _derived(self, source: str, array: Array, leaf: str, packed: list[str]) -> str:
+        module = owner(packed)
+        if not module:
+            return derive(self.graph, source, array, f".{leaf}")
+        name = f"{module}.{leaf}"
+        if self._is(name, array):
+            return name
+        while name in self.graph.types:
+            name += "_"
+        return self.graph.constants.add(name, array)
+
+
+def _leaves(count: int, biased: bool, number: int) -> list[str]:
+    """The names of all ``count`` parameters of a layer."""
+    each = 4 if biased else 2
+    ways = ("", "_reverse")[: count // each]
+    return [f"{name}_l{number}{way}" for way in ways for name in NAMES[:each]]
+
+
+def owner(names: list[str]) -> str:
+    """The module that the dotted names of its weights agree on, "" if none."""
+    if not all(_DOTTED.match(name) for name in names):
+        return ""
+    stems = {name.rpartition(".")[0] for name in names}
+    return stems.pop() if len(stems) == 1 else ""
+
+
+def unpacked(kind: str, packed: list[Array]) -> list[Array]:
+    """The parameters of a layer from W, R and perhaps B, in the order of ``NAMES``."""
+    gates = GATES[kind]
+    w, r = packed[:2]
+    hidden = r.shape[2]
+    found = []
+    for way in range(w.shape[0]):
+        parts = [w[way], r[way]]
+        if len(packed) == 3:
+            parts += np.split(packed[2][way], 2)
+        found += [_ordered(part, gates, hidden) for part in parts]
+    return found
+
+
+def _ordered(part: Array, gates: tuple[int, ...], hidden: int) -> Array:
+    """Rows of gates in another order."""
+    if len(gates) == 1:
+        return part
+    rows = [part[gate * hidden : (gate + 1) * hidden] for gate in gates]
+    return np.concatenate(rows)
+
+
+def are_weights(graph: Graph, kind: str, names: list[str | None]) -> bool:
+    """Whether operands are stored in float32, W, R and perhaps B of one layer."""
+    if None in names[:2]:
+        return False
+    arrays = []
+    for name in names:
+        if name is None:
+            continue
+        if name in graph.types or name not in graph.constants:
+            return False
+        arrays.append(graph.constants[name])
+    w, r = arrays[:2]
+    if any(a.dtype != float32 for a in arrays) or not w.ndim == r.ndim == 3:
+        return False
+    ways, hidden = r.shape[0], r.shape[2]
+    rows = len(GATES[kind]) * hidden
+    fits = w.shape[:2] == (ways, rows) == r.shape[:2]
+    return fits and all(b.shape == (ways, 2 * rows) for b in arrays[2:])

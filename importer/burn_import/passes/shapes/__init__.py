@@ -1,0 +1,1 @@
+"""Passes over reshapes, transposes, slices and index arithmetic."""

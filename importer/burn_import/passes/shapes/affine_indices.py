@@ -1,0 +1,127 @@
+"""Integers that grow evenly along the axes of a tensor, as ``arange`` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from burn_import.rewriting.dataflow import DEPTH, Dataflow
+from burn_ir.dim import Dim
+from burn_ir.graph import Node
+from burn_ir.ops.support import known_dims, known_ints
+from burn_ir.types import Array
+
+#: Operators of two ramps that make a third.
+ARITHMETIC = ("Add", "Sub", "Mul")
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """The element at an index: ``offset`` and, for each axis, index times step."""
+
+    steps: tuple[Dim, ...]
+    offset: Dim
+
+    def padded(self, rank: int) -> Ramp:
+        """The same, broadcast to a rank."""
+        return Ramp((0,) * (rank - len(self.steps)) + self.steps, self.offset)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all elements are the same."""
+        return all(step == 0 for step in self.steps)
+
+
+@dataclass
+class Ramps:
+    """Which values of a graph are ramps."""
+
+    flow: Dataflow
+    _found: dict[str, Ramp | None] = field(default_factory=dict)
+
+    def of(self, name: str | None, depth: int = DEPTH) -> Ramp | None:
+        """What ``name`` is as a ramp; None if it is none, or that is not known."""
+        if name is None or not depth:
+            return None
+        if name not in self._found:
+            ramp = self._made(name, depth - 1)
+            shape = self.flow.extents(name)
+            if ramp is not None:
+                ramp = _normal(ramp, shape) if len(shape) == len(ramp.steps) else None
+            self._found[name] = ramp
+        return self._found[name]
+
+    def _made(self, name: str, depth: int) -> Ramp | None:
+        if not self.flow.is_discrete(name):
+            return None
+        dims = known_dims(self.flow.graph.type(name))
+        if dims is not None and len(dims) == 1:
+            return Ramp((0,) * len(self.flow.extents(name)), dims[0])
+        array = self.flow.stored(name)
+        if array is not None:
+            return _stored(array)
+        node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
+        if node is None:
+            return None
+        if node.op.onnx == "Range":
+            return self._range(node)
+        if node.op.onnx in ARITHMETIC:
+            return self._combined(node, depth)
+        ramp = self.of(node.inputs[0], depth)
+        if ramp is None or node.op.onnx == "Expand":
+            return None if ramp is None else ramp.padded(len(self.flow.extents(name)))
+        return self._unsqueezed(ramp, node)
+
+    def _range(self, node: Node) -> Ramp | None:
+        starts, _, steps = (
+            known_ints(self.flow.graph.type(name)) for name in node.inputs
+        )
+        return Ramp(steps, starts[0]) if starts and steps else None
+
+    def _unsqueezed(self, ramp: Ramp, node: Node) -> Ramp | None:
+        axes = known_ints(self.flow.graph.type(node.inputs[1]))
+        t = self.flow.graph.type(node.output)
+        if axes is None or t is None or t.shape is None:
+            return None
+        new, rest = set(t.axes(axes)), iter(ramp.steps)
+        steps = tuple(0 if axis in new else next(rest) for axis in range(t.rank))
+        return Ramp(steps, ramp.offset)
+
+    def _combined(self, node: Node, depth: int) -> Ramp | None:
+        ramps = [self.of(name, depth) for name in node.inputs]
+        rank = len(self.flow.extents(node.output))
+        a, b = (None if ramp is None else ramp.padded(rank) for ramp in ramps)
+        if a is None or b is None:
+            return None
+        pairs = list(zip(a.steps, b.steps, strict=True))
+        if node.op.onnx == "Add":
+            return Ramp(tuple(x + y for x, y in pairs), a.offset + b.offset)
+        if node.op.onnx == "Sub":
+            return Ramp(tuple(x - y for x, y in pairs), a.offset - b.offset)
+        if not b.is_even:
+            a, b = b, a
+        if not b.is_even:
+            return None
+        factor = b.offset
+        return Ramp(tuple(step * factor for step in a.steps), a.offset * factor)
+
+
+def _stored(array: Array) -> Ramp | None:
+    """The ramp that stored integers are."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return None
+    first = (0,) * array.ndim
+    steps = []
+    for axis, extent in enumerate(array.shape):
+        second = (*first[:axis], 1, *first[axis + 1 :])
+        steps.append(0 if extent == 1 else int(array[second]) - int(array[first]))
+    grown = [np.arange(n) * d for n, d in zip(array.shape, steps, strict=True)]
+    total = sum(np.ix_(*grown), start=np.array(int(array[first])))
+    return Ramp(tuple(steps), int(array[first])) if (array == total).all() else None
+
+
+def _normal(ramp: Ramp, shape: tuple[Dim, ...]) -> Ramp:
+    """``ramp`` without steps along axes of one element."""
+    pairs = zip(ramp.steps, shape, strict=True)
+    return Ramp(tuple(0 if dim == 1 else step for step, dim in pairs), ramp.offset)

@@ -1,0 +1,138 @@
+"""Joins two rearrangements of the same elements, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from burn_import.rewriting.arrays import integers
+from burn_import.rewriting.graphs import changed
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.op import operators
+from burn_ir.ops.support import known_dims, known_ints
+from burn_ir.types import Type
+
+#: Operators that keep the order of the elements.
+RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+#: Those that are joined here.
+MOVES = RESHAPES | {"Transpose"}
+
+
+def movements(graph: Graph) -> Graph:
+    """``graph`` with one node for two rearrangements of a kind in succession.
+
+    The second reads what the first one read; an ``Identity`` stands where they cancel
+    each other. Two are joined when nobody else reads the first result, or when they
+    cancel.
+    """
+    if graph.operators.isdisjoint(MOVES):
+        return graph
+    producers = dict(graph.producers)
+    nodes = []
+    for node in graph.nodes:
+        joined = _joined(node, producers, graph)
+        if joined is not node:
+            producers[joined.output] = joined
+        nodes.append(joined)
+    return changed(graph, nodes)
+
+
+def _joined(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
+    name = node.inputs[0] if node.inputs else None
+    first = None if name is None else producers.get(name)
+    if first is None or name is None or node.op.domain or first.op.domain:
+        return node
+    if not first.inputs:  # an empty sequence: nothing is moved
+        return node
+    rule = RULES.get((first.op.onnx, node.op.onnx))
+    if rule is not None and rule(first, node, graph):
+        identity = operators()[("", "Identity")]()
+        return replace(node, op=identity, inputs=first.inputs[:1])
+    if graph.uses[name] > 1:
+        return node
+    if first.op.onnx == node.op.onnx == "Transpose":
+        return _one_transpose(first, node)
+    if first.op.onnx == node.op.onnx == "Unsqueeze":
+        return _one_unsqueeze(first, node, graph)
+    x = graph.type(first.inputs[0])
+    shape = () if x is None or x.shape is None else x.shape
+    if first.op.onnx in RESHAPES and needs_no_shape(shape, node, graph):
+        return replace(node, inputs=(first.inputs[0], *node.inputs[1:]))
+    return node
+
+
+def _one_transpose(first: Node, node: Node) -> Node:
+    inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
+    if inner is None or outer is None:
+        return node
+    op = node.op.with_attrs(perm=_after(outer, inner))
+    return replace(node, op=op, inputs=first.inputs)
+
+
+def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
+    inner = _axes(first, graph.type(first.output), graph)
+    outer = _axes(node, graph.type(node.output), graph)
+    if inner is None or outer is None:
+        return node
+    rank = len(graph.types[node.output].dims)
+    kept = [axis for axis in range(rank) if axis not in outer]
+    axes = sorted([*outer, *(kept[axis] for axis in inner)])
+    return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
+
+
+def _after(outer: tuple[int, ...], inner: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that is ``outer`` on the result of ``inner``."""
+    return tuple(inner[axis] for axis in outer)
+
+
+def _transposed_back(first: Node, node: Node, graph: Graph) -> bool:
+    inner, outer = first.op.attrs()["perm"], node.op.attrs()["perm"]
+    if inner is None or outer is None:
+        return inner is outer
+    return _after(outer, inner) == tuple(range(len(outer)))
+
+
+def _same_axes(first: Node, node: Node, graph: Graph) -> bool:
+    """Whether an axis of extent 1 is removed where it was put, or put back."""
+    if len(first.inputs) < 2 or len(node.inputs) < 2:
+        return False
+    # Both count axes at the rank of the value that has those of extent 1.
+    longer = first.output if first.op.onnx == "Unsqueeze" else first.inputs[0]
+    t = graph.type(longer)
+    a, b = _axes(first, t, graph), _axes(node, t, graph)
+    return a is not None and a == b
+
+
+def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
+    given = known_ints(graph.type(node.inputs[1]))
+    if given is None or t is None or t.shape is None:
+        return None
+    return sorted(t.axes(given))
+
+
+def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
+    """Whether a reshape means the same of an operand that has ``shape`` instead.
+
+    A 0 copies an extent of the operand, so an extent that may be 0 must be the one
+    that the new operand has there.
+    """
+    if node.op.onnx != "Reshape":
+        return False
+    dims = known_dims(graph.type(node.inputs[1]))
+    if dims is None:
+        return False
+    if node.op.attrs()["allowzero"]:
+        return True
+    return all(
+        (isinstance(dim, int) and dim != 0)
+        or (not isinstance(dim, int) and axis < len(shape) and shape[axis] == dim)
+        for axis, dim in enumerate(dims)
+    )
+
+
+RULES: dict[tuple[str, str], Callable[[Node, Node, Graph], bool]] = {
+    ("Transpose", "Transpose"): _transposed_back,
+    ("Unsqueeze", "Squeeze"): _same_axes,
+    ("Squeeze", "Unsqueeze"): _same_axes,
+}

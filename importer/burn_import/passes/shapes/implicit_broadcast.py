@@ -1,0 +1,111 @@
+"""Leaves to broadcasting what is expanded to the shape of what it meets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from burn_import.rewriting.arrays import literal
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.creation import ConstantOfShape
+
+#: Operators of one element of each operand, which are broadcast.
+ELEMENTWISE = frozenset(
+    {
+        "Add",
+        "And",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+        "Div",
+        "Equal",
+        "Greater",
+        "GreaterOrEqual",
+        "Less",
+        "LessOrEqual",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Or",
+        "Pow",
+        "Sub",
+        "Where",
+        "Xor",
+    }
+)
+
+
+def expansions(graph: Graph) -> Graph:
+    """``graph`` without ``Expand`` of operands that are broadcast in any case.
+
+    That is so if each extent that an operand is given is the one of another operand. A
+    tensor that is filled with a number to meet another one is that number. Products of
+    matrices broadcast the axes in front of the matrices.
+    """
+    if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
+        return graph
+    flow = Dataflow(graph)
+    return changed(graph, [_rewritten(node, flow) for node in graph.nodes])
+
+
+def _rewritten(node: Node, flow: Dataflow) -> Node:
+    if node.op.onnx == "MatMul" and not node.op.domain:
+        return _product(node, flow)
+    return _narrowed(node, flow)
+
+
+def _product(node: Node, flow: Dataflow) -> Node:
+    """``node`` with the operands that are expanded in front of their matrices alone."""
+    inputs = list(node.inputs)
+    for position, name in enumerate(node.inputs):
+        wide = flow.made_by(name, "Expand")
+        if wide is None:
+            continue
+        own, whole = flow.extents(wide.inputs[0]), flow.extents(name)
+        other = flow.extents(inputs[1 - position])
+        if len(own) < 2 or len(other) < 2 or own[-2:] != whole[-2:]:
+            continue
+        if len(whole) == 2 or _is_covered(whole[:-2], [own[:-2], other[:-2]]):
+            inputs[position] = wide.inputs[0]
+    same = tuple(inputs) == node.inputs
+    return node if same else replace(node, inputs=tuple(inputs))
+
+
+def _narrowed(node: Node, flow: Dataflow) -> Node:
+    if node.op.domain or node.op.onnx not in ELEMENTWISE:
+        return node
+    inputs = list(node.inputs)
+    for position, name in enumerate(node.inputs):
+        wide = flow.made_by(name, "Expand", "ConstantOfShape")
+        if wide is None:
+            continue
+        found = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
+        own: tuple[Dim, ...] | None = ()
+        if wide.op.onnx == "Expand":
+            t = flow.graph.type(wide.inputs[0])
+            own = None if t is None else t.shape
+        if own is not None and _is_covered(flow.extents(name), [own, *found]):
+            inputs[position] = _narrow(wide, flow)
+    same = tuple(inputs) == node.inputs
+    return node if same else replace(node, inputs=tuple(inputs))
+
+
+def _narrow(wide: Node, flow: Dataflow) -> str | None:
+    """What is expanded, or the number that a tensor is filled with."""
+    if not isinstance(wide.op, ConstantOfShape):
+        return wide.inputs[0]
+    fill = np.asarray(wide.op.fill)
+    return literal(flow.graph, f"{fill.dtype}({fill})", fill)
+
+
+def _is_covered(shape: tuple[Dim, ...], found: list[tuple[Dim, ...]]) -> bool:
+    """Whether one of ``found`` has each extent of ``shape``, which has some."""
+    return bool(shape) and all(
+        any(len(s) >= behind and s[-behind] == shape[-behind] for s in found)
+        for behind in range(1, len(shape) + 1)
+    )

@@ -1,0 +1,128 @@
+"""Removes axes of one element that a reduction keeps or is given for nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from burn_import.passes.shapes.compose_movements import RESHAPES
+from burn_import.rewriting.arrays import integers
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.ops.reduction import ReduceMean
+from burn_ir.ops.support import known_ints
+
+#: Reductions whose axes are an operand.
+REDUCTIONS = frozenset(
+    {
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "ReduceSumSquare",
+    }
+)
+#: Those that leave an axis of one element as it is.
+TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
+
+
+def reductions(graph: Graph) -> Graph:
+    """``graph`` without the axes that are reduced to one element and then taken off.
+
+    So too without an axis of one element that is put in to be reduced. Pooling of all
+    space whose result is made flat is a mean. Where one module reduces and another one
+    makes flat, they stay as they are.
+    """
+    rewriter = _Rewriter(Dataflow(graph))
+    for node in graph.nodes:
+        rewriter.add(node)
+    kept = [n for n in rewriter.nodes if id(n) not in rewriter.absorbed]
+    return changed(graph, kept)
+
+
+@dataclass
+class _Rewriter:
+    flow: Dataflow
+    nodes: list[Node] = field(default_factory=list)
+    absorbed: set[int] = field(default_factory=set)
+
+    def add(self, node: Node) -> None:
+        """Append ``node``, or what stands for it."""
+        name = node.inputs[0] if node.inputs else None
+        first = None if name is None else self.flow.producers.get(name)
+        new = None if first is None else self.joined(first, node)
+        if new is not None and first is not None:
+            self.absorbed.add(id(first))
+            self.flow.producers[new.output] = new
+        self.nodes.append(node if new is None else new)
+
+    def joined(self, first: Node, node: Node) -> Node | None:
+        """The reduction that does what ``first`` and then ``node`` do, if one does."""
+        if node.op.domain or first.op.domain:
+            return None
+        if not self.flow.are_inside((first,), node):
+            return None
+        if first.op.onnx == "Unsqueeze" and node.op.onnx in TRIVIAL:
+            return self.without_new_axes(first, node)
+        if node.op.onnx in RESHAPES and node.op.onnx != "Unsqueeze":
+            return self.without_kept_axes(first, node)
+        return None
+
+    def without_kept_axes(self, first: Node, node: Node) -> Node | None:
+        axes = self.axes(first)
+        if axes is None or not _are_neighbours(first, node):
+            return None
+        shape = self.flow.extents(first.output)
+        left = tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+        if not left or self.flow.extents(node.output) != left:
+            return None
+        op: Op = ReduceMean(keepdims=0)
+        if first.op.onnx != "GlobalAveragePool":
+            op = first.op.with_attrs(keepdims=0)
+        scope, classes = common_scope(first, node)
+        if not node.scope:  # nothing is known of it
+            scope, classes = first.scope, first.classes
+        inputs = (first.inputs[0], integers(self.flow.graph, axes))
+        return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
+
+    def axes(self, node: Node) -> list[int] | None:
+        """The axes that ``node`` reduces and keeps, None if it is no such reduction."""
+        rank = len(self.flow.extents(node.inputs[0]))
+        if node.op.onnx == "GlobalAveragePool" and rank > 2:
+            return list(range(2, rank))
+        if node.op.onnx not in REDUCTIONS or not node.op.attrs()["keepdims"]:
+            return None
+        return self.given(node, rank)
+
+    def given(self, node: Node, rank: int) -> list[int] | None:
+        """The axes that are told to a node, which are at least one."""
+        if len(node.inputs) < 2 or not rank:
+            return None
+        axes = known_ints(self.flow.graph.type(node.inputs[1]))
+        return sorted(axis % rank for axis in axes) if axes else None
+
+    def without_new_axes(self, first: Node, node: Node) -> Node | None:
+        shape = self.flow.extents(first.output)
+        new, axes = self.given(first, len(shape)), self.given(node, len(shape))
+        if new is None or axes is None or node.op.attrs()["keepdims"]:
+            return None
+        before = [axis for axis in range(len(shape)) if axis not in new]
+        left = [before.index(axis) for axis in axes if axis not in new]
+        if not set(new) <= set(axes) or not left:
+            return None
+        inputs = (first.inputs[0], integers(self.flow.graph, left))
+        return replace(node, inputs=inputs)
+
+
+def _are_neighbours(first: Node, node: Node) -> bool:
+    """Whether two nodes are of one module, of it and a part, or of two parts of it."""
+    a, b = first.scope, node.scope
+    if not a or not b:
+        return True
+    return a == b or a[:-1] == b or (a[:-1] == b[:-1] and len(a) > 1)

@@ -1,0 +1,95 @@
+"""Recovers ``roll`` from the two slices that it is joined of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.fused import Roll
+from burn_ir.ops.support import known_ints
+
+
+def roll(graph: Graph) -> Graph:
+    """``graph`` with ``Roll`` for ``concat([x[n:], x[:n]])`` along one axis.
+
+    Rolls of one value along several axes, one after the other, are one. The extent has
+    to be known: behind the end of an axis two such slices are the operand itself.
+    """
+    if "Concat" not in graph.operators:
+        return graph
+    rewriter = _Rewriter(Dataflow(graph))
+    return changed(graph, [rewriter.rewritten(node) for node in graph.nodes])
+
+
+@dataclass
+class _Rewriter:
+    flow: Dataflow
+    #: The rolls that were found so far, by their results.
+    rolls: dict[str, Node] = field(default_factory=dict)
+
+    def rewritten(self, node: Node) -> Node:
+        """``node``, or the ``Roll`` that it ends."""
+        if isinstance(node.op, Roll):
+            self.rolls[node.output] = node
+        if node.op.domain or node.op.onnx != "Concat" or len(node.inputs) != 2:
+            return node
+        parts = [self.flow.made_by(name, "Slice") for name in node.inputs]
+        tail, head = parts
+        if tail is None or head is None or tail.inputs[0] != head.inputs[0]:
+            return node
+        found = self.shift(node, tail, head)
+        if found is None or not self.flow.are_inside((tail, head), node):
+            return node
+        new = self.joined(node, (tail, head), *found)
+        self.rolls[node.output] = new
+        return new
+
+    def shift(self, node: Node, tail: Node, head: Node) -> tuple[int, int] | None:
+        """By how much and along which axis ``node`` rolls what its parts are of."""
+        shape = self.flow.extents(tail.inputs[0])
+        last, first = self.cut(tail), self.cut(head)
+        if last is None or first is None or not shape:
+            return None
+        axis = node.op.attrs()["axis"] % len(shape)
+        extent = shape[axis]
+        if not isinstance(extent, int) or last[0] != axis or first[0] != axis:
+            return None
+        (start, end), (begin, middle) = last[1:], first[1:]
+        if (begin, end) != (0, extent) or start != middle or not 0 < start < extent:
+            return None
+        return (-start if 2 * start <= extent else extent - start), axis
+
+    def cut(self, node: Node) -> tuple[int, int, int] | None:
+        """The one axis that a slice cuts, and from where to where."""
+        shape, operands = self.flow.extents(node.inputs[0]), (*node.inputs, None)[1:5]
+        starts, ends, axes = (
+            known_ints(self.flow.graph.type(name)) for name in operands[:3]
+        )
+        if starts is None or ends is None or axes is None or len(axes) != 1:
+            return None
+        steps = known_ints(self.flow.graph.type(operands[3]))
+        if operands[3] is not None and steps != (1,):
+            return None
+        axis = axes[0] % len(shape)
+        extent = shape[axis]
+        if not isinstance(extent, int):
+            return None
+        return axis, *slice(starts[0], ends[0]).indices(extent)[:2]
+
+    def joined(
+        self, node: Node, parts: tuple[Node, ...], shift: int, axis: int
+    ) -> Node:
+        """The ``Roll`` for ``node``, together with the one that its operand is."""
+        x = parts[0].inputs[0]
+        before = None if x is None else self.rolls.get(x)
+        scope, classes = common_scope(*parts, node)
+        op, inputs = Roll(shifts=(shift,), axes=(axis,)), parts[0].inputs[:1]
+        if before is not None and isinstance(before.op, Roll):
+            alone = x not in self.flow.outputs and len(self.flow.users[str(x)]) == 2
+            if alone and axis not in before.op.axes:
+                shifts, axes = (*before.op.shifts, shift), (*before.op.axes, axis)
+                op, inputs = Roll(shifts=shifts, axes=axes), before.inputs
+                scope, classes = common_scope(before, *parts, node)
+        return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)

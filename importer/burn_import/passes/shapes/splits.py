@@ -1,0 +1,83 @@
+"""Splits an axis before a transpose rather than behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.arrays import integers
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed
+from burn_ir.dim import Dim
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.shape import Reshape, Transpose
+
+
+def splits(graph: Graph) -> Graph:
+    """``graph`` with one reshape for two around a transpose, the second a split.
+
+    ``nn.MultiheadAttention`` has samples and heads in one axis until sequences are
+    behind them: ``reshape(s, b * h, d).transpose(0, 1).reshape(b, h, s, d)``. Nothing
+    else may be read in between.
+    """
+    if not graph.operators >= {"Reshape", "Transpose"}:
+        return graph
+    flow = Dataflow(graph)
+    return changed(graph, [new for node in graph.nodes for new in _split(flow, node)])
+
+
+def _split(flow: Dataflow, last: Node) -> list[Node]:
+    """``last``, or a reshape and a transpose that stand for it."""
+    if last.op.domain or last.op.onnx != "Reshape":
+        return [last]
+    turn = flow.made_by(last.inputs[0], "Transpose")
+    first = None if turn is None else flow.made_by(turn.inputs[0], "Reshape")
+    perm = None if turn is None else turn.op.attrs()["perm"]
+    if turn is None or first is None or perm is None:
+        return [last]
+    axis = _axis(flow.extents(turn.output), flow.extents(last.output))
+    if axis is None or not flow.are_inside([first, turn], last):
+        return [last]
+    halves = flow.extents(last.output)[axis : axis + 2]
+    target = _target(flow, first.output, perm[axis], halves)
+    if target is None:
+        return [last]
+    split = flow.fresh(f"{first.output}.split")
+    inputs = (first.output, target)
+    op = Transpose(perm=_around(perm, axis))
+    return [
+        replace(first, op=Reshape(), inputs=inputs, outputs=(split,)),
+        replace(turn, op=op, inputs=(split,), outputs=last.outputs),
+    ]
+
+
+def _axis(whole: tuple[Dim, ...], split: tuple[Dim, ...]) -> int | None:
+    """The axis of ``whole`` that is two in ``split``."""
+    if len(split) != len(whole) + 1:
+        return None
+    for axis, extent in enumerate(whole):
+        around = whole[:axis] == split[:axis] and whole[axis + 1 :] == split[axis + 2 :]
+        if around and split[axis] * split[axis + 1] == extent and 1 not in split:
+            return axis
+    return None
+
+
+def _target(
+    flow: Dataflow, name: str, axis: int, halves: tuple[Dim, ...]
+) -> str | None:
+    """The shape of ``name`` with one axis in two halves, as stored integers."""
+    shape = flow.extents(name)
+    wanted = [*shape[:axis], *halves, *shape[axis + 1 :]]
+    # A zero keeps the extent at its place, which has to be in front of the split.
+    zeros = [
+        0 if n < axis and not isinstance(d, int) else d for n, d in enumerate(wanted)
+    ]
+    numbers = [d if isinstance(d, int) else -1 for d in zeros]
+    return integers(flow.graph, numbers) if numbers.count(-1) < 2 else None
+
+
+def _around(perm: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """``perm`` where the axis that becomes the one at ``axis`` is two."""
+    source = perm[axis]
+    moved = [[n + (n > source)] for n in perm]
+    moved[axis] = [source, source + 1]
+    return tuple(n for group in moved for n in group)

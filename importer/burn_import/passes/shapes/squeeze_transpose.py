@@ -1,0 +1,56 @@
+"""Drops axes of one element that are put in for a transpose alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from burn_import.rewriting.dataflow import Dataflow
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.ops.shape import Transpose
+from burn_ir.ops.support import known_ints
+from burn_ir.types import Type
+
+
+def turns(graph: Graph) -> Graph:
+    """``graph`` with ``Transpose`` for ``Squeeze(Transpose(Unsqueeze(x)))``.
+
+    The axes that go are those that came, wherever they were moved to, and nothing else
+    is read in between. ``nn.MultiheadAttention`` takes its packed projection apart so.
+    """
+    if not graph.operators >= {"Squeeze", "Transpose", "Unsqueeze"}:
+        return graph
+    flow = Dataflow(graph)
+    return changed(graph, [_turned(flow, node) for node in graph.nodes])
+
+
+def _turned(flow: Dataflow, last: Node) -> Node:
+    if last.op.domain or last.op.onnx != "Squeeze" or len(last.inputs) != 2:
+        return last
+    turn = flow.made_by(last.inputs[0], "Transpose")
+    first = None if turn is None else flow.made_by(turn.inputs[0], "Unsqueeze")
+    if turn is None or first is None:
+        return last
+    perm = turn.op.attrs()["perm"]
+    come = _axes(flow.graph.type(first.output), flow.graph.type(first.inputs[1]))
+    gone = _axes(flow.graph.type(turn.output), flow.graph.type(last.inputs[1]))
+    if perm is None or come is None or gone is None:
+        return last
+    if {perm[axis] for axis in gone} != come:
+        return last
+    if not flow.are_inside([first, turn], last):
+        return last
+    kept = [axis for axis in range(len(perm)) if axis not in come]
+    place = {axis: number for number, axis in enumerate(kept)}
+    moved = tuple(place[axis] for axis in perm if axis in place)
+    scope, classes = common_scope(first, turn, last)
+    new = replace(last, op=Transpose(perm=moved), inputs=first.inputs[:1])
+    return replace(new, scope=scope, classes=classes)
+
+
+def _axes(t: Type | None, axes: Type | None) -> set[int] | None:
+    """The axes that an operand says, of a value with them; None if they are unknown."""
+    numbers = known_ints(axes)
+    if t is None or t.shape is None or numbers is None:
+        return None
+    return {number % len(t.shape) for number in numbers}

@@ -1,0 +1,1 @@
+"""Provenance of stored arrays: authored names, owners, keys, trainability."""

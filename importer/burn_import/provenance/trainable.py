@@ -1,0 +1,141 @@
+"""Whether a stored array is a weight or a buffer, as its name and contents tell."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+
+import numpy as np
+
+from burn.dtypes import float32, is_float
+from burn_import.provenance.exporter_folding import is_folded
+from burn_import.provenance.weight_owners import is_authored, is_dotted, original
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
+from burn_ir.graph import Graph
+from burn_ir.types import Array
+
+#: What PyTorch's models register as buffers under these names.
+_BUFFERS = re.compile(
+    r"(running_(mean|var)|(original_)?inv_freq|.*_ids|.*_?mask(ed_bias)?|"
+    r"relative_(position_index|coords_table)|.*(cos|sin)_cached|embed_scale|"
+    r"final_logits_bias|(hann_?|hamming_?|analysis_|synthesis_)?window|codebook|"
+    r"((pixel|image|imagenet)_?)?(mean|std|var)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
+    r"mel_(filters?|basis|scale)|filter_?bank|dft_(real|imag|matrix)|freqs_cis)"
+)
+
+
+def is_trained(graph: Graph, constant: str) -> bool:
+    """Whether a stored array is a weight, to be trained, rather than a buffer.
+
+    Few files tell the two apart. What an exporter computed is no parameter: training it
+    would not train those that it was computed from. What is no floating number, or is
+    replaced by a call, cannot be trained. What stands in the file as a small
+    ``Constant`` was written by hand; PyTorch's exporters write no weight so, other ones
+    do. Of the rest, what PyTorch's models commonly register as a buffer is told by its
+    name, and without a name by its contents: angles of rotary embedding, slopes, and
+    masks. Sinusoids of positions are told by their contents whatever they are called.
+    """
+    array, constants = graph.constants[constant], graph.constants
+    if not is_float(array.dtype) or constant in graph.states:
+        return False
+    name = original(graph, constant)
+    if name in constants.trained:
+        return constants.trained[name]
+    if constant in constants.layer_weights:
+        return True
+    if constant in constants.fills:
+        return False
+    if is_folded(graph, constant):
+        return False
+    by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
+    if by_hand and name in constants.literals:
+        return False
+    if is_sinusoid(array):
+        return False
+    leaf = name.rpartition(".")[2]
+    if is_dotted(name) or is_authored(graph, constant):
+        return not is_buffer_name(leaf)
+    return not contents(array)
+
+
+def is_learned(graph: Graph, name: str | None) -> bool:
+    """Whether a value is an entry of the author's ``state_dict``, of floating numbers.
+
+    Training, or loading another ``state_dict``, changes its numbers: passes must not
+    depend on them. Where the file does not list buffers, only parameters count.
+    """
+    if name is None or name in graph.types or name not in graph.constants:
+        return False
+    if not is_authored(graph, name):
+        return False
+    return is_trained(graph, name) or is_listed_buffer(graph, name)
+
+
+def is_listed_buffer(graph: Graph, constant: str) -> bool:
+    """Whether a constant is a floating buffer that the file lists as persistent."""
+    name, constants = original(graph, constant), graph.constants
+    is_listed = name in constants.trained and name not in constants.transient
+    return is_listed and is_float(constants[constant].dtype)
+
+
+def is_kept(graph: Graph, constant: str) -> bool:
+    """Whether a constant is a tensor of the author's, which is read from the record.
+
+    Integers are where the file lists its buffers; elsewhere they are written down.
+    """
+    number = is_float(graph.constants[constant].dtype)
+    return is_authored(graph, constant) and (number or bool(graph.constants.trained))
+
+
+def is_buffer_name(name: str) -> bool:
+    """Whether PyTorch's models commonly register a buffer under this name."""
+    return _BUFFERS.fullmatch(name) is not None
+
+
+def contents(array: Array) -> str:
+    """What a stored array is called by what it holds; "" if that says nothing."""
+    size = array.size
+    if size < 2 or size != max(array.shape):
+        return "mask" if _is_mask(array) else ""
+    flat = array.reshape(-1)
+    return _ladder(flat) if array.dtype == float32 else ""
+
+
+def _ladder(flat: Array) -> str:
+    """What numbers are called of which each is the same part of the one before.
+
+    Those of rotary embedding start at 1, or less if positions are scaled; those that
+    ALiBi multiplies distances by start at the part itself.
+    """
+    if not 0 < flat[-1] < flat[0] <= 1 or not (flat > 0).all():
+        return ""
+    steps = flat[1:].astype(np.float64) / flat[:-1]
+    if not np.allclose(steps, steps[0], rtol=1e-4):
+        return ""
+    return "slopes" if np.isclose(steps[0], flat[0]) else "inv_freq"
+
+
+def is_sinusoid(array: Array) -> bool:
+    """Whether rows are the sines and cosines of 0, 1, 2, ... times some frequencies."""
+    if array.ndim < 2 or array.dtype != float32 or array.size != prod(array.shape[-2:]):
+        return False
+    rows = array.reshape(array.shape[-2:])[:3]
+    if len(rows) < 3 or rows.shape[1] < 2 or not np.isin(rows[0], (0, 1)).all():
+        return False
+    if (rows[0] == rows[1]).all() or (np.abs(rows) > 1).any():
+        return False
+    is_sine = rows[0] == 0
+    angles = np.where(is_sine, np.arcsin(rows[1]), np.arccos(rows[1]))
+    expected = np.where(is_sine, np.sin(2 * angles), np.cos(2 * angles))
+    return bool(np.allclose(rows[2], expected, atol=1e-3))
+
+
+def _is_mask(array: Array) -> bool:
+    """Whether an array is zero or minus a huge number everywhere, and both."""
+    if array.dtype != float32 or array.size <= INLINE_LIMIT:
+        return False
+    row = array[(0,) * (array.ndim - 1)]
+    if (row[row >= -1e4] != 0).any():
+        return False  # as most are, seen without reading them
+    low = array < -1e4
+    return bool(low.any() and not low.all() and not array[~low].any())

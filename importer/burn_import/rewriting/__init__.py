@@ -1,0 +1,1 @@
+"""Tools of graph rewriting: dataflow queries, patterns, renaming, array facts."""

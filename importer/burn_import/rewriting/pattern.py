@@ -1,0 +1,356 @@
+"""Patterns of nodes that one operator stands for, and their replacement.
+
+A pattern is matched against a value: it says which operators made it, of what. It looks
+at what nodes compute, never at their names or scopes. Everything inside of a match is
+read by nodes of the match alone, and is no output of the graph.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+
+from burn.dtypes import is_float, is_integer
+from burn_import.provenance.trainable import is_learned
+from burn_import.rewriting.graphs import changed, common_scope
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Op
+from burn_ir.ops.options import shortest
+from burn_ir.types import Array
+
+#: Operators whose two operands may stand in any order.
+COMMUTATIVE = frozenset({"Add", "Mul"})
+#: How far a constant may be from the number that it stands for: one rounding in
+#: float32, which is what a written number has in it.
+PRECISION = 2.0**-23
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a pattern has matched: values and numbers by label, and its nodes."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    nodes: tuple[Node, ...] = ()
+    #: The largest rank of a number: it may widen what it meets.
+    rank: int = 0
+
+    def with_value(self, label: str, name: str) -> Found | None:
+        """This with a value; None if the label is another's."""
+        if label in self.values:
+            return self if self.values[label] == name else None
+        return replace(self, values={**self.values, label: name})
+
+    def with_number(self, label: str, number: float) -> Found | None:
+        """This with a number; None if the label is another's."""
+        if label in self.numbers:
+            return self if self.numbers[label] == number else None
+        return replace(self, numbers={**self.numbers, label: number})
+
+
+class Search:
+    """A graph, and what patterns ask of it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.producers = graph.producers
+        self.order = {id(node): n for n, node in enumerate(graph.nodes)}
+        self.fixed: set[str] = set()
+        self.uses = graph.uses
+        for node in graph.nodes:
+            names = [name for name in node.inputs if name is not None]
+            if names and node.op.deterministic and all(map(self.is_fixed, names)):
+                self.fixed.update(name for name in node.outputs if name is not None)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a value is stored or made of nothing but stored ones."""
+        return self.array(name) is not None or name in self.fixed
+
+    def array(self, name: str) -> Array | None:
+        """The contents of a stored value."""
+        if name in self.graph.types or name not in self.graph.constants:
+            return None
+        return self.graph.constants[name]
+
+    def number(self, name: str) -> Array | None:
+        """The contents of a stored value that training does not change."""
+        return None if is_learned(self.graph, name) else self.array(name)
+
+    def node(self, name: str) -> Node | None:
+        """The node of ONNX's own domain that makes a value."""
+        node = self.producers.get(name)
+        return None if node is None or node.op.domain else node
+
+    def is_closed(self, nodes: Iterable[Node], last: Node) -> bool:
+        """Whether what ``nodes`` make but for ``last`` is read by ``nodes`` alone."""
+        inside: dict[str, int] = {}
+        every = {id(node): node for node in nodes}
+        for node in every.values():
+            for name in node.inputs:
+                if name is not None:
+                    inside[name] = inside.get(name, 0) + 1
+        return all(
+            self.uses.get(name, 0) == inside.get(name, 0)
+            for node in every.values()
+            for name in node.outputs
+            if node is not last and name is not None
+        )
+
+
+class Pattern(ABC):
+    """What a value has to be. Patterns are equal if they are the same object."""
+
+    @abstractmethod
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        """Every way in which the value is that, added to ``found``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Value(Pattern):
+    """Any value; the same one wherever the label is the same."""
+
+    label: str
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        new = found.with_value(self.label, name)
+        if new is not None:
+            yield new
+
+
+@dataclass(frozen=True, eq=False)
+class Stored(Pattern):
+    """A value that does not depend on the inputs of the graph."""
+
+    label: str
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        if search.is_fixed(name):
+            yield from Value(self.label).match(name, search, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Pattern):
+    """A stored number that stands for ``value``."""
+
+    value: float
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        array = search.number(name)
+        if array is not None and stands_for(array, self.value):
+            yield replace(found, rank=max(found.rank, array.ndim))
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar(Pattern):
+    """Any stored floating number, as many digits of it as its dtype has."""
+
+    label: str
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        array = search.number(name)
+        if array is None or array.size != 1 or not is_float(array.dtype):
+            return
+        item = array.reshape(())[()]
+        exact = float(item)
+        # The least digits that are this number in float32; a double has its own.
+        written = exact if array.dtype.itemsize > 4 else shortest(exact)
+        new = found.with_number(self.label, written)
+        if new is not None:
+            yield replace(new, rank=max(found.rank, array.ndim))
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Call(Pattern):
+    """What an operator makes of values that match ``operands``."""
+
+    op: str
+    operands: tuple[Pattern, ...]
+
+    def __init__(self, op: str, *operands: Pattern) -> None:
+        object.__setattr__(self, "op", op)
+        object.__setattr__(self, "operands", operands)
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        node = search.node(name)
+        if node is None or node.op.onnx != self.op:
+            return
+        found = replace(found, nodes=(*found.nodes, node))
+        yield from match_all(self.operands, node.inputs, search, found)
+        if self.op in COMMUTATIVE:
+            yield from match_all(self.operands, node.inputs[::-1], search, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Either(Pattern):
+    """What one of several patterns says."""
+
+    ways: tuple[Pattern, ...]
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        for way in self.ways:
+            yield from way.match(name, search, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Pattern):
+    """A product of all ``factors``, in any order and grouping.
+
+    A division by a number is a factor, and so is a power of what is there repeatedly.
+    """
+
+    factors: tuple[Pattern, ...]
+
+    def match(self, name: str, search: Search, found: Found) -> Iterator[Found]:
+        if len(self.factors) == 1:
+            yield from self.factors[0].match(name, search, found)
+            return
+        node = search.node(name)
+        if node is None:
+            return
+        found = replace(found, nodes=(*found.nodes, node))
+        for operands in self.operands(node.op.onnx):
+            yield from match_all(operands, node.inputs, search, found)
+
+    def operands(self, op: str) -> Iterator[tuple[Pattern, ...]]:
+        """What the operands of an operator have to be if it makes the product."""
+        if op == "Mul":
+            for left, right in _splits(self.factors):
+                yield Product(left), Product(right)
+        elif op == "Div":
+            for position, factor in enumerate(self.factors):
+                if isinstance(factor, Number):
+                    rest = self.factors[:position] + self.factors[position + 1 :]
+                    yield Product(rest), Number(1 / factor.value)
+        elif op == "Pow" and len(set(self.factors)) == 1:
+            yield self.factors[0], Number(len(self.factors))
+
+
+def either(*ways: Pattern) -> Either:
+    """The pattern of what one of ``ways`` says."""
+    return Either(ways)
+
+
+def product(*factors: Pattern) -> Product:
+    """The pattern of a product of ``factors``."""
+    return Product(factors)
+
+
+@cache
+def _splits(
+    factors: tuple[Pattern, ...],
+) -> tuple[tuple[tuple[Pattern, ...], tuple[Pattern, ...]], ...]:
+    """Every way to make two groups of ``factors``."""
+    every = range(len(factors))
+    masks = range(1, 2 ** len(factors) - 1)
+    return tuple(
+        dict.fromkeys(
+            (
+                tuple(factors[i] for i in every if mask >> i & 1),
+                tuple(factors[i] for i in every if not mask >> i & 1),
+            )
+            for mask in masks
+        )
+    )
+
+
+def match_all(
+    patterns: Sequence[Pattern],
+    names: Sequence[str | None],
+    search: Search,
+    found: Found,
+) -> Iterator[Found]:
+    """Every way in which values match one pattern each."""
+    given = [name for name in names if name is not None]
+    if len(given) != len(names) or len(given) != len(patterns):
+        return
+    if not patterns:
+        yield found
+        return
+    for first in patterns[0].match(given[0], search, found):
+        yield from match_all(patterns[1:], given[1:], search, first)
+
+
+def stands_for(array: Array, value: float) -> bool:
+    """Whether a stored number is ``value``, as it is rounded in its dtype.
+
+    Numbers of float64 may have been written with the digits of float32.
+    """
+    if array.size != 1:
+        return False
+    number = float(array.reshape(())[()]) if array.dtype.kind != "O" else None
+    if number is None or not (is_float(array.dtype) or is_integer(array.dtype)):
+        return False
+    if is_integer(array.dtype):
+        return number == value
+    rounded = float(np.array(value).astype(array.dtype))
+    return number == rounded or abs(number - value) <= PRECISION * abs(value)
+
+
+#: What a match becomes: an operator and its operands, or nothing.
+Build = Callable[[Found, Search], tuple[Op, tuple[str, ...]] | None]
+Rule = tuple[Pattern, Build]
+
+
+def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
+    """``graph`` with one node for every match of a rule's pattern.
+
+    Of several rules the first that applies is taken, and of matches with common nodes
+    the one that ends last. The new node is where the last one was, and has its scope;
+    if the scopes of the nodes disagree it has what they begin with alike. Every match
+    has an operator among ``marks``; most graphs have none.
+    """
+    if graph.operators.isdisjoint(marks):
+        return graph
+    search = Search(graph)
+    new: dict[int, Node] = {}
+    taken: set[int] = set()
+    for node in reversed(graph.nodes):
+        if id(node) in taken or node.outputs[0] is None:
+            continue
+        match = _fused(node, rules, search, taken)
+        if match is not None:
+            new[id(node)], used = match
+            taken |= used
+    if not new:
+        return graph
+    kept = [n for n in graph.nodes if id(n) in new or id(n) not in taken]
+    return changed(graph, [new.get(id(n), n) for n in kept])
+
+
+def _fused(
+    node: Node, rules: Sequence[Rule], search: Search, taken: set[int]
+) -> tuple[Node, set[int]] | None:
+    """The node for the first match that ends at ``node``, and which nodes it is of."""
+    for pattern, build in rules:
+        for found in pattern.match(node.output, search, Found()):
+            used = {id(n) for n in found.nodes}
+            if not used.isdisjoint(taken) or not search.is_closed(found.nodes, node):
+                continue
+            built = build(found, search)
+            if built is not None:
+                parts = sorted(found.nodes, key=lambda n: search.order[id(n)])
+                scope, classes = common_scope(*parts)
+                op, inputs = built
+                fused = replace(
+                    node, op=op, inputs=inputs, scope=scope, classes=classes
+                )
+                return fused, used
+    return None
+
+
+def elementwise(op: Op) -> Build:
+    """Build ``op`` of the value called ``x``, which is a float and not widened."""
+
+    def build(found: Found, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+        name = found.values["x"]
+        x = search.graph.type(name)
+        if x is None or not is_float(x.dtype):
+            return None
+        rank = 0 if x.shape is None else len(x.shape)
+        return (op, (name,)) if found.rank <= rank else None
+
+    return build

@@ -1,0 +1,77 @@
+"""Stored arrays that are no parameters, by the operands that they serve as.
+
+Files of producers other than PyTorch name neither parameters nor buffers. What fills,
+bounds or scales is told by its readers instead.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from burn_import.provenance.weight_owners import is_authored, is_key, original
+from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.types import Array
+
+#: Operands that are numbers of the program, whatever they hold.
+NUMBERS: Mapping[str, Collection[int]] = {
+    **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual"), (0, 1)),
+    **dict.fromkeys(("Less", "LessOrEqual"), (0, 1)),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1, 2)),
+    **dict.fromkeys(("BitShift", "Mod"), (0, 1)),
+    "Clip": (1, 2),
+    "Pad": (2,),
+    "OneHot": (1, 2),
+    "Range": (0, 1, 2),
+    "QLinearConv": (1, 4, 6),
+    "QLinearMatMul": (1, 4, 6),
+    "Resize": (1, 2),
+    "STFT": (2,),
+    "NonMaxSuppression": (0, 1, 3, 4),
+    "Dropout": (1,),
+    "ConvInteger": (2, 3),
+    "MatMulInteger": (2, 3),
+    "Upsample": (1,),
+}
+#: Operands that are numbers of the program if all elements are equal.
+FILLS: Mapping[str, Collection[int]] = {
+    "Where": (1, 2),
+    "ScatterND": (0, 2),
+    "ScatterElements": (0, 2),
+    "Pow": (1,),
+    "Max": (0, 1),
+    "Min": (0, 1),
+}
+
+
+def note_fills(graph: Graph) -> None:
+    """Note the arrays without a key in ``graph.constants.fills`` that are numbers."""
+    readers: dict[str, list[bool]] = defaultdict(list)
+    for name, is_number in _uses(graph):
+        readers[name].append(is_number)
+    constants = graph.constants
+    for name, uses in readers.items():
+        key = original(graph, name)
+        named = is_authored(graph, name) or is_key(graph.producer, key)
+        if all(uses) and not named:
+            constants.fills.add(name)
+
+
+def _uses(graph: Graph) -> Iterator[tuple[str, bool]]:
+    """Yield each reading of a stored array, and whether it is that of a number."""
+    constants = graph.constants
+    for node in graph.nodes:
+        for inner in nested_nodes(node):
+            for position, name in enumerate(inner.inputs):
+                if name is not None and name in constants:
+                    yield name, _is_number(inner, position, constants[name])
+
+
+def _is_number(node: Node, position: int, array: Array) -> bool:
+    if node.op.domain not in ("", "ai.onnx"):
+        return False
+    if position in NUMBERS.get(node.op.onnx, ()):
+        return True
+    if position not in FILLS.get(node.op.onnx, ()) or not array.size:
+        return False
+    return bool((array == array.reshape(-1)[0]).all())

@@ -1,0 +1,400 @@
+"""Where a node belongs: the path of its layer, or the scope it runs in."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from burn.dtypes import DType, float32, is_float
+from burn_import.provenance.exporter_folding import is_module
+from burn_import.provenance.layer_stems import common_stem
+from burn_import.provenance.path_segments import Path, clean, common
+from burn_import.provenance.weight_owners import (
+    Homes,
+    are_same_weights,
+    called_again,
+    homes_of_arrays,
+    is_authored,
+    is_dotted,
+    original,
+)
+from burn_import.rewriting.arrays import same_view
+from burn_import.structure.numeric_segments import joined, without_false_lists
+from burn_import.tracing.identifiers import identifier, snake
+from burn_ir.error_context import error_context
+from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.op import Layer
+from burn_ir.types import Type
+
+#: What arrays are called that nobody named, before their number.
+_ANY_ARRAY = frozenset(
+    {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
+    | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
+)
+
+
+@dataclass
+class Places:
+    """Paths of layers and scopes of nodes, both by the node's identity.
+
+    The path of a layer is its attribute path from the root; it runs in the scope
+    around it, unless it ``moved`` to another one that is further out.
+    """
+
+    layers: dict[int, Path] = field(default_factory=dict)
+    scopes: dict[int, Path] = field(default_factory=dict)
+    moved: set[int] = field(default_factory=set)
+
+
+def home_of(graph: Graph, constant: str) -> Path | None:
+    """Return the module of a tensor that the file lists, None of another array.
+
+    The array has the author's shape and layout.
+    """
+    name, constants = original(graph, constant), graph.constants
+    if name not in constants.trained or name in graph.states:
+        return None
+    if not same_view(constants[name], constants[constant]):
+        return None
+    return clean(name.split("."))[:-1]
+
+
+def places(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
+    """Where every node of ``graph`` belongs; ``forks`` are nodes left whole.
+
+    Names of weights tell first, then the exporter's scopes; a node of which neither
+    says anything runs where what it reads comes from. Layers with the same weights have
+    one path: they are one layer, called twice.
+    """
+    run = _Placing(graph, forks, is_body)
+    for node in graph.nodes:
+        run.place(node)
+    graph.constants.layer_weights.update(run.weights_of_other_dtypes())
+    return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
+
+
+def _with_names(found: Places, homes: set[Path]) -> Places:
+    """``found`` with numbers in lists alone; ``homes`` are further modules."""
+    named = without_false_lists([*found.layers.values(), *sorted(homes)])
+    around = {
+        old[:length]: new[:length]
+        for old, new in named.items()
+        for length in range(len(old) + 1)
+    }
+
+    def renamed(path: Path) -> Path:
+        lengths = range(len(path), -1, -1)
+        known = next((n for n in lengths if path[:n] in around), 0)
+        return (*around.get(path[:known], ()), *path[known:])
+
+    return Places(
+        {node: renamed(path) for node, path in found.layers.items()},
+        {node: renamed(path) for node, path in found.scopes.items()},
+    )
+
+
+class _Placing:
+    def __init__(self, graph: Graph, forks: Collection[int], is_body: bool) -> None:
+        self.graph = graph
+        self.forks = forks
+        self.found = Places()
+        self.again = called_again(graph)
+        self.told = any(node.scope for node in graph.nodes)
+        self.crowd = Counter(node.scope for node in graph.nodes)
+        self.dotted = self._has_dotted_parameter()
+        self.owners: dict[Path, tuple[str, ...]] = {}
+        self.lists: set[Path] = set()
+        self.made: dict[str, Path] = {}
+        self.weights: dict[int, dict[str, str]] = {}
+        self.constructors: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        #: The operator of the layer at each path in ``owners``.
+        self.operators: dict[Path, str] = {}
+        #: As ``weights``, of the layers that no module holds in their dtype.
+        self.other_dtypes: dict[int, dict[str, str]] = {}
+        self._find_layers(graph)
+        self._count_repeated_layers_once()
+        self.prefix = self._inlined_prefix() if is_body else ""
+        self.above: Path = ()
+        self.above = self._wrapper()
+        self.homes = Homes(graph, self._layers(), self._scope_told)
+        self._drop_functions()
+        self._claim_told()
+
+    def _find_layers(self, graph: Graph) -> None:
+        """The stored weights of every node that is a layer, by parameter.
+
+        A layer without weights has a state instead.
+        """
+        for node in graph.nodes:
+            types: list[Type | None] = [graph.type(name) for name in node.inputs]
+            with error_context(node, graph.opsets):
+                layer = node.op.layer(*types)
+            if layer is not None:
+                names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
+                floats = {p: n for p, n in names.items() if p not in layer.tables}
+                dtype = layer.options.get("dtype", float32)
+                stored = {self._stored_dtype(name) for name in floats.values()}
+                one = len(stored) <= 1 and None not in stored
+                if one and is_module(graph, layer, floats):
+                    self._add_layer(node, layer, names, fits=stored <= {dtype})
+            if id(node) not in self.forks:
+                for body in node.op.bodies().values():
+                    self._find_layers(body)
+
+    def _add_layer(
+        self, node: Node, layer: Layer, names: dict[str, str], *, fits: bool
+    ) -> None:
+        """Note a layer whose weights are stored, in its dtype if it ``fits``."""
+        # Another layer of the same operator and weights is a function of them.
+        key = (node.op.onnx, *(names.values() or (f"#{id(node)}",)))
+        call = (layer.name, layer.args, dict(layer.options))
+        if self.constructors.setdefault(key, call) == call:
+            (self.weights if fits else self.other_dtypes)[id(node)] = names
+
+    def _has_dotted_parameter(self) -> bool:
+        """Whether a node reads an author's tensor of which the file has the path."""
+        names = (name for node in self.graph.nodes for name in node.inputs)
+        return any(
+            is_authored(self.graph, name) and is_dotted(original(self.graph, name))
+            for name in names
+            if name is not None and name in self.graph.constants
+        )
+
+    def _count_repeated_layers_once(self) -> None:
+        """Take calls of a layer after the first one from the crowd in its scope."""
+        met = set()
+        for node in self.graph.nodes:
+            weights = tuple(self.weights.get(id(node), {}).values())
+            if weights and (node.scope, weights) in met:
+                self.crowd[node.scope] -= 1
+            met.add((node.scope, weights))
+
+    def _stored_dtype(self, name: str) -> DType | None:
+        """The dtype of a stored array that may be a layer's: those hold one dtype."""
+        array = self.graph.constants.get(name)
+        return None if array is None or not is_float(array.dtype) else array.dtype
+
+    def weights_of_other_dtypes(self) -> dict[str, Path]:
+        """Where the arrays of ``other_dtypes`` are: in the scope of a single layer."""
+        paths: dict[str, Path] = {}
+        for node in self.graph.nodes:
+            scope = self._scope_told(node) if self.crowd[node.scope] == 1 else ()
+            for parameter, name in self.other_dtypes.get(id(node), {}).items():
+                paths.setdefault(name, (*scope, parameter))
+        return paths
+
+    def _inside(self, node: Node) -> Iterable[Node]:
+        return [node] if id(node) in self.forks else nested_nodes(node)
+
+    def _inlined_prefix(self) -> str:
+        """What all names in a body start with, where whoever inlined it added that."""
+        names = [
+            original(self.graph, weight)
+            for weights in self.weights.values()
+            for weight in weights.values()
+        ]
+        prefix = os.path.commonprefix(names)
+        return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
+
+    def _scope_told(self, node: Node) -> Path:
+        """The exporter's scope of a node, without the prefix of a body."""
+        scope = self.again.get(node.scope, node.scope)
+        if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
+            scope = scope[1:]
+        return (*self.above, *clean(scope)) if scope else ()
+
+    def _wrapper(self) -> Path:
+        """What is around all scopes, as the weights' names tell.
+
+        A model that calls a method of what it holds leaves that out of its scopes.
+        """
+        found = set()
+        for node, _ in self._layers():
+            path, scope = self._told_path(node), self._scope_told(node)
+            if path is not None and scope:
+                inside = path[-len(scope) :] == scope
+                found.add(path[: -len(scope)] if inside else ())
+        return found.pop() if len(found) == 1 else ()
+
+    def _claim_told(self) -> None:
+        """Give the layers of which the file says where they are their paths.
+
+        Names of weights go first: where others belong depends on them.
+        """
+        layers = [node for node, _ in self._layers()]
+        for tell in (self._named_path, self._scope_path):
+            for node in layers:
+                path = None if id(node) in self.found.layers else tell(node)
+                if path is not None:
+                    self._claim(node, path)
+
+    def _layers(self) -> list[tuple[Node, dict[str, str]]]:
+        """The nodes that are layers, with their weights by parameter."""
+        return [
+            (inner, self.weights[id(inner)])
+            for node in self.graph.nodes
+            for inner in self._inside(node)
+            if id(inner) in self.weights
+        ]
+
+    def _drop_functions(self) -> None:
+        """Forget the layers that are functions of the weights of other modules.
+
+        The owner is another layer, or a module of the author's with modules inside.
+        """
+        around = self._paths_with_modules()
+        for node, _ in self._layers():
+            named = self._told_path(node)
+            if named is None:
+                continue
+            if named in around or self.homes.borrows(node, named):
+                del self.weights[id(node)]
+
+    def _paths_with_modules(self) -> set[Path]:
+        """Return the paths of all modules with a parameter deeper.
+
+        Below an array itself there is none: ``conv.weight.scale`` is another array.
+        """
+        inner = (one for node in self.graph.nodes for one in nested_nodes(node))
+        names = {n for node in inner for n in node.inputs if n in self.graph.constants}
+        origins = {original(self.graph, n or "") for n in names}
+        known = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
+        keys = {clean(name.split(".")) for name in known}
+        parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
+        return {path for path, below in parts if below not in keys}
+
+    def _named_path(self, node: Node) -> Path | None:
+        """The path in the dotted names of a layer's weights.
+
+        What other layers own is a weight tied to theirs: its layer is where it runs.
+        """
+        named = self._told_path(node)
+        if named is not None:
+            self.dotted = True
+            return self.homes.own(node, named) or named
+        return None
+
+    def _told_path(self, node: Node) -> Path | None:
+        for name, origin in self._origins(node).items():
+            if is_dotted(origin):
+                whole = clean(origin.removeprefix(self.prefix).split("."))
+                return whole[:-1] if whole[-1] == name else whole
+        return None
+
+    def _scope_path(self, node: Node) -> Path | None:
+        """The path in the exporter's scope, or in what the weights' names share."""
+        if node.scope:
+            scope = self._scope_told(node)
+            if self.crowd[node.scope] == 1 and scope:
+                return scope
+            return (*self._with_room(scope), snake(node.op.onnx, "layer"))
+        stem = common_stem(list(self._origins(node).values()))
+        if len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx"):
+            *around, name = stem.split("/")
+            if name.lower() not in _ANY_ARRAY:
+                return (*self._with_room(clean(around)), snake(name, "layer"))
+            if around:
+                scope = self._with_room(clean(around))
+                return (*scope, snake(node.op.onnx, "layer"))
+        return None
+
+    def _origins(self, node: Node) -> dict[str, str]:
+        """The file's names of a layer's weights, by parameter."""
+        weights = self.weights[id(node)]
+        return {name: original(self.graph, weight) for name, weight in weights.items()}
+
+    def _claim(self, node: Node, path: Path) -> None:
+        """Give ``node`` the path, numbered if other weights or a container have it."""
+        # Layers without weights have a state: each is one of its own.
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
+        for n in range(1, len(path)):
+            if path[:n] in self.owners:  # a layer has no modules inside
+                path = joined(path, n - 1)
+                break
+        kind = node.op.onnx
+        if self.operators.get(path, kind) != kind:
+            path = (*path[:-1], snake(kind, "layer"))
+        number, unique = 1, path
+        while not self._is_free(unique, weights, kind):
+            number += 1
+            # Where a layer stands in the way, that part of the path gives way.
+            at = self._owned(path) or len(path)
+            *around, name = joined(path[:at], at - 1)
+            unique = (*around, f"{name}_{number}", *path[at:])
+        self.owners[unique] = weights
+        self.operators[unique] = kind
+        self.lists |= {
+            unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
+        }
+        self.found.layers[id(node)] = unique
+
+    def _is_free(self, path: Path, weights: tuple[str, ...], kind: str) -> bool:
+        """Whether a layer with these weights can stand at ``path``, or stands there.
+
+        Layers of two operators are tied by their weights, but are not one layer.
+        """
+        owned = self.owners.get(path, weights)
+        same = self.operators.get(path, kind) == kind
+        same = same and are_same_weights(self.graph, owned, weights)
+        return same and not self._clashes(path)
+
+    def _clashes(self, path: Path) -> bool:
+        if path in self.owners:
+            return False
+        shorter = self._owned(path) > 0
+        return shorter or any(other[: len(path)] == path for other in self.owners)
+
+    def _owned(self, path: Path) -> int:
+        """The length of the layer's path that ``path`` is inside of, 0 without one."""
+        return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
+
+    def place(self, node: Node) -> None:
+        """Decide the scope of a node of the main graph, and the path of a layer."""
+        scope = self._scope(node)
+        for inner in self._inside(node):
+            if id(inner) in self.weights and id(inner) not in self.found.layers:
+                self._claim(inner, (*scope, snake(inner.op.onnx, "layer")))
+        self.found.scopes[id(node)] = scope
+        self.made.update(dict.fromkeys(filter(None, node.outputs), scope))
+
+    def _scope(self, node: Node) -> Path:
+        path = self.found.layers.get(id(node))
+        if path is not None:
+            return path[:-1]
+        inside = [self.found.layers.get(id(inner)) for inner in self._inside(node)]
+        paths = [path[:-1] for path in inside if path is not None]
+        if paths:
+            return common(paths)
+        if self.told and node.scope:
+            return self._with_room(self._scope_told(node))
+        sources = [self.made[name] for name in node.inputs if name in self.made]
+        stored = [name for name in node.inputs if name in self.graph.constants]
+        homes = [home_of(self.graph, name) for name in stored if name is not None]
+        sources += [home for home in homes if home is not None]
+        return self._with_room(common(sources) if sources else ())
+
+    def _with_room(self, scope: Path) -> Path:
+        """The innermost scope around that can run nodes: no layer and no list."""
+        while self._owned((*scope, "")) or scope in self.lists:
+            scope = scope[:-1]
+        return scope
+
+    def without_wrapper(self) -> Places:
+        """The places without a scope that is around everything: the model itself.
+
+        Dotted names of weights are kept whole: they are the keys that a user knows.
+        """
+        layers, scopes = self.found.layers, self.found.scopes
+        if not layers or self.dotted:
+            return self.found
+        depth = len(common([path[:-1] for path in layers.values()]))
+        paths = [*layers.values(), *self.found.scopes.values()]
+        while any(path[depth:] and path[depth].isdigit() for path in paths):
+            depth -= 1  # an attribute is no number
+        return Places(
+            {key: path[depth:] for key, path in layers.items()},
+            {key: path[depth:] for key, path in scopes.items()},
+        )

@@ -1,0 +1,248 @@
+"""Blocks of a graph without names: runs of nodes that repeat, one after another.
+
+Where neither weights nor nodes are called anything, all that tells where a module ends
+is that the same begins again. Nodes are compared with those a fixed distance later: the
+same operators on weights of the same shapes, reading what was made as far before them,
+or what all of them read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from burn_import.provenance.path_segments import Path
+from burn_import.structure.module_paths import Places
+from burn_import.structure.shared_classes import kind_of_constant, op_key
+from burn_import.tracing.identifiers import snake
+from burn_ir.graph import Graph, Node
+
+#: A block has at least so many layers.
+FEWEST_LAYERS = 2
+#: So many distances at which layers repeat are looked at, the most frequent ones.
+MOST_DISTANCES = 16
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """``count`` blocks of ``length`` nodes from ``start`` on."""
+
+    start: int
+    length: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        """The place after the last block."""
+        return self.start + self.length * self.count
+
+
+def with_blocks(graph: Graph, found: Places) -> Places:
+    """``found``, where blocks that repeat in a graph without names are modules."""
+    run = _Repeats(graph, found)
+    if not run.nameless():
+        return found
+    layers, scopes = dict(found.layers), dict(found.scopes)
+    for number, repeat in enumerate(run.chosen(), 1):
+        name = "blocks" if number == 1 else f"blocks_{number}"
+        for block in range(repeat.count):
+            scope = (name, str(block))
+            start = repeat.start + block * repeat.length
+            nodes = run.nodes[start : start + repeat.length]
+            scopes.update((id(node), scope) for node in nodes)
+            layers.update(_named(nodes, scope, found))
+    rest = [node for node in graph.nodes if not scopes[id(node)]]
+    layers.update(_named(rest, (), found))
+    return Places(layers, scopes)
+
+
+def _named(
+    nodes: Sequence[Node], scope: Path, found: Places
+) -> Iterator[tuple[int, Path]]:
+    """The paths of the layers among the nodes of a block, numbered within it."""
+    numbers: Counter[str] = Counter()
+    for node in nodes:
+        if id(node) in found.layers:
+            name = snake(node.op.onnx, "layer")
+            numbers[name] += 1
+            number = f"_{numbers[name]}" if numbers[name] > 1 else ""
+            yield id(node), (*scope, name + number)
+
+
+def _layers_last(graph: Graph, found: Places) -> list[Node]:
+    """The nodes that are written, in order, but those first that no layer is before.
+
+    What is computed for all blocks may stand within the first one.
+    """
+    after: set[str] = set()
+    nodes: tuple[list[Node], list[Node]] = ([], [])
+    for node in graph.nodes:
+        made = [name for name in node.outputs if name is not None]
+        if all(graph.types[name].known is not None for name in made):
+            continue
+        late = id(node) in found.layers
+        late = late or any(name in after for name in node.inputs if name)
+        if late:
+            after.update(made)
+        nodes[late].append(node)
+    return [*nodes[0], *nodes[1]]
+
+
+@dataclass
+class _Stretch:
+    """Nodes that are equal to those at a distance after them."""
+
+    maker: Mapping[str, int]
+    distance: int
+    start: int = 0
+    stop: int = 0
+    #: What the first block reads where the second one reads what the first has made.
+    given: dict[str, str] = field(default_factory=dict)
+
+    def alike(self, place: int, one: str, other: str) -> bool:
+        """Whether two values come to a node at ``place`` and to its twin alike."""
+        here, there = self.maker.get(one, -1), self.maker.get(other, -1)
+        if there < 0:  # both are stored: their kinds are compared
+            return here < 0
+        if here >= 0 and there - here == self.distance:
+            return True
+        first = here < self.start <= there < self.start + self.distance
+        inside = place < self.start + self.distance
+        return first and inside and self.given.setdefault(one, other) == other
+
+
+class _Repeats:
+    def __init__(self, graph: Graph, found: Places) -> None:
+        self.graph = graph
+        self.found = found
+        self.nodes = _layers_last(graph, found)
+        self.maker = {
+            name: place
+            for place, node in enumerate(self.nodes)
+            for name in node.outputs
+            if name is not None
+        }
+        self.keys = [self.key(node) for node in self.nodes]
+        held = (id(node) in found.layers for node in self.nodes)
+        #: How many layers stand before each place.
+        self.layers = [0, *accumulate(map(int, held))]
+        self.crossing = self._crossing()
+
+    def nameless(self) -> bool:
+        """Whether every layer is called after its operator, and one only once."""
+        layers = self.found.layers
+        paths = list(layers.values())
+        here = [node for node in self.nodes if id(node) in layers]
+        made_up = all(
+            len(layers[id(node)]) == 1
+            and re.fullmatch(
+                rf"{snake(node.op.onnx, 'layer')}(_\d+)?", layers[id(node)][0]
+            )
+            for node in here
+        )
+        flat = not any(self.found.scopes.values())
+        once = len(set(paths)) == len(paths) == len(here)
+        return flat and made_up and once
+
+    def key(self, node: Node) -> Hashable:
+        """What two equal nodes have in common, but for where values come from."""
+        layer = id(node) in self.found.layers
+        inputs = tuple(self.kind(name, layer) for name in node.inputs)
+        return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
+
+    def kind(self, name: str | None, held: bool) -> Hashable:
+        """What shows of an operand that is written where it is used, else whether."""
+        if name is None or name in self.maker:
+            return name is None
+        if name in self.graph.constants:
+            return kind_of_constant(self.graph, name, held)
+        known = self.graph.types[name].known
+        return None if known is None else (known.shape, str(known.ravel().tolist()))
+
+    def chosen(self) -> list[Repeat]:
+        """Blocks that do not overlap, those of most nodes first; in order."""
+        candidates = [
+            repeat
+            for distance in self.distances()
+            for stretch in self.stretches(distance)
+            for repeat in self.best(*stretch, distance)
+        ]
+        candidates.sort(key=lambda one: (one.start - one.stop, one.length, one.start))
+        taken = bytearray(len(self.nodes))
+        kept: list[Repeat] = []
+        for one in candidates:
+            if not any(taken[one.start : one.stop]):
+                taken[one.start : one.stop] = bytes([1]) * (one.stop - one.start)
+                kept.append(one)
+        return sorted(kept, key=lambda one: one.start)
+
+    def distances(self) -> list[int]:
+        """How far apart equal layers are, the most frequent first."""
+        last: dict[Hashable, int] = {}
+        found: Counter[int] = Counter()
+        for place, node in enumerate(self.nodes):
+            if id(node) in self.found.layers:
+                for size in (1, 2, 4):  # the first, second and fourth before it
+                    before = last.get((self.keys[place], size))
+                    if before is not None:
+                        found[place - before] += 1
+                self._push(last, self.keys[place], place)
+        return [distance for distance, _ in found.most_common(MOST_DISTANCES)]
+
+    @staticmethod
+    def _push(last: dict[Hashable, int], key: Hashable, place: int) -> None:
+        for size in (4, 3, 2):
+            if (key, size - 1) in last:
+                last[key, size] = last[key, size - 1]
+        last[key, 1] = place
+
+    def stretches(self, distance: int) -> Iterator[tuple[int, int]]:
+        """(start, stop) of nodes that equal those at ``distance`` after them."""
+        stretch = _Stretch(self.maker, distance)
+        last = len(self.nodes) - distance
+        for place in range(last + 1):
+            fits = place < last and self.equal(place, stretch)
+            if not fits:
+                if stretch.stop - stretch.start >= distance:
+                    yield stretch.start, stretch.stop
+                stretch = _Stretch(self.maker, distance, place, place)
+                fits = place < last and self.equal(place, stretch)
+            stretch.stop = place + 1 if fits else stretch.stop
+
+    def equal(self, place: int, stretch: _Stretch) -> bool:
+        """Whether a node goes on with the nodes of ``stretch``."""
+        other = place + stretch.distance
+        if stretch.stop != place or self.keys[place] != self.keys[other]:
+            return False
+        one, two = self.nodes[place].inputs, self.nodes[other].inputs
+        return all(
+            a == b or a is None or b is None or stretch.alike(place, a, b)
+            for a, b in zip(one, two, strict=True)
+        )
+
+    def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
+        """The blocks of a stretch, cut where the fewest values flow over."""
+        found = []
+        for shift in range(distance):
+            first = start + shift
+            count = (stop + distance - first) // distance
+            layers = self.layers[first + distance] - self.layers[first]
+            if count > 1 and layers >= FEWEST_LAYERS:
+                crossing = self.crossing[first + distance]
+                found.append((crossing, -count, shift, Repeat(first, distance, count)))
+        if found:
+            yield min(found, key=lambda one: one[:3])[-1]
+
+    def _crossing(self) -> list[int]:
+        """For each place, how many values are made before it and read from it on."""
+        changes = [0] * (len(self.nodes) + 2)
+        last: dict[str, int] = {}
+        for place, node in enumerate(self.nodes):
+            last.update((n, place) for n in node.inputs if n in self.maker and n)
+        for name, place in last.items():
+            changes[self.maker[name] + 1] += 1
+            changes[place + 1] -= 1
+        return list(accumulate(changes))

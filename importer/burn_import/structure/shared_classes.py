@@ -1,0 +1,236 @@
+"""Parts that do the same become instances of one class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import is_integer
+from burn_import.rewriting.arrays import digest
+from burn_import.structure.module_tree import (
+    Call,
+    Fork,
+    Item,
+    Part,
+    State,
+    Tree,
+    calls_of,
+)
+from burn_import.tracing.extents import Extents, bindable
+from burn_import.tracing.identifiers import FORBIDDEN, Namespace
+from burn_ir.dim import Poly
+from burn_ir.graph import Graph, Node
+from burn_ir.infer import KNOWN_LIMIT
+from burn_ir.op import Op
+from burn_ir.types import Array
+
+#: Stored arrays of at most this many elements may be written into the source.
+_INLINE = 8
+
+
+def share_classes(root: Part) -> Tree:
+    """The tree below ``root``, one class for parts with equal signatures."""
+    run = _Sharing()
+    run.visit(root, root)
+    names = Namespace(FORBIDDEN)
+    names.unique(root.class_name)
+    if len(root.outputs) > 1:
+        names.unique(tuple_name(root.class_name))
+    name_classes(run.classes[1:], run.holder, names)
+    for part in run.parts:
+        part.class_name = run.model[id(part)].class_name
+    return Tree(root, run.classes, run.model, run.parts, names)
+
+
+def tuple_name(class_name: str) -> str:
+    """The class of what a model returns, if that is several values."""
+    return f"{class_name}Output"
+
+
+def name_classes(
+    classes: Sequence[Part], holder: Mapping[int, Part], names: Namespace
+) -> None:
+    """Give different classes different names; those around come before those inside.
+
+    Classes that the exporter told are counted. Those that are called after attributes
+    get the name of the class around them in front, if that tells some of them apart.
+    """
+    around: dict[str, set[str]] = {}
+    stems: dict[int, str] = {}
+    for part in classes:
+        around.setdefault(part.class_name, set()).add(holder[id(part)].class_name)
+    for part in classes:
+        parent = holder[id(part)]
+        stem = part.class_name
+        if not part.told and len(around[stem]) > 1 and parent.class_name != stem:
+            stem = stems.get(id(parent), parent.class_name) + stem
+        stems[id(part)] = stem
+    for part in classes:
+        part.class_name = names.unique(stems[id(part)])
+
+
+class _Sharing:
+    def __init__(self) -> None:
+        self.first: dict[Hashable, Part] = {}
+        self.model: dict[int, Part] = {}
+        self.classes: list[Part] = []
+        self.parts: list[Part] = []
+        #: The part that each part was first found in, by identity.
+        self.holder: dict[int, Part] = {}
+
+    def visit(self, part: Part, holder: Part) -> None:
+        """Give ``part`` its class: that of an equal one before, or a new one."""
+        key = signature(part)
+        known = self.first.get(key)
+        self.model[id(part)] = known or part
+        self.holder[id(part)] = self.model[id(holder)]
+        self.parts.append(part)
+        if known is None:
+            self.first[key] = part
+            if not part.sequence:
+                self.classes.append(part)
+        for call in (call for item in part.items for call in calls_of(item)):
+            self.visit(call.part, part)
+
+
+def signature(part: Part) -> Hashable:
+    """Equal for two parts whose classes would read the same, names of values aside."""
+    return _Signature(part).whole()
+
+
+class _Signature:
+    """Values are numbered by first occurrence, and extents by where they come in."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.graph = graph = part.graph
+        self.numbers: dict[str, int] = {}
+        self.weights = _layer_operands(part)
+        self.extents = Extents(Namespace())
+        for name in part.inputs:
+            for dim in graph.types[name].shape or ():
+                if isinstance(dim, Poly) and dim not in self.extents.locals:
+                    self.extents.locals[dim] = f"d{len(self.extents.locals)}"
+
+    def whole(self) -> Hashable:
+        inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
+        items = tuple(self.item(item) for item in self.part.items)
+        outputs = tuple(self.number(name) for name in self.part.outputs)
+        states = tuple(map(self.state, self.part.states))
+        held = tuple(map(self.attribute, self.part.held))
+        return inputs, items, outputs, states, held, repr(self.part.kept)
+
+    def state(self, state: State) -> Hashable:
+        """A state, with the attribute that it is."""
+        place = self.part.reached.get(state.constant, "")
+        values = self.number(state.before), self.number(state.after)
+        return self.attribute(state.constant), place, values
+
+    def attribute(self, constant: str) -> Hashable:
+        return constant.rpartition(".")[2], _kind(self.graph.constants[constant])
+
+    def number(self, name: str | None) -> Hashable:
+        if name is None:
+            return None
+        if name in self.graph.constants:
+            place = self.part.reached.get(name, self.weights.get(name))
+            return _constant(self.graph, name), place
+        known = self.graph.types[name].known
+        place = self.numbers.setdefault(name, len(self.numbers))
+        if known is None or place < len(self.part.inputs):
+            return place
+        if known.size > KNOWN_LIMIT and known.dtype != object:
+            return place, known.shape, digest(known)
+        return place, known.shape, tuple(map(self.dim, known.ravel().tolist()))
+
+    def shape(self, name: str) -> Hashable:
+        known = self.graph.types[name]
+        dims = None if known.shape is None else tuple(map(self.dim, known.shape))
+        return known.dtype.name, dims
+
+    def dim(self, dim: Any) -> Hashable:
+        """An extent in terms of those that come in, or as it is."""
+        if bindable(dim, self.extents.locals):
+            return self.extents.write(dim).text
+        return str(dim)
+
+    def call(self, call: Call) -> Hashable:
+        inputs = tuple(self.number(name) for name in call.inputs)
+        return call.path, signature(call.part), inputs
+
+    def item(self, item: Item) -> Hashable:
+        if isinstance(item, Fork):
+            sides = tuple(map(self.call, calls_of(item)))
+            names = (item.node.inputs[0], *item.node.outputs)
+            return sides, tuple(self.number(name) for name in names)
+        if isinstance(item, Call):
+            outputs = tuple(self.number(name) for name in item.outputs)
+            return self.call(item), outputs
+        names = (*item.inputs, *item.outputs)
+        path = self.part.layer_paths.get(id(item))
+        constants = self.graph.constants
+        values = tuple(
+            # A layer holds its weights: their values do not show.
+            (
+                _kind(constants[n])
+                if path is not None and n is not None and n in constants
+                else self.number(n)
+            )
+            for n in names
+        )
+        return path, op_key(item.op), values, _inner_paths(item, self.part)
+
+
+def _layer_operands(part: Part) -> dict[str, Hashable]:
+    """The first layer that each stored array is a weight of, and its position."""
+    found: dict[str, Hashable] = {}
+    for node in part.nodes():
+        path = part.layer_paths.get(id(node))
+        if path is not None:
+            for position, name in enumerate(node.inputs):
+                if name is not None and name in part.graph.constants:
+                    found.setdefault(name, (path, position))
+    return found
+
+
+def _inner_paths(node: Node, part: Part) -> Hashable:
+    return tuple(
+        part.layer_paths.get(id(inner))
+        for body in node.op.bodies().values()
+        for inner in body.nodes
+    )
+
+
+def kind_of_constant(graph: Graph, name: str, held: bool) -> Hashable:
+    """What of a stored array shows; of one that is ``held`` by a layer, its type."""
+    return _kind(graph.constants[name]) if held else _constant(graph, name)
+
+
+def op_key(op: Op) -> Hashable:
+    """The operator with its attributes; a body is only equal to itself."""
+    attrs = tuple((name, _hashable(value)) for name, value in op.attrs().items())
+    return type(op).__name__, attrs
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, Graph):
+        return id(value)
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _kind(array: Array) -> Hashable:
+    return array.dtype.str, array.shape
+
+
+def _constant(graph: Graph, name: str) -> Hashable:
+    """What of a stored array shows in the source: its type, and small contents."""
+    array = graph.constants[name]
+    kind = _kind(array)
+    limit = _INLINE if is_integer(array.dtype) else 1
+    if name not in graph.constants.inlined and array.size > limit:
+        return kind
+    return kind, array.tobytes() if array.dtype != object else repr(array.tolist())

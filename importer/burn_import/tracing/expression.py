@@ -1,0 +1,78 @@
+"""Source of an expression, with what it takes to put it into a larger one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from burn_import.tracing.trace import Symbol
+
+#: The precedence of names, calls, indexing and literals.
+ATOM = 20
+UNARY = 14
+POWER = 15
+COMPARISON = 6
+#: What stands in place of a comparison that is negated, and of one without NaN.
+EXACT = {" == ": " != ", " != ": " == ", " is not None": " is None"}
+EXACT |= {" is None": " is not None"}
+ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Text, its precedence, and the symbols whose names it contains."""
+
+    text: str
+    precedence: int = ATOM
+    symbols: tuple[Symbol, ...] = field(default=(), compare=False)
+
+    def inside(self, precedence: int) -> str:
+        """The text, in parentheses if it binds less than ``precedence``."""
+        return self.text if self.precedence >= precedence else f"({self.text})"
+
+    def infix(self, operator: str, other: Expression, precedence: int) -> Expression:
+        """``self operator other``; ``**`` binds right, comparisons not at all."""
+        left, right = precedence, precedence + 1
+        if precedence == POWER:
+            left, right = precedence + 1, precedence
+        elif precedence == COMPARISON:  # a comparison beside another would chain
+            left = precedence + 1
+        text = f"{self.inside(left)} {operator} {other.inside(right)}"
+        return Expression(text, precedence, self.symbols + other.symbols)
+
+    def prefixed(self, operator: str, precedence: int) -> Expression:
+        """``operator self``."""
+        return Expression(
+            f"{operator}{self.inside(precedence)}", precedence, self.symbols
+        )
+
+
+def atom(text: str, *symbols: Symbol) -> Expression:
+    """An expression that never needs parentheses."""
+    return Expression(text, UNARY if text.startswith("-") else ATOM, symbols)
+
+
+def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
+    """The symbols of several expressions."""
+    return tuple(symbol for e in expressions for symbol in e.symbols)
+
+
+def negated(condition: Expression, ordered: bool = False) -> Expression:
+    """``not`` of a condition; ``ordered`` if it compares no NaN."""
+    opposite = (ORDERED | EXACT) if ordered else EXACT
+    text = condition.text
+    for at in _outermost(text) if condition.precedence == COMPARISON else ():
+        for one, other in opposite.items():
+            if text.startswith(one, at):
+                turned = text[:at] + other + text[at + len(one) :]
+                return Expression(turned, COMPARISON, condition.symbols)
+    return condition.prefixed("not ", 5)
+
+
+def _outermost(text: str) -> Iterator[int]:
+    """The places of the spaces that stand in no brackets."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == " " and not depth:
+            yield at

@@ -1,0 +1,203 @@
+"""Writing dimensions: which local name stands for which extent of which value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from burn_import.tracing.expression import Expression, atom
+from burn_import.tracing.identifiers import Namespace, identifier
+from burn_import.tracing.statements import dims_in, mentions, operands
+from burn_import.tracing.trace import (
+    Block,
+    Derivation,
+    Repetition,
+    Statement,
+    Symbol,
+    blocks_of,
+)
+from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
+
+COUNTERS = ("i", "j", "k")
+
+
+def bindable(dim: Dim, extents: Collection[Dim]) -> bool:
+    """Whether ``dim`` can be computed from values that have the given extents."""
+    return all(piece in extents for piece in _pieces(dim, extents))
+
+
+def _pieces(dim: Dim, extents: Collection[Dim]) -> Iterator[Dim]:
+    """The extents to read for ``dim``; one that is not among them if it cannot be."""
+    if not isinstance(dim, Poly):
+        return
+    if dim in extents:
+        yield dim
+        return
+    for product, _ in dim.terms:
+        for factor in product:
+            yield from _atom_pieces(factor, extents)
+
+
+def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
+    if isinstance(factor, FloorDiv):
+        yield from _pieces(factor.numerator, extents)
+        yield from _pieces(factor.divisor, extents)
+        return
+    plain = symbol(factor)
+    multiple = None if plain in extents else _multiple(plain, extents)
+    yield plain if multiple is None else multiple
+
+
+def _multiple(plain: Poly, extents: Collection[Dim]) -> Poly | None:
+    """An extent that is a number times ``plain``: dividing gives it back."""
+    for extent in sorted((e for e in extents if isinstance(e, Poly)), key=str):
+        if len(extent.terms) == 1 and extent.terms[0][0] == plain.terms[0][0]:
+            return extent
+    return None
+
+
+class MissingExtent(LookupError):  # noqa: N818  a request for another parameter
+    """No value that is available has an extent that is written."""
+
+    def __init__(self, extent: Dim) -> None:
+        super().__init__(f"no value has the extent {extent}")
+        self.extent = extent
+
+
+class Extents:
+    """The extents that a function reads, each from the first value that has it.
+
+    ``reads`` lists, by symbol, the (axis, local name) pairs to assign where the value
+    becomes available.
+    """
+
+    def __init__(self, names: Namespace) -> None:
+        self.names = names
+        self.locals: dict[Dim, str] = {}
+        self.reads: dict[Symbol, list[tuple[int, str]]] = {}
+        self.source: dict[Dim, Symbol] = {}
+        #: What rounds are counted with, by how many loops are around them.
+        self.counters: list[str] = []
+        self.depth = 0
+
+    def plan(self, parameters: list[Symbol], body: Block) -> None:
+        """Decide where every extent that the body mentions is read.
+
+        Raises:
+            MissingExtent: no parameter, and no value made before, has one of them.
+        """
+        available: list[Symbol] = []
+        for parameter in parameters:
+            available.append(parameter)
+        self._plan_block(body, available)
+
+    def _plan_block(self, block: Block, available: list[Symbol]) -> None:
+        for statement in block.statements:
+            self._plan_statement(statement, available)
+        for result in block.results:
+            self._bind_all(dims_in(result), available)
+
+    def _plan_statement(self, statement: Statement, available: list[Symbol]) -> None:
+        for operand in operands(statement):
+            self._bind_all(dims_in(operand), available)
+        state: list[Symbol] = []
+        if isinstance(statement, Derivation):
+            state = statement.state
+        elif isinstance(statement, Repetition):
+            state = [*statement.state, *(item for item, _ in statement.items)]
+            self._count(statement)
+        outside = len(available)
+        for block in blocks_of(statement):
+            available += state
+            self._plan_block(block, available)
+            del available[outside:]
+        if isinstance(statement, Repetition):
+            self.depth -= 1
+        available += statement.targets
+
+    def _count(self, loop: Repetition) -> None:
+        """Name the number of a round: ``i``, in a loop inside a loop ``j``."""
+        self.depth += 1
+        if not mentions(loop.body, loop.counter):
+            return
+        while len(self.counters) < self.depth:
+            letter = COUNTERS[min(len(self.counters), len(COUNTERS) - 1)]
+            self.counters.append(self.names.unique(letter))
+        self.locals[loop.counter] = self.counters[self.depth - 1]
+
+    def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
+        for dim in dims:
+            # Naming it now would give the name to earlier places that spell it out.
+            if bindable(dim, self.locals):
+                continue
+            extents = {d: None for s in available for d in _extents(s)}
+            for piece in _pieces(dim, extents):
+                self._bind(piece, available)
+
+    def _bind(self, extent: Dim, available: list[Symbol]) -> None:
+        if extent in self.locals:
+            return
+        for value in available:
+            found = _extents(value)
+            if extent in found:
+                name = self.names.unique(_name(extent))
+                self.locals[extent] = name
+                axis = value.shape.index(extent)
+                self.source[extent] = value
+                self.reads.setdefault(value, []).append((axis, name))
+                return
+        raise MissingExtent(extent)
+
+    def sources(self, value: Any) -> Iterator[Symbol]:
+        """The values whose extents ``value`` is written with."""
+        for dim in dims_in(value):
+            for piece in _pieces(dim, self.locals):
+                if piece in self.source:  # the number of a round has none
+                    yield self.source[piece]
+
+    def write(self, dim: Dim) -> Expression:
+        """``dim`` in terms of the local names."""
+        if not isinstance(dim, Poly):
+            return atom(str(dim))
+        if dim in self.locals:
+            return atom(self.locals[dim])
+        total: Expression | None = None
+        for product, coefficient in sorted(dim.terms, key=lambda term: not term[0]):
+            term = self._product(product, abs(coefficient))
+            if total is None:
+                total = term if coefficient > 0 else term.prefixed("-", 14)
+            else:
+                total = total.infix("+" if coefficient > 0 else "-", term, 12)
+        assert total is not None
+        return total
+
+    def _product(self, product: tuple[Atom, ...], size: int) -> Expression:
+        result = atom(str(size)) if size != 1 or not product else None
+        for factor in product:
+            text = self._factor(factor)
+            result = text if result is None else text.infix("*", result, 13)
+        assert result is not None
+        return result
+
+    def _factor(self, factor: Atom) -> Expression:
+        if isinstance(factor, FloorDiv):
+            divisor = self.write(factor.divisor)
+            return self.write(factor.numerator).infix("//", divisor, 13)
+        plain = symbol(factor)
+        if plain in self.locals:
+            return atom(self.locals[plain])
+        multiple = _multiple(plain, self.locals)
+        assert multiple is not None
+        local = atom(self.locals[multiple])
+        return local.infix("//", atom(str(multiple.terms[0][1])), 13)
+
+
+def _extents(value: Symbol) -> dict[Dim, None]:
+    if value.type is None or value.type.shape is None:
+        return {}
+    return {d: None for d in value.type.shape if isinstance(d, Poly)}
+
+
+def _name(extent: Dim) -> str:
+    text = str(extent)
+    return identifier(text) if text.isidentifier() else "size"

@@ -1,0 +1,191 @@
+"""How strings of a model enter source: as identifiers, literals and comments."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import math
+import re
+import unicodedata
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from burn.dtypes import DType, bool_, name_of
+from burn_import.tracing.constructor_numbers import Given
+
+#: Names that generated source uses itself.
+RESERVED = frozenset(
+    {"burn", "nn", "ops", "self", "cls", "Tensor", "Path", "Self", "NamedTuple"}
+    | {"WEIGHTS", "Backend", "math"}
+)
+#: Attributes that a module has already, and those that a tuple has.
+MEMBERS = frozenset(
+    {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
+    | {"modules", "num_parameters", "parameters", "record_names", "save_weights"}
+    | {"state_dict", "to", "valid"}
+)
+_OF_TUPLES = {"count", "index"}
+_NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)
+#: What no local, parameter, class or function of generated source is called.
+FORBIDDEN = frozenset(MEMBERS | _OF_TUPLES) | (
+    # In many fonts the last three look like numbers: linters refuse them.
+    RESERVED
+    | {"l", "I", "O"}
+    | set(keyword.kwlist)
+    | set(keyword.softkwlist)
+    | set(dir(builtins))
+)
+_MAX_LENGTH = 40
+
+
+def identifier(text: str, default: str = "value") -> str:
+    """``text`` as an identifier: ASCII, no keyword, builtin or leading underscore."""
+    word = _plain(text, default)
+    return f"{word}_" if word in FORBIDDEN else word
+
+
+def attribute(text: str, default: str = "part") -> str:
+    """``text`` as the attribute of a module, as it is where Python and ours allow it.
+
+    Unlike other identifiers it may be a builtin, or ``self``.
+    """
+    word = _plain(text, default)
+    return f"{word}_" if word in _NO_ATTRIBUTE else word
+
+
+def _plain(text: str, default: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    word = re.sub(r"[^0-9a-zA-Z]+", "_", plain).strip("_")[:_MAX_LENGTH].rstrip("_")
+    if not word:
+        word = default
+    return f"{default}_{word}" if word[0].isdigit() else word
+
+
+def snake(text: str, default: str = "value") -> str:
+    """``text`` as a lower-case identifier: ``LayerNorm`` is ``layer_norm``."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text)
+    return identifier(spaced.lower(), default)
+
+
+def camel(text: str, default: str = "Model") -> str:
+    """``text`` as the name of a class: ``layer_norm`` is ``LayerNorm``."""
+    words = identifier(text, default).split("_")
+    name = "".join(word[:1].upper() + word[1:] for word in words)
+    return f"{default}{name}" if name in FORBIDDEN or name[0].isdigit() else name
+
+
+#: How words end that are one thing: class, bias, radius, axis.
+_ONE = ("ss", "ias", "us", "is")
+
+
+def singular(name: str) -> str:
+    """What one of several is called: ``blocks`` gives ``block``, ``convs_2`` conv_2."""
+    word = name.rstrip("0123456789").rstrip("_")
+    several = len(word) > 3 and word.endswith("s") and not word.endswith(_ONE)
+    return identifier(word[:-1] + name[len(word) :] if several else name)
+
+
+def plural(name: str) -> str:
+    """What several are called: ``block`` gives ``blocks``, ``bias`` ``all_bias``."""
+    return f"all_{name}" if name.endswith("s") else identifier(f"{name}s")
+
+
+class Namespace:
+    """Identifiers that are unique in one function or class."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self.numbers: dict[str, int] = {}  # the last one given to a name
+
+    def unique(self, name: str) -> str:
+        """``name``, or ``name2``, ``name3``, ... if it is taken; then it is taken."""
+        result, number = name, self.numbers.get(name, 1)
+        while result in self.taken:
+            number += 1
+            joint = "V" if name[0].isupper() else "_"  # CapWords have no underscore
+            joint = joint if name[-1].isdigit() else ""
+            result = f"{name}{joint}{number}"
+        self.numbers[name] = number
+        self.taken.add(result)
+        return result
+
+
+def dtype_source(dtype: DType) -> str:
+    """The source of a dtype: ``burn.float32``; ``burn.bool_``, as NumPy has it."""
+    return "burn.bool_" if dtype == bool_ else f"burn.{name_of(dtype)}"
+
+
+def literal(value: Any) -> str:
+    """Python source of a number, string, bool, None, or a tuple or list of them.
+
+    Floats are written with the fewest digits that give the same value back in their
+    own dtype. The result is ASCII.
+    """
+    if isinstance(value, list | tuple):
+        inner = ", ".join(literal(item) for item in value)
+        if isinstance(value, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, Given):
+        return value.text
+    if isinstance(value, float | np.floating) or _is_small_float(value):
+        return _float_literal(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return ascii(value)
+
+
+def _is_small_float(value: Any) -> bool:
+    return isinstance(value, np.generic) and value.dtype.kind == "V"
+
+
+def _float_literal(value: Any) -> str:
+    number = float(value)
+    if math.isnan(number):
+        return 'float("nan")'
+    if math.isinf(number):
+        return "math.inf" if number > 0 else "-math.inf"
+    text = repr(number) if isinstance(value, float) else _shortest(value)
+    return text if any(c in text for c in ".en") else f"{text}.0"
+
+
+def _shortest(value: Any) -> str:
+    kind = type(value)
+    for digits in range(1, 18):
+        text = f"{float(value):.{digits}g}"
+        with np.errstate(
+            over="ignore"
+        ):  # 7e4 is beyond float16, its limit 65504 is not
+            if kind(float(text)) == value:
+                return repr(float(text))
+    return repr(float(value))
+
+
+_DIRECTIVES = re.compile(
+    r"(?i)\b(coding|fmt|type|noqa|nosec|pylint|pragma|isort|ruff)\b"
+)
+
+
+def comment(text: str, limit: int = 100) -> str:
+    """``text`` for a comment or docstring: one ASCII line without directives.
+
+    Letters that are not ASCII are escaped, so that a docstring shows them when it is
+    read. The line has at most ``limit`` columns.
+    """
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    plain = plain.replace("\\", "/").replace('"', "'")
+    plain = _DIRECTIVES.sub(lambda m: m.group(0)[0] + "." + m.group(0)[1:], plain)
+    shown = [_in_ascii(char) for char in " ".join(plain.split())]
+    ends = accumulate(map(len, shown))
+    fitting = (c for c, end in zip(shown, ends, strict=True) if end <= limit)
+    return "".join(fitting).rstrip()
+
+
+def _in_ascii(char: str) -> str:
+    """A character as the source of a string has it."""
+    if char.isascii():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

@@ -1,0 +1,231 @@
+"""Walking over traced statements: operands, uses, dead code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from burn import Tensor
+from burn_import.tracing.trace import (
+    Apply,
+    Block,
+    Choice,
+    Derivation,
+    ModuleCall,
+    Repetition,
+    Statement,
+    Symbol,
+    blocks_of,
+)
+from burn_ir.dim import Poly, symbols as symbols_of
+
+Sources = Callable[[Any], Iterable[Symbol]]
+
+
+def operands(statement: Statement) -> tuple[Any, ...]:
+    """What a statement reads at its top level, static arguments included."""
+    if isinstance(statement, Apply):
+        return (*statement.args, *statement.static.values())
+    if isinstance(statement, ModuleCall | Derivation):
+        return tuple(statement.args)
+    if isinstance(statement, Repetition):
+        taken = [source for _, source in statement.items]
+        return (statement.trips, *statement.initial, *taken)
+    return (statement.condition,)
+
+
+def symbols_in(value: Any) -> Iterator[Symbol]:
+    """The symbols in an operand, lists and slices looked into."""
+    if isinstance(value, Tensor):
+        yield value.data
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from symbols_in(item)
+    elif isinstance(value, slice):
+        yield from symbols_in((value.start, value.stop, value.step))
+
+
+def reads(statement: Statement) -> Iterator[Symbol]:
+    """Every symbol a statement reads, once for each time, bodies included."""
+    yield from symbols_in(operands(statement))
+    if isinstance(statement, Repetition | Derivation):
+        inner = list(block_reads(statement.body))  # once: bodies nest
+        yield from inner
+        yield from _from_outside(statement, inner)
+        return
+    for block in blocks_of(statement):
+        yield from block_reads(block)
+
+
+def held(loop: Repetition | Derivation) -> list[Symbol]:
+    """What the rounds of a loop read from outside: it lives until the last is over.
+
+    That counts as one more reader, so nothing is computed inside that could be before.
+    """
+    return _from_outside(loop, block_reads(loop.body))
+
+
+def _from_outside(
+    loop: Repetition | Derivation, inner: Iterable[Symbol]
+) -> list[Symbol]:
+    """The symbols among ``inner``, the reads of its body, that a loop does not make."""
+    made = {*_own(loop), *_made(loop.body)}
+    return list(dict.fromkeys(s for s in inner if s not in made))
+
+
+def _own(loop: Repetition | Derivation) -> list[Symbol]:
+    """What a block has of its own in every round: what is carried, and items."""
+    if isinstance(loop, Derivation):
+        return loop.state
+    return [*loop.state, *(item for item, _ in loop.items)]
+
+
+def _made(block: Block) -> Iterator[Symbol]:
+    for statement in _walk(block):
+        yield from statement.targets
+        if isinstance(statement, Repetition | Derivation):
+            yield from _own(statement)
+
+
+def mentions(block: Block, dim: Poly) -> bool:
+    """Whether a dimension is written anywhere in a block."""
+    (name,) = symbols_of(dim)
+    found = dims_in([*block.results, *(_all_operands(s) for s in block.statements)])
+    return any(name in symbols_of(one) for one in found)
+
+
+def block_reads(block: Block) -> Iterator[Symbol]:
+    """Every symbol a block reads, its results included."""
+    for statement in block.statements:
+        yield from reads(statement)
+    yield from symbols_in(block.results)
+
+
+def drop_dead(block: Block, sources: Sources) -> None:
+    """Remove the statements whose targets nobody reads, from the last to the first.
+
+    ``sources`` tells whose extents an operand is written with: those are read too.
+    """
+    live = set(symbols_in(block.results)) | set(sources(block.results))
+    kept: list[Statement] = []
+    for statement in reversed(block.statements):
+        kept_anyway = isinstance(statement, ModuleCall) and statement.kept
+        if not live.intersection(statement.targets) and not kept_anyway:
+            continue
+        if isinstance(statement, Choice):
+            _drop_dead_choice(statement, live, sources)
+        elif isinstance(statement, Repetition):
+            _drop_dead_rows(statement, live)
+            _drop_dead_state(statement, live)
+            drop_dead(statement.body, sources)
+        elif isinstance(statement, Derivation):
+            drop_dead(statement.body, sources)
+        live.update(reads(statement))
+        live.update(sources(_all_operands(statement)))
+        kept.append(statement)
+    block.statements = kept[::-1]
+
+
+def _all_operands(statement: Statement) -> list[Any]:
+    found = list(operands(statement))
+    for block in blocks_of(statement):
+        found += block.results
+        for inner in block.statements:
+            found += _all_operands(inner)
+    return found
+
+
+def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
+    """Forget the lists that nobody reads; what is carried stays."""
+    count = len(loop.state)
+    lists = [i for i in range(count, len(loop.targets)) if loop.targets[i] not in live]
+    for index in reversed(lists):
+        del loop.targets[index], loop.body.results[index]
+
+
+def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
+    """Forget what is carried only to make its own next value."""
+    count = len(loop.state)
+    kept = {i for i in range(count) if loop.targets[i] in live}
+    kept |= {0} if loop.check == "before" else set()
+    wanted = {*kept, *range(count, len(loop.body.results))}
+    while True:
+        read = _reached(loop.body, [loop.body.results[i] for i in sorted(wanted)])
+        more = {i for i in range(count) if loop.state[i] in read} - wanted
+        if not more:
+            break
+        wanted |= more
+    for index in sorted(set(range(count)) - wanted, reverse=True):
+        del loop.state[index], loop.initial[index]
+        del loop.targets[index], loop.body.results[index]
+
+
+def _reached(block: Block, results: list[Any]) -> set[Symbol]:
+    """Every symbol that ``results`` are computed from inside ``block``."""
+    found = set(symbols_in(results))
+    for statement in reversed(block.statements):
+        if found.intersection(statement.targets):
+            found.update(reads(statement))
+    return found
+
+
+def _drop_dead_choice(choice: Choice, live: set[Symbol], sources: Sources) -> None:
+    used = [target in live for target in choice.targets]
+    for block in (choice.then, choice.orelse):
+        block.results = [r for r, keep in zip(block.results, used, strict=True) if keep]
+        drop_dead(block, sources)
+    choice.targets = [t for t, keep in zip(choice.targets, used, strict=True) if keep]
+
+
+def count_uses(block: Block) -> dict[Symbol, int]:
+    """How often each symbol is read in a block and the blocks inside it."""
+    counts: dict[Symbol, int] = {}
+    for symbol in block_reads(block):
+        counts[symbol] = counts.get(symbol, 0) + 1
+    return counts
+
+
+def conditions(block: Block, uses: dict[Symbol, int]) -> set[Symbol]:
+    """The symbols that are read only to decide between branches.
+
+    ``uses`` counts all reads. A negation that only decides reads to decide, too.
+    """
+    counts: dict[Symbol, int] = {}
+    negations: dict[Symbol, Symbol] = {}
+    for statement in _walk(block):
+        if isinstance(statement, Choice):
+            for symbol in symbols_in(statement.condition):
+                counts[symbol] = counts.get(symbol, 0) + 1
+        elif isinstance(statement, Repetition) and statement.check == "after":
+            symbol = statement.body.results[-1].data
+            counts[symbol] = counts.get(symbol, 0) + 1
+        elif isinstance(statement, Apply) and statement.primitive.name == "logical_not":
+            for symbol in symbols_in(statement.args):
+                negations[statement.targets[0]] = symbol
+    deciding = {symbol for symbol, count in counts.items() if count == uses[symbol]}
+    for negation, symbol in negations.items():
+        if negation in deciding and uses[symbol] == 1:
+            deciding.add(symbol)
+    return deciding
+
+
+def _walk(block: Block) -> Iterator[Statement]:
+    for statement in block.statements:
+        yield statement
+        for inner in blocks_of(statement):
+            yield from _walk(inner)
+
+
+def dims_in(value: Any) -> Iterator[Poly]:
+    """The dimensions that are written when ``value`` is."""
+    if isinstance(value, Poly):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from dims_in(item)
+    elif isinstance(value, slice):
+        yield from dims_in((value.start, value.stop, value.step))
+    elif isinstance(value, Tensor):
+        known = value.data.known
+        if known is not None and known.dtype == object and not value.data.constant:
+            yield from dims_in(known.ravel().tolist())

@@ -1,0 +1,156 @@
+"""Tensors that a program lists: each at its key, whoever reads it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn_import import load
+from burn_ir.types import Array
+from tests.importer.exported_files import call, meta, program, ref, saved
+from tests.importer.pytorch_files import tensor
+from tests.importer.script_files import Script, example, module
+
+X = np.random.default_rng(3).normal(size=(2, 3)).astype(np.float32)
+X_TYPE = {"x": meta("float32", [2, 3])}
+OUTER = "L__self__,,Net"
+INNER = f"{OUTER};L__self___inner,inner,Inner"
+
+
+def drawn(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def imported(
+    folder: Path,
+    nodes: Sequence[Any],
+    weights: Mapping[str, Array],
+    buffers: Sequence[str] = (),
+) -> Any:
+    """Return the module of a .pt2 program of float32[2, 3] values."""
+    names = [node["outputs"][0]["as_tensor"]["name"] for node in nodes]
+    values = {name: meta("float32", [2, 3]) for name in names}
+    content = program(X_TYPE, weights, nodes, values, names[-1:], buffers)
+    model: Any = load(saved(folder, content, weights))
+    assert sorted(model.state_dict()) == sorted(weights)
+    model.load_state_dict(dict(weights))
+    return model
+
+
+def result(model: Any) -> Array:
+    found: Array = model(burn.tensor(X)).numpy()
+    return found
+
+
+def times(name: str, x: str, weight: str, modules: str = OUTER) -> dict[str, Any]:
+    return call("aten.mul.Tensor", name, modules, self=ref(x), other=ref(weight))
+
+
+def test_buffers_of_ones_and_zeros_are_read(tmp_path: Path) -> None:
+    nodes = [
+        times("y", "x", "b_std"),
+        call("aten.add.Tensor", "z", self=ref("y"), other=ref("b_mean")),
+    ]
+    weights = {"std": np.ones(3, np.float32), "mean": np.zeros(3, np.float32)}
+    model = imported(tmp_path, nodes, weights, ["std", "mean"])
+    np.testing.assert_array_equal(result(model), X)
+    model.load_state_dict({"std": drawn(3), "mean": drawn(3, seed=1)})
+    expected = X * drawn(3) + drawn(3, seed=1)
+    np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+def test_a_module_reads_a_tensor_inside_of_another(tmp_path: Path) -> None:
+    weights = {"inner.scale": drawn(3), "inner.lin.weight": drawn(3, 3, seed=1)}
+    linear = f"{INNER};L__self___inner_lin,inner.lin,Linear"
+    given = {"input": ref("b"), "weight": ref("p_inner_lin_weight")}
+    nodes = [
+        times("a", "x", "p_inner_scale"),
+        call("aten.tanh.default", "b", INNER, self=ref("a")),
+        call("aten.linear.default", "c", linear, **given),
+        call("aten.tanh.default", "y", INNER, self=ref("c")),
+    ]
+    model = imported(tmp_path, nodes, weights)
+    expected = np.tanh(np.tanh(X * drawn(3)) @ drawn(3, 3, seed=1).T)
+    np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+def test_a_module_reads_a_tensor_around_it(tmp_path: Path) -> None:
+    weights = {"scale": drawn(3), "inner.shift": drawn(3, seed=1)}
+    nodes = [
+        times("a", "x", "p_inner_shift", INNER),
+        call("aten.tanh.default", "b", INNER, self=ref("a")),
+        times("c", "b", "p_scale", INNER),
+        times("y", "c", "p_scale"),
+    ]
+    model = imported(tmp_path, nodes, weights)
+    expected = np.tanh(X * drawn(3, seed=1)) * drawn(3) ** 2
+    np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+def test_a_parametrization_reads_the_original_beside_it(tmp_path: Path) -> None:
+    stack = f"{OUTER};L__self___p,lin.parametrizations.weight,List"
+    inner = f"{stack};L__self___p_0,lin.parametrizations.weight.0,Scaled"
+    weights = {
+        "lin.parametrizations.weight.original": drawn(3),
+        "lin.parametrizations.weight.0.factor": drawn(3, seed=1),
+    }
+    first, second = ("p_" + key.replace(".", "_") for key in weights)
+    kind = meta("float32", [3])
+    nodes = [
+        times("w", first, second, inner),
+        call("aten.tanh.default", "v", inner, self=ref("w")),
+        times("y", "x", "v"),
+    ]
+    values = {"w": kind, "v": kind, "y": meta("float32", [2, 3])}
+    content = program(X_TYPE, weights, nodes, values, ["y"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert sorted(model.state_dict()) == sorted(weights)
+    expected = X * np.tanh(drawn(3) * drawn(3, seed=1))
+    np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_norms_without_weights_have_none(norm: str, tmp_path: Path) -> None:
+    shape: dict[str, Any] = {"normalized_shape": {"as_ints": [3]}}
+    nodes = [
+        call(f"aten.{norm}.default", "a", input=ref("x"), **shape),
+        times("y", "a", "p_scale"),
+    ]
+    weights = {"scale": drawn(3)}
+    model = imported(tmp_path, nodes, weights)
+    centred = X - X.mean(1, keepdims=True) * (norm == "layer_norm")
+    epsilon = 1e-5 if norm == "layer_norm" else np.finfo(np.float32).eps
+    unit = centred / np.sqrt((centred**2).mean(1, keepdims=True) + epsilon)
+    np.testing.assert_allclose(result(model), unit * drawn(3), rtol=1e-4)
+
+
+NET = """class Net(Module):
+  __parameters__ = ["first", "second", ]
+  __buffers__ = ["ones", "unread", ]
+  first : Tensor
+  second : Tensor
+  ones : Tensor
+  unread : Tensor
+  training : bool
+  def forward(self: __torch__.Net,
+    x: Tensor) -> Tensor:
+    first = self.first
+    ones = self.ones
+    return torch.mul(torch.mul(x, first), ones)
+"""
+
+
+def test_every_name_of_a_tensor_in_torchscript_is_a_key(tmp_path: Path) -> None:
+    tied = tensor("0", drawn(3))
+    ones, unread = (tensor(k, np.ones(3, np.float32)) for k in ("1", "2"))
+    root = module("Net", first=tied, second=tied, ones=ones, unread=unread)
+    script = Script(root, {"__torch__.py": NET}, [example("Float", 2, 3)])
+    model: Any = load(script.saved(tmp_path))
+    assert sorted(model.state_dict()) == ["first", "ones", "second", "unread"]
+    assert model.first is model.second
+    np.testing.assert_allclose(result(model), X * drawn(3), rtol=1e-6)
+    parameters = [key for key, _ in model.parameters()]
+    assert parameters and set(parameters) <= {"first", "second"}
