@@ -9,10 +9,10 @@ The networks are torchvision's and transformers', with random weights, exported 
 over the rounds of the wall time of a call, with the device synchronised after a series
 of calls. ``host`` is the time that the Python thread needs for one call. The error is
 the largest difference from PyTorch on the CPU in float64, relative to the largest
-element. ``torch-compile`` is the better of the modes ``reduce-overhead`` and
-``max-autotune``. ``kernels`` is the number of kernels in the CUDA graph. With
-``--check`` every fused kernel is compared with its parts, and the first one that
-differs by more than a thousandth is printed with its step.
+element. ``reduce-overhead`` and ``max-autotune`` are modes of ``torch.compile``.
+``kernels`` is the number of kernels in the CUDA graph. With ``--check`` every fused
+kernel is compared with its parts, and the first one that differs by more than a
+thousandth is printed with its step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ HEAD = (
     *("network", "batch", "precision", "engine"),
     *("ms", "host ms", "error", "kernels"),
 )
-ENGINES = ("eager", "compiled", "torch", "torch-compile")
+OURS = ("eager", "compiled")
+MODES = ("reduce-overhead", "max-autotune")
+ENGINES = (*OURS, "torch", *MODES)
 PRECISIONS = ("float32", "tf32", "float16")
 #: Seconds of one turn of an engine.
 TURN = 0.1
@@ -113,7 +115,7 @@ def engines(
     half = precision == "float16"
     tf32 = precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    ours = [name for name in wanted if not name.startswith("torch")]
+    ours = [name for name in wanted if name in OURS]
     if ours:
         burn.Cuda(0).tf32 = tf32
         module = imported(net, x, "float16" if half else None, folder)
@@ -135,8 +137,8 @@ def engines(
     if "torch" in wanted:
         eager = torch.inference_mode()(theirs)
         yield Engine("torch", partial(eager, there), eager(there).cpu().numpy())
-    if "torch-compile" in wanted:
-        for mode in ("reduce-overhead", "max-autotune"):
+    for mode in wanted:
+        if mode in MODES:
             call = torch.compile(theirs, mode=mode)
             yield Engine(mode, partial(call, there), call(there).cpu().numpy())
 
@@ -237,7 +239,7 @@ def _measured(
         wall, host = (median(times) * 1e3 for times in (engine.wall, engine.host))
         row = [*head, engine.name, f"{wall:.3f}", f"{host:.3f}", f"{error:.1e}"]
         yield [*row, engine.kernels]
-        if options.profile and not engine.name.startswith("torch"):
+        if options.profile and engine.name in OURS:
             _profile(engine, options.profile)
 
 
