@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import burn
+from burn.backend.cuda import graph
 from burn.backend.cuda.program import Program, difference
 from burn.ops.fused import linear_then
 from burn.plan.executable import Executable, Plan
@@ -78,6 +79,63 @@ def test_a_fused_kernel_that_differs_is_noted_and_not_used() -> None:
         assert_close(plan(x).numpy(), module(x).numpy(), 1e-5)
     assert len(plan.notes) == 3
     assert all(note.startswith("linear_then [2, 5, ") for note in plan.notes)
+
+
+class RunInsteadOfGraph:
+    """A program in place of its graph, which differs while ``wrong`` says so."""
+
+    kernels = 0
+
+    def __init__(
+        self, program: Program, device: Any, inputs: list[Any], read: list[Any]
+    ) -> None:
+        self._run, self._constants = program.run, program.constants()
+        device.captured.append(program.is_fused)
+        if program.is_fused in device.wrong:
+            raise graph.GraphError("the graph differs from its kernels by 4.8e-01")
+
+    def is_current(self) -> bool:
+        return True
+
+    def launch(self, inputs: list[Any]) -> Any:
+        return self._run(inputs, self._constants)
+
+
+class GraphDevice(OtherDevice):
+    """A device of graphs; those of fused plans, or not, or all of them are wrong."""
+
+    def __init__(self, wrong: tuple[bool, ...]) -> None:
+        super().__init__()
+        self.wrong, self.captured = wrong, list[bool]()
+
+    def bind(self, plan: Plan) -> Any:
+        return graph.GraphReplay(plan, self)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "captured", "notes"),
+    (
+        ((), [True], []),
+        ((True,), [True, False], ["no fused kernels"]),
+        ((True, False), [True, False], ["no fused kernels", "no CUDA graph"]),
+    ),
+)
+def test_a_fused_graph_that_differs_is_captured_without_fused_steps(
+    monkeypatch: pytest.MonkeyPatch,
+    wrong: tuple[bool, ...],
+    captured: list[bool],
+    notes: list[str],
+) -> None:
+    monkeypatch.setattr(graph, "Captured", RunInsteadOfGraph)
+    device = GraphDevice(wrong)
+    module = filled(Encoder(), "float32", device)
+    plan = burn.compile(module)
+    for seed in range(3):
+        x = burn.from_numpy(normal(2, 5, 8, seed=seed), device)
+        assert_close(plan(x).numpy(), module(x).numpy(), 1e-5)
+    assert device.captured == captured
+    reason = "the graph differs from its kernels by 4.8e-01"
+    assert plan.notes == [f"{note}: {reason}" for note in notes]
 
 
 def test_constants_are_computed_once() -> None:

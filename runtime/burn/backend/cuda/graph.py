@@ -34,8 +34,15 @@ _FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
 _ON_DEVICE = (2, 3)
 
 
+class GraphError(RuntimeError):
+    """A graph that does not give what its kernels give outside of it."""
+
+
 class GraphReplay(Executable):
-    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be."""
+    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be.
+
+    Fused steps are not used if their graph differs from its kernels.
+    """
 
     def __init__(self, plan: Plan, device: "Cuda") -> None:
         self._replay, self._device, self._plan = Replay(plan, device), device, plan
@@ -45,6 +52,7 @@ class GraphReplay(Executable):
         self._captures = 0
         self._lock = threading.Lock()
         self._reason: str | None = None
+        self._unfused: str | None = None
         if plan.sets_boxes:
             self._reason = "it sets parameters or buffers"
         elif plan.root.guard is not None:
@@ -57,6 +65,8 @@ class GraphReplay(Executable):
         notes = list(self._replay.notes)
         if self._program is not None:
             notes += self._program.notes
+        if self._unfused is not None:
+            notes.append(f"no fused kernels: {self._unfused}")
         if self._reason is not None:
             notes.append(f"no CUDA graph: {self._reason}")
         return notes
@@ -96,12 +106,23 @@ class GraphReplay(Executable):
         self._captures += 1
         read = [(box, innermost(box.held()).data) for box in self._boxes]
         try:
-            if self._program is None:
-                self._program = Program(self._plan, self._device)
-            self._captured = Captured(self._program, self._device, inputs, read)
+            self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
             self._reason = str(error).splitlines()[0]
         return self._captured
+
+    def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
+        """A checked graph, without the fused steps if the one with them differs."""
+        if self._program is None:
+            self._program = Program(self._plan, self._device)
+        try:
+            return Captured(self._program, self._device, inputs, read)
+        except GraphError as error:
+            if not self._program.is_fused:
+                raise
+            self._unfused = str(error)
+        self._program = Program(self._plan, self._device, is_fused=False)
+        return Captured(self._program, self._device, inputs, read)
 
 
 class Captured:
@@ -143,12 +164,12 @@ class Captured:
         """Check that the graph gives what its kernels gave outside of it.
 
         Raises:
-            RuntimeError: it does not.
+            GraphError: it does not.
         """
         for ours, theirs in zip(_arrays(self._result), _arrays(expected), strict=True):
             error = difference(ours, theirs)
             if not error <= _MOST:
-                raise RuntimeError(f"the graph differs from its kernels by {error:.1e}")
+                raise GraphError(f"the graph differs from its kernels by {error:.1e}")
 
     def is_current(self) -> bool:
         """Whether all boxes hold the arrays that the graph reads."""

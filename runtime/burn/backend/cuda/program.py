@@ -36,11 +36,13 @@ _LAYERS: dict[Any, Primitive[..., Any]] = {
 class Program:
     """The steps of a plan without branches, bound to kernels.
 
-    ``notes`` name the fused kernels that were found wrong and are not used.
+    ``notes`` name the fused kernels that were found wrong and are not used. Without
+    ``is_fused`` the steps are those of the recording.
     """
 
-    def __init__(self, plan: Plan, device: ArrayBackend) -> None:
-        if plan.has_gradients:
+    def __init__(self, plan: Plan, device: ArrayBackend, is_fused: bool = True) -> None:
+        self.is_fused = is_fused and not plan.has_gradients
+        if not self.is_fused:
             root = run_passes(plan.root, plan.inputs, (constants_first,))
         else:
             root = device_segment(plan)
