@@ -147,12 +147,15 @@ def _contiguous(array: Array) -> Array:
 
 
 def _prefix(after: After, residual: Any, x: Array) -> After:
-    """As much of ``after`` as one graph computes: a sum, then a ReLU or a clip."""
+    """As much of ``after`` as one graph computes quickly: a sum, then a ReLU.
+
+    With a clip, the heuristics of cuDNN choose a direct kernel for kernels of one tap,
+    which takes longer than one of tensor cores and another one for the clip.
+    """
     count = 0
     if after[:1] == (("add",),) and residual.dtype == x.dtype:
         count = 1
-    name, *numbers = after[count] if count < len(after) else ("",)
-    if name == "relu" or (name == "clip" and numbers[0] == 0 and numbers[1] > 0):
+    if after[count : count + 1] == (("relu",),):
         count += 1
     return after[:count]
 
@@ -190,14 +193,12 @@ def _operands(
         shape = (1, channels, *(1 for _ in geometry.stride))
         operands.append(made.tensor("bias", shape))
         out = graph.bias(name="biased", input=out, bias=operands[-1])
-    for name, *numbers in after:
+    for (name,) in after:
         if name == "add":
             operands.append(made.tensor("residual", geometry.result))
             out = graph.add(a=out, b=operands[-1])
-        elif name == "relu":
-            out = graph.relu(input=out)
         else:
-            out = graph.relu(input=out, lower_clip=numbers[0], upper_clip=numbers[1])
+            out = graph.relu(input=out)
     strides = made.layout.strides(geometry.result)
     out.set_dim(list(geometry.result)).set_stride(list(strides))
     return *operands, out
