@@ -108,6 +108,19 @@ class CaptureMemory:
         self._packed: dict[tuple[int, Any], Any] = {}
         #: Of the graph alone: graphs may run at the same time.
         self.workspaces = Workspaces()
+        self._mark: Any = None
+
+    def separate(self, stream: int) -> None:
+        """Let the next kernel on ``stream`` start when all before it have ended.
+
+        An edge from a fill is a full dependency; one between two kernels may be that of
+        a programmatic dependent launch.
+        """
+        import cupy
+
+        if self._mark is None:
+            self._mark = cupy.zeros(1, np.int32)
+        cupy.cuda.runtime.memsetAsync(self._mark.data.ptr, 0, 4, stream)
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """``pack(array)``, computed once if the array is a constant."""
@@ -138,5 +151,6 @@ def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
 def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
     """The address of at least ``size`` bytes of scratch memory for ``stream``."""
     if _LOCAL.capture is not None:
+        _LOCAL.capture.separate(stream)
         return _LOCAL.capture.workspaces.take(size)
     return _LOCAL.workspaces.setdefault((device, stream), Workspaces()).take(size)
