@@ -2,15 +2,17 @@
 
     python -m benchmarks.gpu [--networks resnet50 bert] [--batches 1 8]
                              [--precisions tf32 float16] [--engines eager torch]
-                             [--rounds 5] [--profile LINES]
+                             [--rounds 5] [--profile LINES] [--check]
 
 The networks are torchvision's and transformers', with random weights, exported with
 ``torch.export`` and imported. Engines take turns in one process; a time is the median
 over the rounds of the wall time of a call, with the device synchronised after a series
 of calls. ``host`` is the time that the Python thread needs for one call. The error is
 the largest difference from PyTorch on the CPU in float64, relative to the largest
-element. ``torch-compile`` is the better of the modes ``reduce-overhead`` and
-``max-autotune``.
+element. ``reduce-overhead`` and ``max-autotune`` are modes of ``torch.compile``.
+``kernels`` is the number of kernels in the CUDA graph. With ``--check`` every fused
+kernel is compared with its parts, and the first one that differs by more than a
+thousandth is printed with its step.
 """
 
 from __future__ import annotations
@@ -37,8 +39,13 @@ from benchmarks.cases import print_table
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 
-HEAD = ("network", "batch", "precision", "engine", "ms", "host ms", "error")
-ENGINES = ("eager", "compiled", "torch", "torch-compile")
+HEAD = (
+    *("network", "batch", "precision", "engine"),
+    *("ms", "host ms", "error", "kernels"),
+)
+OURS = ("eager", "compiled")
+MODES = ("reduce-overhead", "max-autotune")
+ENGINES = (*OURS, "torch", *MODES)
 PRECISIONS = ("float32", "tf32", "float16")
 #: Seconds of one turn of an engine.
 TURN = 0.1
@@ -52,6 +59,7 @@ class Engine:
     name: str
     call: Callable[[], Any]
     result: Any
+    kernels: str = ""
     wall: list[float] = field(default_factory=list)
     host: list[float] = field(default_factory=list)
 
@@ -99,7 +107,7 @@ def networks() -> dict[str, Callable[[int], tuple[Any, Any]]]:
 
 
 def engines(
-    net: Any, x: Any, precision: str, wanted: list[str], folder: Path
+    net: Any, x: Any, precision: str, wanted: list[str], folder: Path, check: bool
 ) -> Iterator[Engine]:
     """The engines that are wanted, each called once."""
     import torch
@@ -107,7 +115,7 @@ def engines(
     half = precision == "float16"
     tf32 = precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    ours = [name for name in wanted if not name.startswith("torch")]
+    ours = [name for name in wanted if name in OURS]
     if ours:
         burn.Cuda(0).tf32 = tf32
         module = imported(net, x, "float16" if half else None, folder)
@@ -118,17 +126,42 @@ def engines(
                 result = call(given)
             for note in getattr(call, "notes", ()):
                 print(f"{name}: {note}")
-            yield Engine(name, partial(call, given), result.numpy())
+            engine = Engine(name, partial(call, given), result.numpy())
+            _inspect(engine, call, given, check)
+            yield engine
+    if not set(wanted) - set(ours):
+        return
     theirs = deepcopy(net).cuda()
     theirs = theirs.half() if half else theirs
     there = _as(x, half).cuda()
     if "torch" in wanted:
         eager = torch.inference_mode()(theirs)
         yield Engine("torch", partial(eager, there), eager(there).cpu().numpy())
-    if "torch-compile" in wanted:
-        for mode in ("reduce-overhead", "max-autotune"):
+    for mode in wanted:
+        if mode in MODES:
             call = torch.compile(theirs, mode=mode)
             yield Engine(mode, partial(call, there), call(there).cpu().numpy())
+
+
+def _inspect(engine: Engine, call: Any, given: Any, check: bool) -> None:
+    """Count the kernels of a compiled function's graph; compare fused ones."""
+    for executable in getattr(call, "executables", ()):
+        engine.kernels = str(getattr(executable, "kernels", ""))
+        if check:
+            _check(executable, given)
+
+
+def _check(executable: Any, given: Any) -> None:
+    """Print how far fused kernels are from their parts."""
+    steps = list(executable.compared([given.data]))
+    worst = max((error for _, _, error in steps), default=0.0)
+    print(f"{len(steps)} fused steps, at most {worst:.1e} from their parts")
+    for number, step, error in steps:
+        if not error <= 1e-3:
+            name, shape = step.primitive.name, list(step.shapes[0])
+            print(f"first above 1e-3: step {number}, {name} {shape}: {error:.1e}")
+            print(f"  {step.static}")
+            break
 
 
 def _as(x: Any, half: bool) -> Any:
@@ -199,13 +232,14 @@ def _exact(net: Any, x: Any) -> Any:
 def _measured(
     net: Any, x: Any, exact: Any, head: list[str], options: Any, folder: Path
 ) -> Iterator[list[str]]:
-    found = list(engines(net, x, head[2], options.engines, folder))
+    found = list(engines(net, x, head[2], options.engines, folder, options.check))
     measure(found, options.rounds)
     for engine in found:
         error = np.abs(engine.result - exact).max() / (np.abs(exact).max() or 1)
         wall, host = (median(times) * 1e3 for times in (engine.wall, engine.host))
-        yield [*head, engine.name, f"{wall:.3f}", f"{host:.3f}", f"{error:.1e}"]
-        if options.profile and not engine.name.startswith("torch"):
+        row = [*head, engine.name, f"{wall:.3f}", f"{host:.3f}", f"{error:.1e}"]
+        yield [*row, engine.kernels]
+        if options.profile and engine.name in OURS:
             _profile(engine, options.profile)
 
 
@@ -225,6 +259,7 @@ def main() -> None:
     parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--profile", type=int, default=0, help="lines of a profile")
+    parser.add_argument("--check", action="store_true", help="compare fused kernels")
     warnings.simplefilter("once")
     print_table(HEAD, rows(parser.parse_args()))
 

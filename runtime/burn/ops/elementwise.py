@@ -282,7 +282,7 @@ def _shares(x: Any, y: Any, out: Any) -> Any:
     return first / (first + second)
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, infallible=True, bound=bounds.of_first)
 def cast(x: Array, *, dtype: DType) -> Array:
     """``x`` as ``dtype``; floats are truncated to integers, anything but 0 is true.
 

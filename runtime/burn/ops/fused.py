@@ -18,7 +18,7 @@ from burn.ops.indexing import add_rows
 from burn.ops.matmul import linear, matmul
 from burn.ops.norm import group_norm
 from burn.ops.pool import max_pool, window_argmax
-from burn.ops.support import Array
+from burn.ops.support import Array, accumulate
 from burn.primitive import primitive
 
 After: TypeAlias = tuple[tuple[Any, ...], ...]
@@ -65,7 +65,7 @@ def conv_then(
     **static: Any,
 ) -> Array:
     """:func:`conv`, and what is ``after`` it, in one pass over memory."""
-    return _then(conv.kernel(x, weight, bias, **static), residual, after)
+    return apply_after(conv.kernel(x, weight, bias, **static), residual, after)
 
 
 @primitive(removable=True, bound=bounds.layer)
@@ -78,7 +78,7 @@ def linear_then(
     after: After,
 ) -> Array:
     """:func:`linear`, and what is ``after`` it, in one pass over memory."""
-    return _then(linear.kernel(x, weight, bias), residual, after)
+    return apply_after(linear.kernel(x, weight, bias), residual, after)
 
 
 @primitive(removable=True, bound=bounds.matrices)
@@ -94,7 +94,7 @@ def matmul_then(
 
     ``residual`` may have extents of 1 on axes along which it is repeated.
     """
-    return _then(matmul.kernel(x, y), residual, after)
+    return apply_after(matmul.kernel(x, y), residual, after)
 
 
 @primitive(removable=True, bound=bounds.normalised)
@@ -108,7 +108,7 @@ def group_norm_then(
     **static: Any,
 ) -> Array:
     """:func:`group_norm`, and the activations ``after`` it, in one pass over memory."""
-    return _then(group_norm.kernel(x, weight, bias, **static), residual, after)
+    return apply_after(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
 @primitive(removable=True, infallible=True, bound=bounds.chained)
@@ -160,7 +160,8 @@ def scaled_weight(
 ) -> Array:
     """``weight`` [channels, ...] such that its results are scaled as by a norm."""
     factor = _factor(var, scale, epsilon)
-    return weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
+    out = weight * factor.reshape(-1, *(1 for _ in weight.shape[1:]))
+    return out.astype(weight.dtype, copy=False)
 
 
 @primitive(removable=True)
@@ -174,8 +175,10 @@ def shifted_bias(
     epsilon: float,
 ) -> Array:
     """The bias [channels] of a layer whose results are normalised."""
-    out = (-mean if bias is None else bias - mean) * _factor(var, scale, epsilon)
-    return out if shift is None else out + shift
+    moved = -accumulate(mean) if bias is None else accumulate(bias) - mean
+    out = moved * _factor(var, scale, epsilon)
+    out = out if shift is None else out + shift
+    return out.astype(mean.dtype, copy=False)
 
 
 @primitive(removable=True)
@@ -210,7 +213,8 @@ def _for_columns(channels: Array, weight: Array) -> Array:
 
 
 def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
-    factor = 1 / np.sqrt(var + np.asarray(epsilon, var.dtype))
+    var = accumulate(var)
+    factor = 1 / np.sqrt(var + var.dtype.type(epsilon))
     return factor if scale is None else factor * scale
 
 
@@ -223,7 +227,8 @@ for _made in (
     _made.no_gradient("plans without gradients alone are made of it")
 
 
-def _then(out: Array, residual: Array | None, after: After) -> Array:
+def apply_after(out: Array, residual: Array | None, after: After) -> Array:
+    """``out`` with what is ``after`` it."""
     dtype = out.dtype
     for name, *numbers in after:
         out = out + residual if name == "add" else _KERNELS[name](out, *numbers)

@@ -152,6 +152,12 @@ class Compiled(Generic[P, R]):
         # Each once, in the order in which they came up.
         return refused + list(dict.fromkeys(n for each in bound for n in each.notes))
 
+    @property
+    def executables(self) -> list[Executable]:
+        """What the devices made of the plans, for benchmarks and to debug."""
+        plans = list(self._plans.values())
+        return [plan.executable for plan in plans if plan.executable is not None]
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
             return self.function(*args, **kwargs)  # a part of somebody else's plan

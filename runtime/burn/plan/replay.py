@@ -41,7 +41,7 @@ class BoundSegment:
 
     def __init__(self, segment: Segment, device: ArrayBackend) -> None:
         self._calls = tuple(
-            _bound(step, drops, device)
+            bound_step(step, drops, device)
             for step, drops in zip(segment.steps, segment.drops, strict=True)
         )
         self._guard = segment.guard
@@ -64,7 +64,7 @@ class BoundSegment:
                 for call in bound._calls:
                     call(values)
                 if bound._guard is None:
-                    result = _filled(bound._result, values, bound._device)
+                    result = fill_result(bound._result, values, bound._device)
                     for box, slot in bound._writes.items():
                         box.set(Tensor(values[slot.place], bound._device))
                     return result
@@ -74,12 +74,17 @@ class BoundSegment:
                 bound = bound._children[seen]
 
 
-def _bound(
-    step: Step | Read, drops: tuple[int, ...], device: ArrayBackend
+def bound_step(
+    step: Step | Read,
+    drops: tuple[int, ...],
+    device: ArrayBackend,
+    kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Values], None]:
+    """``step`` as a function of the values of a plan; ``kernel`` computes if given."""
     if isinstance(step, Read):
         return _reading(step)
-    return _calling(step, drops, device)
+    kernel = kernel or step.primitive.kernel_for(device)
+    return _calling(step, drops, device, kernel)
 
 
 def _reading(step: Read) -> Callable[[Values], None]:
@@ -90,9 +95,12 @@ def _reading(step: Read) -> Callable[[Values], None]:
 
 
 def _calling(
-    step: Step, drops: tuple[int, ...], device: ArrayBackend
+    step: Step,
+    drops: tuple[int, ...],
+    device: ArrayBackend,
+    kernel: Callable[..., Any],
 ) -> Callable[[Values], None]:
-    kernel, static = step.primitive.kernel_for(device), step.static
+    static = step.static
     template = [None if type(a) is Slot else constant(a, device) for a in step.args]
     direct = [(i, a.place) for i, a in enumerate(step.args) if type(a) is Slot]
     nested = [i for i, arg in enumerate(template) if has_slots(arg)]
@@ -159,8 +167,8 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
     return arg
 
 
-def _filled(result: Any, values: Values, device: ArrayBackend) -> Any:
-    """The result of the function: tensors in the places of slots."""
+def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
+    """Return the result of the function: tensors in the places of slots."""
 
     def tensor(leaf: Any) -> Any:
         if type(leaf) is Lifted:

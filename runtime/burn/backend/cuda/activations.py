@@ -22,8 +22,8 @@ template <class W> __device__ W unit(W v) {
 }
 """
 # `v` is the element.
-_ERF = "v * W(0.5) * (1 + erf(v * W(0.70710678118654752)))"
-_TANH = (
+ERF = "v * W(0.5) * (1 + erf(v * W(0.70710678118654752)))"
+TANH = (
     "v * W(0.5) * " "(1 + tanh(W(0.79788456080286536) * v * (1 + W(0.044715) * v * v)))"
 )
 _SOFTPLUS = "log1p(exp(-fabs(v))) + (v > 0 ? v : W(0))"
@@ -83,5 +83,5 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     if x.dtype not in _TYPES:
         result: Array = activation.gelu.kernel(x, approximate=approximate)
         return result
-    formula = _TANH if approximate == "tanh" else _ERF
+    formula = TANH if approximate == "tanh" else ERF
     return _applied(_kernel(f"gelu_{approximate}", formula, ()), x)

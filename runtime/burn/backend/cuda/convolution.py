@@ -51,17 +51,17 @@ class Layout:
         return tuple(strides)
 
     def of(self, array: Array) -> Array:
-        """``array``, or a copy in this layout."""
+        """``array``, or a copy in this layout at an aligned address."""
         size = array.itemsize
-        wanted = self.strides(array.shape)
-        for extent, stride, step in zip(
-            array.shape, array.strides, wanted, strict=True
-        ):
-            if extent > 1 and stride != step * size:
-                out = self.empty(array.shape, array.dtype)
-                out[...] = array
-                return out
-        return array
+        wanted = zip(
+            *(array.shape, array.strides, self.strides(array.shape)), strict=True
+        )
+        is_laid_out = all(e == 1 or have == step * size for e, have, step in wanted)
+        if is_laid_out and array.data.ptr % 16 == 0:
+            return array
+        out = self.empty(array.shape, array.dtype)
+        out[...] = array
+        return out
 
     def empty(self, shape: Shape, dtype: Any) -> Array:
         """A new array of ``shape`` in this layout."""
@@ -178,14 +178,22 @@ class Convolution:
         )
 
 
-class _Graphs(threading.local):
-    """The graphs that a thread has built."""
+class Graphs(threading.local):
+    """The graphs that a thread has built, by what they compute."""
 
     def __init__(self) -> None:
-        self.built: dict[Any, Convolution | None] = {}
+        self._built: dict[Any, Any] = {}
+
+    def get(self, key: Any, build: Callable[[], Any]) -> Any:
+        """The graph of ``key``; the first time it is built."""
+        if key not in self._built:
+            self._built[key] = build()
+            if len(self._built) > _LIMIT:
+                self._built.pop(next(iter(self._built)))
+        return self._built[key]
 
 
-_GRAPHS = _Graphs()
+GRAPHS = Graphs()
 
 
 @conv_op.on(Cuda)
@@ -201,7 +209,7 @@ def conv(
 ) -> Array:
     """:func:`burn.ops.conv` by cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
-    if _are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
+    if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
         wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
         geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
         shape = (x.shape[0], weight.shape[0], *wins.count)
@@ -225,7 +233,7 @@ def conv_transpose(
     groups: int = 1,
 ) -> Array:
     """:func:`burn.ops.conv_transpose` as the gradient of a convolution, by cuDNN."""
-    if _are_convolved(x, weight, bias) and x.shape[1] == weight.shape[0]:
+    if are_convolved(x, weight, bias) and x.shape[1] == weight.shape[0]:
         wins = transposed(
             *(x.shape[2:], weight.shape[2:], stride, padding, output_padding, dilation)
         )
@@ -260,7 +268,7 @@ def conv_weight_grad(
 ) -> Array:
     """:func:`burn.ops.conv_weight_grad` by cuDNN."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
-    if _are_convolved(x, grad, None) and x.shape[1] % groups == 0:
+    if are_convolved(x, grad, None) and x.shape[1] % groups == 0:
         wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
         if wins.count == grad.shape[2:] and x.shape[0] == grad.shape[0]:
             sizes = (x.shape[0], x.shape[1], grad.shape[1], groups)
@@ -273,7 +281,7 @@ def conv_weight_grad(
     )
 
 
-def _are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
+def are_convolved(x: Array, other: Array, bias: Array | None) -> bool:
     """Whether cuDNN computes on such operands."""
     if x.dtype not in _TYPES or other.dtype != x.dtype or not 3 <= x.ndim <= 5:
         return False
@@ -293,12 +301,9 @@ def _run(
     device = cupy.cuda.runtime.getDevice()
     dtype, tf32 = operands[0].dtype, Cuda(device).tf32
     key = (device, kind, dtype, tf32, geometry, len(operands))
-    built = _GRAPHS.built
-    if key not in built:
-        built[key] = _build(device, dtype, kind, geometry, len(operands) > 2)
-        if len(built) > _LIMIT:
-            built.pop(next(iter(built)))
-    convolution = built[key]
+    convolution = GRAPHS.get(
+        key, lambda: _build(device, dtype, kind, geometry, len(operands) > 2)
+    )
     if convolution is None:
         return None
     layout = convolution.layout

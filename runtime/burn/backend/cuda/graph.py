@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from burn.backend.cuda.libraries import CaptureMemory, capturing
+from burn.backend.cuda.program import Program, difference
 from burn.box import changes
 from burn.plan.executable import Executable, Plan
-from burn.plan.plan_ir import boxes_read
+from burn.plan.plan_ir import Step, boxes_read
 from burn.plan.pytree import mapped
 from burn.plan.recorder import innermost
 from burn.plan.replay import Replay
@@ -24,22 +25,37 @@ if TYPE_CHECKING:
 #: How often a plan is captured anew because parameters were set, before it is replayed
 #: kernel by kernel.
 _CAPTURES = 8
+#: The largest difference of a graph's results from those of its kernels, relative to
+#: the largest element.
+_MOST = 1e-3
+#: How often a new graph is launched and checked: what depends on which kernel ends
+#: first is right now and then.
+_CHECKS = 4
 # cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
 _KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5
 _FROM_DEVICE_TO_DEVICE, _BY_ADDRESS = 3, 4
 _ON_DEVICE = (2, 3)
 
 
+class GraphError(RuntimeError):
+    """A graph that does not give what its kernels give outside of it."""
+
+
 class GraphReplay(Executable):
-    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be."""
+    """A plan that is launched as a CUDA graph, or kernel by kernel if it cannot be.
+
+    Fused steps are not used if their graph differs from its kernels.
+    """
 
     def __init__(self, plan: Plan, device: "Cuda") -> None:
-        self._replay, self._device = Replay(plan, device), device
+        self._replay, self._device, self._plan = Replay(plan, device), device, plan
         self._boxes = tuple(boxes_read(plan.root))
         self._captured: Captured | None = None
+        self._program: Program | None = None
         self._captures = 0
         self._lock = threading.Lock()
         self._reason: str | None = None
+        self._unfused: str | None = None
         if plan.sets_boxes:
             self._reason = "it sets parameters or buffers"
         elif plan.root.guard is not None:
@@ -49,9 +65,20 @@ class GraphReplay(Executable):
 
     @property
     def notes(self) -> list[str]:
-        if self._reason is None:
-            return self._replay.notes
-        return [*self._replay.notes, f"no CUDA graph: {self._reason}"]
+        notes = list(self._replay.notes)
+        if self._program is not None:
+            notes += self._program.notes
+        if self._unfused is not None:
+            notes.append(f"no fused kernels: {self._unfused}")
+        if self._reason is not None:
+            notes.append(f"no CUDA graph: {self._reason}")
+        return notes
+
+    @property
+    def kernels(self) -> int | None:
+        """How many kernels the graph launches, None without a graph."""
+        captured = self._captured
+        return None if captured is None else captured.kernels
 
     def run(self, inputs: list[Any]) -> Any:
         if self._reason is None:
@@ -60,6 +87,11 @@ class GraphReplay(Executable):
                 if captured is not None:
                     return captured.launch(inputs)
         return self._replay.run(inputs)
+
+    def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
+        """Each fused step with its number and how far it is from its parts."""
+        program = Program(self._plan, self._device)
+        yield from program.compared(inputs, program.constants())
 
     def release_memory(self) -> None:
         with self._lock:
@@ -77,10 +109,23 @@ class GraphReplay(Executable):
         self._captures += 1
         read = [(box, innermost(box.held()).data) for box in self._boxes]
         try:
-            self._captured = Captured(self._replay, self._device, inputs, read)
+            self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
             self._reason = str(error).splitlines()[0]
         return self._captured
+
+    def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
+        """A checked graph, without the fused steps if the one with them differs."""
+        if self._program is None:
+            self._program = Program(self._plan, self._device)
+        try:
+            return Captured(self._program, self._device, inputs, read)
+        except GraphError as error:
+            if not self._program.is_fused:
+                raise
+            self._unfused = str(error)
+        self._program = Program(self._plan, self._device, is_fused=False)
+        return Captured(self._program, self._device, inputs, read)
 
 
 class Captured:
@@ -93,7 +138,7 @@ class Captured:
     """
 
     def __init__(
-        self, replay: Replay, device: "Cuda", inputs: list[Any], read: list[Any]
+        self, program: Program, device: "Cuda", inputs: list[Any], read: list[Any]
     ) -> None:
         cupy = device.cupy
         self._device, self._read, self._changes = device, read, changes()
@@ -101,17 +146,34 @@ class Captured:
         cupy.cuda.get_current_stream().synchronize()
         self._pool = cupy.cuda.MemoryPool()
         stream = cupy.cuda.Stream(non_blocking=True)
-        self._memory = CaptureMemory(array for _, array in read)
-        allocator = cupy.cuda.using_allocator(self._pool.malloc)
-        with stream, allocator, capturing(self._memory):
-            replay.run(self._inputs)  # compiles kernels, chooses algorithms
-            stream.synchronize()
-            with _capturing(stream) as graphs:
-                self._result = replay.run(self._inputs)
+        with stream, cupy.cuda.using_allocator(self._pool.malloc):
+            constants = program.constants()
+            self._memory = CaptureMemory(constants.values())
+            with capturing(self._memory):
+                # Kernels are compiled, algorithms are chosen.
+                expected = program.run_checked(self._inputs, constants)
+                stream.synchronize()
+                with _capturing(stream) as graphs:
+                    self._result = program.run(self._inputs, constants)
         (self._graph,) = graphs
-        check_nodes(self._graph)
+        self.kernels = check_nodes(self._graph)
+        for _ in range(_CHECKS):
+            self._graph.launch(stream)
+            stream.synchronize()
+            self._check(expected)
         self._done = cupy.cuda.Event(disable_timing=True)
         self._stream = 0
+
+    def _check(self, expected: Any) -> None:
+        """Check that the graph gives what its kernels gave outside of it.
+
+        Raises:
+            GraphError: it does not.
+        """
+        for ours, theirs in zip(_arrays(self._result), _arrays(expected), strict=True):
+            error = difference(ours, theirs)
+            if not error <= _MOST:
+                raise GraphError(f"the graph differs from its kernels by {error:.1e}")
 
     def is_current(self) -> bool:
         """Whether all boxes hold the arrays that the graph reads."""
@@ -147,6 +209,19 @@ class Captured:
         return Tensor(leaf.data.copy(order="K"), leaf.backend)
 
 
+def _arrays(result: Any) -> list[Any]:
+    """The arrays in the result of a plan."""
+    arrays: list[Any] = []
+
+    def collect(leaf: Any) -> Any:
+        if type(leaf) is Tensor:
+            arrays.append(innermost(leaf).data)
+        return leaf
+
+    mapped(collect, result)
+    return [array for array in arrays if hasattr(array, "device")]
+
+
 @contextmanager
 def _capturing(stream: Any) -> Iterator[list[Any]]:
     """Capture what is put on ``stream``; the graph is in the list afterwards."""
@@ -161,8 +236,8 @@ def _capturing(stream: Any) -> Iterator[list[Any]]:
                 stream.end_capture()
 
 
-def check_nodes(graph: Any) -> None:
-    """Check that a graph only computes on the device.
+def check_nodes(graph: Any) -> int:
+    """Return the number of kernels of a graph that only computes on the device.
 
     A copy from host memory would read that memory in each launch, long after its owner
     is gone.
@@ -177,12 +252,15 @@ def check_nodes(graph: Any) -> None:
     handle = runtime.cudaGraph_t(graph.graph)
     _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
     _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
+    kernels = 0
     for node in nodes:
         kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
+        kernels += kind == _KERNEL
         if kind == _COPY:
             _check_copy(runtime, node)
         elif kind not in (_KERNEL, _FILL, _EMPTY):
             raise RuntimeError(f"a kernel adds a node of type {kind}")
+    return kernels
 
 
 def _check_copy(runtime: Any, node: Any) -> None:

@@ -4,6 +4,10 @@ from burn.backend.cuda import (
     activations as activations,
     convolution as convolution,
     elementwise as elementwise,
+    epilogues as epilogues,
+    fused_attention as fused_attention,
+    fused_convolution as fused_convolution,
+    fused_products as fused_products,
     products as products,
     rows as rows,
 )

@@ -14,8 +14,33 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes of scratch memory that cuBLASLt and cuDNN may use in one call.
+#: Bytes of scratch memory that cuBLASLt may use in one call.
 WORKSPACE = 32 << 20
+#: Consecutive calls use different scratch memory: kernels of cuDNN and cuBLASLt are
+#: launched with programmatic dependent launch, so the prologue of one, which clears its
+#: workspace, runs while the kernels before it still read theirs.
+_WORKSPACES = 4
+
+
+class Workspaces:
+    """Scratch memory for the calls on one stream, in turns."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Any] = [None] * _WORKSPACES
+        self._turn = 0
+        #: Blocks that were too small for a later call; captured kernels still use them.
+        self._outgrown: list[Any] = []
+
+    def take(self, size: int) -> int:
+        """The address of ``size`` bytes that the calls just before do not use."""
+        import cupy
+
+        self._turn = (self._turn + 1) % _WORKSPACES
+        block = self._blocks[self._turn]
+        if block is None or block.nbytes < size:
+            self._outgrown.append(block)
+            block = self._blocks[self._turn] = cupy.empty(max(size, 1), np.uint8)
+        return int(block.data.ptr)
 
 
 class _Local(threading.local):
@@ -23,7 +48,7 @@ class _Local(threading.local):
 
     def __init__(self) -> None:
         self.handles: dict[tuple[str, int], Any] = {}
-        self.workspaces: dict[tuple[int, int], Any] = {}
+        self.workspaces: dict[tuple[int, int], Workspaces] = {}
         self.capture: CaptureMemory | None = None
 
 
@@ -81,14 +106,21 @@ class CaptureMemory:
     def __init__(self, constants: Iterable[Any] = ()) -> None:
         self._constants = {id(array): array for array in constants}
         self._packed: dict[tuple[int, Any], Any] = {}
-        self._workspace: Any = None
+        #: Of the graph alone: graphs may run at the same time.
+        self.workspaces = Workspaces()
+        self._mark: Any = None
 
-    def workspace(self, size: int) -> Any:
-        """Scratch memory of the graph alone: graphs may run at the same time."""
-        if self._workspace is None or self._workspace.nbytes < size:
-            self._workspace = _scratch(size)
-            self._packed[id(self._workspace), "workspace"] = self._workspace
-        return self._workspace
+    def separate(self, stream: int) -> None:
+        """Let the next kernel on ``stream`` start when all before it have ended.
+
+        An edge from a fill is a full dependency; one between two kernels may be that of
+        a programmatic dependent launch.
+        """
+        import cupy
+
+        if self._mark is None:
+            self._mark = cupy.zeros(1, np.int32)
+        cupy.cuda.runtime.memsetAsync(self._mark.data.ptr, 0, 4, stream)
 
     def packed(self, array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
         """``pack(array)``, computed once if the array is a constant."""
@@ -119,14 +151,6 @@ def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
 def workspace(device: int, stream: int, size: int = WORKSPACE) -> int:
     """The address of at least ``size`` bytes of scratch memory for ``stream``."""
     if _LOCAL.capture is not None:
-        return int(_LOCAL.capture.workspace(size).data.ptr)
-    block = _LOCAL.workspaces.get((device, stream))
-    if block is None or block.nbytes < size:
-        block = _LOCAL.workspaces[device, stream] = _scratch(size)
-    return int(block.data.ptr)
-
-
-def _scratch(size: int) -> Any:
-    import cupy
-
-    return cupy.empty(max(size, WORKSPACE), np.uint8)
+        _LOCAL.capture.separate(stream)
+        return _LOCAL.capture.workspaces.take(size)
+    return _LOCAL.workspaces.setdefault((device, stream), Workspaces()).take(size)

@@ -45,6 +45,21 @@ class Matrix:
     alignment: int
 
 
+@dataclass(frozen=True)
+class Extra:
+    """What a product computes beside the product: ``scale`` times it, plus an addend
+    of its shape, plus a bias, under an activation that cuBLASLt has a name for.
+
+    ``result`` describes the memory of the result if that is not dense.
+    """
+
+    biased: bool = False
+    adds: bool = False
+    activation: str = ""
+    scale: float = 1.0
+    result: Matrix | None = None
+
+
 class _Products(threading.local):
     """The products that a thread has prepared; descriptors are not thread-safe."""
 
@@ -65,7 +80,7 @@ class Product:
     """
 
     def __init__(
-        self, device: int, dtype: Any, left: Matrix, right: Matrix, biased: bool
+        self, device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
     ) -> None:
         lt = cublas_lt()
         self._lt, self._handle, self._device = lt, lt_handle(device), device
@@ -74,20 +89,25 @@ class Product:
         compute = _FLOAT64 if wide else _FLOAT32
         if dtype == np.float32 and Cuda(device).tf32:
             compute = _TF32
-        self._one = np.ones(1, np.float64 if wide else np.float32)
-        self._zero = np.zeros_like(self._one)
+        kind = np.float64 if wide else np.float32
+        self._alpha = np.full(1, extra.scale, kind)
+        self._beta = np.full(1, extra.adds, kind)
         self._operation = lt.matmul_desc_create(compute, scale)
         attribute = lt.MatmulDescAttribute
         self._set(attribute.TRANSA, np.int32(left.transposed))
         self._set(attribute.TRANSB, np.int32(right.transposed))
         self._bias: Any = None
-        if biased:
-            self._set(attribute.EPILOGUE, np.int32(lt.Epilogue.BIAS))
+        name = extra.activation + "_BIAS" * extra.biased if extra.activation else "BIAS"
+        if extra.activation or extra.biased:
+            self._set(attribute.EPILOGUE, np.int32(getattr(lt.Epilogue, name)))
+        if extra.biased:
             self._bias = np.zeros(1, np.int64)
         rows = left.columns if left.transposed else left.rows
         columns = right.rows if right.transposed else right.columns
         count = max(left.count, right.count)
-        result = Matrix(rows, columns, rows, count, rows * columns, False, _ALIGNMENT)
+        result = extra.result or Matrix(
+            rows, columns, rows, count, rows * columns, False, _ALIGNMENT
+        )
         self._left, self._right, self._result = (
             self._layout(matrix, count, dtype) for matrix in (left, right, result)
         )
@@ -141,7 +161,14 @@ class Product:
             raise LookupError("cuBLASLt has no algorithm for this product")
         return result
 
-    def run(self, left: Array, right: Array, bias: Array | None, out: Array) -> None:
+    def run(
+        self,
+        left: Array,
+        right: Array,
+        bias: Array | None,
+        addend: Array | None,
+        out: Array,
+    ) -> None:
         """Write the product to ``out``, on CuPy's current stream."""
         import cupy
 
@@ -150,10 +177,11 @@ class Product:
             self._bias[0] = bias.data.ptr
             self._set(self._lt.MatmulDescAttribute.BIAS_POINTER, self._bias)
         address = out.data.ptr
+        added = address if addend is None else addend.data.ptr
         self._lt.matmul(
-            *(self._handle, self._operation, self._one.ctypes.data),
+            *(self._handle, self._operation, self._alpha.ctypes.data),
             *(left.data.ptr, self._left, right.data.ptr, self._right),
-            *(self._zero.ctypes.data, address, self._result, address, self._result),
+            *(self._beta.ctypes.data, added, self._result, address, self._result),
             self._algorithm.ctypes.data,
             *(workspace(self._device, stream), WORKSPACE, stream),
         )
@@ -163,12 +191,12 @@ class Product:
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """:func:`burn.ops.linear` with the bias added in the product's epilogue."""
     if (
-        _are_multiplied(x, weight)
+        are_multiplied(x, weight)
         and weight.ndim == 2
         and x.shape[-1:] == (weight.shape[1],)
     ):
-        fused = bias if _is_epilogue(bias, weight) else None
-        out = _product(x.reshape(-1, x.shape[-1]), weight.T, fused)
+        fused = bias if is_epilogue(bias, weight) else None
+        out = multiply(x.reshape(-1, x.shape[-1]), weight.T, fused)
         if out is not None:
             if bias is not None and fused is None:
                 out += bias
@@ -176,7 +204,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     return linear_op.kernel(x, weight, bias)
 
 
-def _is_epilogue(bias: Any, weight: Array) -> bool:
+def is_epilogue(bias: Any, weight: Array) -> bool:
     """Whether cuBLASLt can add ``bias`` to the product."""
     if bias is None or bias.dtype != weight.dtype or weight.dtype == np.float64:
         return False
@@ -186,14 +214,14 @@ def _is_epilogue(bias: Any, weight: Array) -> bool:
 @matmul_op.on(Cuda)
 def matmul(x: Array, y: Array) -> Array:
     """:func:`burn.ops.matmul` of floating matrices."""
-    if _are_multiplied(x, y) and min(x.ndim, y.ndim) > 1 and x.shape[-1] == y.shape[-2]:
+    if are_multiplied(x, y) and min(x.ndim, y.ndim) > 1 and x.shape[-1] == y.shape[-2]:
         if x.ndim > 2 and y.ndim == 2:
-            out = _product(x.reshape(-1, x.shape[-1]), y, None)
+            out = multiply(x.reshape(-1, x.shape[-1]), y)
             return _or_generic(out, x, y, (*x.shape[:-1], y.shape[1]))
         import cupy
 
         outer = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        out = _product(_spread(cupy, x, outer), _spread(cupy, y, outer), None)
+        out = multiply(_spread(cupy, x, outer), _spread(cupy, y, outer))
         return _or_generic(out, x, y, (*outer, x.shape[-2], y.shape[-1]))
     return matmul_op.kernel(x, y)
 
@@ -202,7 +230,7 @@ def _or_generic(out: Array | None, x: Array, y: Array, shape: tuple[int, ...]) -
     return matmul_op.kernel(x, y) if out is None else out.reshape(shape)
 
 
-def _are_multiplied(x: Array, y: Array) -> bool:
+def are_multiplied(x: Array, y: Array) -> bool:
     """Whether cuBLASLt computes products of such operands."""
     if x.dtype != y.dtype or x.dtype not in _TYPES or not x.size or not y.size:
         return False
@@ -218,38 +246,53 @@ def _spread(cupy: Any, array: Array, outer: tuple[int, ...]) -> Array:
     return array
 
 
-def _product(x: Array, y: Array, bias: Array | None) -> Array | None:
+def multiply(
+    x: Array,
+    y: Array,
+    bias: Array | None = None,
+    addend: Array | None = None,
+    *,
+    activation: str = "",
+    scale: float = 1.0,
+    out: Array | None = None,
+) -> Array | None:
     """``x @ y`` row-major, None if cuBLASLt has no algorithm.
 
     Operands have equal leading axes or none. A row-major result is the transpose of a
-    column-major one, hence ``y.T @ x.T``.
+    column-major one, hence ``y.T @ x.T``. ``addend`` is row-major and of the result's
+    shape; ``out`` takes the result if it is given.
     """
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
     y, left = _described(cupy, y)
     x, right = _described(cupy, x)
-    key = (device, Cuda(device).tf32, x.dtype, left, right, bias is not None)
+    described = None if out is None else _matrix(out)
+    if out is not None and (described is None or described.transposed):
+        return None
+    extra = Extra(bias is not None, addend is not None, activation, scale, described)
+    key = (device, Cuda(device).tf32, x.dtype, left, right, extra)
     prepared = _PRODUCTS.prepared
     try:
         product = prepared[key]
     except KeyError:
-        product = prepared[key] = _prepared(device, x.dtype, left, right, bias)
+        product = prepared[key] = _prepared(device, x.dtype, left, right, extra)
         if len(prepared) > _LIMIT:
             prepared.pop(next(iter(prepared)))
     if product is None:
         return None
-    outer = x.shape[:-2] or y.shape[:-2]
-    out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
-    product.run(y, x, bias, out)
+    if out is None:
+        outer = x.shape[:-2] or y.shape[:-2]
+        out = cupy.empty((*outer, x.shape[-2], y.shape[-1]), x.dtype)
+    product.run(y, x, bias, addend, out)
     return out
 
 
 def _prepared(
-    device: int, dtype: Any, left: Matrix, right: Matrix, bias: Array | None
+    device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
 ) -> Product | None:
     try:
-        return Product(device, dtype, left, right, bias is not None)
+        return Product(device, dtype, left, right, extra)
     except LookupError:
         return None
 

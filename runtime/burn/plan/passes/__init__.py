@@ -5,7 +5,7 @@ Each is in a file of its own, and takes the steps of one segment after the other
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from burn.plan.passes.constants import constants_first
 from burn.plan.passes.dead import without_dead
@@ -22,7 +22,7 @@ from burn.plan.passes.fusion.positions import as_rows
 from burn.plan.passes.fusion.rows import in_rows
 from burn.plan.passes.fusion.scales import with_scales
 from burn.plan.passes.fusion.sums import as_matrices
-from burn.plan.passes.graph import Graph, Inputs, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
 from burn.plan.passes.layout.channels import in_memory_order
 from burn.plan.passes.layout.transposed import with_transposed_factors
 from burn.plan.passes.places import with_own_places
@@ -76,15 +76,20 @@ PRECISIONS: dict[str, tuple[Pass, ...]] = {
 
 
 def run_passes(
-    root: Segment, inputs: Inputs = (), passes: tuple[Pass, ...] | None = None
+    root: Segment,
+    inputs: Inputs = (),
+    passes: tuple[Pass, ...] | None = None,
+    dtype: Any = FLOAT32,
 ) -> Segment:
     """Return a copy of a plan after ``passes``: those for every device if not given.
+
+    Steps of ``dtype`` are rewritten, as far as a pass is for others than float32.
 
     What only sets boxes comes last in it.
     """
     found = with_own_places(root)
     for each in (*PASSES, *LAST) if passes is None else passes:
-        found = _passed(each, found, inputs)
+        found = _passed(each, found, Graph(found, inputs, dtype))
     found = with_updates_last(found)
     find_drops(found)
     return found
@@ -98,9 +103,7 @@ def is_lowered(segment: Segment) -> bool:
     ) or any(map(is_lowered, segment.children.values()))
 
 
-def _passed(each: Pass, root: Segment, inputs: Inputs) -> Segment:
-    graph = Graph(root, inputs)
-
+def _passed(each: Pass, root: Segment, graph: Graph) -> Segment:
     def copied(segment: Segment) -> Segment:
         steps = each(segment.steps, graph)
         children = {value: copied(child) for value, child in segment.children.items()}

@@ -23,11 +23,14 @@ _NEITHER: tuple[None, None] = (None, None)
 class Graph:
     """Who makes and who uses each place of a plan, and what is known of its value.
 
-    ``constant`` are the places whose values follow from boxes alone.
+    ``constant`` are the places whose values follow from boxes alone. ``dtype`` is the
+    element type of the steps that passes rewrite.
     """
 
-    def __init__(self, root: Segment, inputs: Inputs = ()) -> None:
-        self._inputs = inputs
+    def __init__(
+        self, root: Segment, inputs: Inputs = (), dtype: Any = FLOAT32
+    ) -> None:
+        self._inputs, self.dtype = inputs, dtype
         self.uses: Counter[int] = Counter()
         self.constant: set[int] = set()
         self.maker: dict[int, Step | Read] = {}
@@ -101,8 +104,8 @@ class Graph:
         shape: tuple[int, ...],
         **static: Any,
     ) -> Step:
-        """A step for a float32 result of ``shape`` in a new place."""
-        step = Step(primitive, args, static, (self.fresh(),), (shape,), (FLOAT32,))
+        """A step for a result of ``shape`` and ``dtype`` in a new place."""
+        step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
         self.uses.update(slots_in(args))
         if all(place in self.constant for place in slots_in(args)):

@@ -10,7 +10,7 @@ from burn.ops.elementwise import add, div, mul
 from burn.ops.fused import conv_then, group_norm_then, linear_then, matmul_then
 from burn.ops.matmul import linear, matmul
 from burn.ops.norm import group_norm
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 from burn.tensor import Tensor
 
@@ -59,9 +59,11 @@ def with_endings(steps: Steps, graph: Graph) -> Steps:
     return [step for step in found if step is not None]
 
 
-def is_ending(step: Step) -> bool:
+def is_ending(step: Step, graph: Graph) -> bool:
     """Whether ``step`` is an activation that becomes a part of what makes ``x``."""
-    return step.primitive not in (add, mul, div) and after_of(step, 0) is not None
+    if step.primitive in (add, mul, div):
+        return False
+    return after_of(step, 0, graph) is not None
 
 
 def _joined(
@@ -75,9 +77,11 @@ def _joined(
         source = steps[position]
         if not isinstance(source, Step) or source.primitive not in _THEN:
             continue
-        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {FLOAT32}:
+        if source.shapes != step.shapes or {*source.dtypes, *step.dtypes} != {
+            graph.dtype
+        }:
             continue
-        after = after_of(step, index)
+        after = after_of(step, index, graph)
         if after is None or not _takes(source, after):
             continue
         args = [*source.args, *(None for _ in range(4 - len(source.args)))]
@@ -110,7 +114,7 @@ def _fits(source: Step, other: Any, graph: Graph) -> bool:
     """Whether ``source`` can add ``other`` to its result, as far as is known."""
     shape, dtype = graph.known(other)
     (result,) = source.shapes
-    if dtype != FLOAT32 or shape is None:
+    if dtype != graph.dtype or shape is None:
         return False
     if shape == result:
         return True
@@ -128,7 +132,7 @@ def _done(step: Step) -> tuple[Any, ...]:
     return done
 
 
-def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
+def after_of(step: Step, index: int, graph: Graph) -> tuple[Any, ...] | None:
     """``step`` as the end of what makes its operand ``index``."""
     if step.primitive in _PLAIN:
         return (_PLAIN[step.primitive],)
@@ -143,17 +147,17 @@ def after_of(step: Step, index: int) -> tuple[Any, ...] | None:
         if len(bounds) == 2 and all(type(bound) in (int, float) for bound in bounds):
             return ("clip", *map(float, bounds))
     if step.primitive in (add, mul, div) and len(step.args) == 2:
-        return _with_other(step, index)
+        return _with_other(step, index, graph)
     return None
 
 
-def _with_other(step: Step, index: int) -> tuple[Any, ...] | None:
+def _with_other(step: Step, index: int, graph: Graph) -> tuple[Any, ...] | None:
     other = step.args[1 - index]
     if step.primitive is add:
         return ("add",) if type(other) in (Slot, Tensor) else None
     if step.primitive is div and index == 1:
         return None
-    if type(other) is Tensor and other.shape == () and other.dtype == FLOAT32:
+    if type(other) is Tensor and other.shape == () and other.dtype == graph.dtype:
         other = other.item()
     if type(other) not in (int, float) or not isfinite(other) or other == 0:
         return None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.passes.graph import Graph, Steps, joined, replaced
 from burn.plan.plan_ir import Slot, Step
 
 
@@ -24,13 +24,23 @@ def unflattened(steps: Steps, graph: Graph) -> Steps:
     return joined(steps, graph, _unflattened)
 
 
+def of_any_rank(steps: Steps, graph: Graph) -> Steps:
+    """Layers of ``[..., in]`` for layers of rows whose results are reshaped to that."""
+    return joined(steps, graph, _of_any_rank)
+
+
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
     """The steps of a linear layer that is written as a product, or None."""
-    if step.primitive is not matmul or step.dtypes != (FLOAT32,):
+    if step.primitive is not matmul or step.dtypes != (graph.dtype,):
         return None
     x, weight = step.args
     shape, dtype = graph.known(weight)
-    if shape is None or len(shape) != 2 or dtype != FLOAT32 or len(step.shapes[0]) < 2:
+    if (
+        shape is None
+        or len(shape) != 2
+        or dtype != graph.dtype
+        or len(step.shapes[0]) < 2
+    ):
         return None
     if not graph.is_constant(weight) or graph.is_constant(x):
         return None
@@ -49,7 +59,7 @@ def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         layer = graph.only_use(value)
         if layer is None or layer.primitive is not linear or len(layer.args) > 2:
             continue
-        form = (step.shapes[0][-1:], FLOAT32)
+        form = (step.shapes[0][-1:], graph.dtype)
         if not graph.is_constant(other) or graph.known(other) != form:
             continue
         if layer.shapes == step.shapes and layer.dtypes == step.dtypes:
@@ -76,3 +86,26 @@ def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         return None
     args = (x, *layer.args[1:])
     return layer, [replace(step, primitive=linear, args=args, static={})]
+
+
+def _of_any_rank(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """The layer before a reshape, and what stands for both, or None."""
+    if step.primitive not in (reshape, flatten):
+        return None
+    layer = graph.only_use(step.args[0])
+    if layer is None or layer.primitive is not linear or layer.dtypes != (graph.dtype,):
+        return None
+    shape, (width,) = step.shapes[0], layer.shapes[0][-1:]
+    inputs = (graph.known(layer.args[0])[0] or ())[-1:]
+    if len(shape) < 2 or shape[-1:] != (width,) or not inputs:
+        return None
+    wanted, x = (*shape[:-1], *inputs), layer.args[0]
+    maker = graph.maker.get(x.place) if type(x) is Slot else None
+    if isinstance(maker, Step) and maker.primitive in (reshape, flatten):
+        x = maker.args[0]
+    rows: list[Step] = []
+    if graph.known(x)[0] != wanted:
+        rows = [graph.made(reshape, (x, wanted), wanted)]
+        x = Slot(rows[0].outputs[0])
+    args = (x, *layer.args[1:])
+    return layer, [*rows, replace(step, primitive=linear, args=args, static={})]

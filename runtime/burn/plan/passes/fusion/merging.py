@@ -7,7 +7,7 @@ from typing import Any
 from burn.ops.matmul import linear
 from burn.ops.shape import concat, split
 from burn.plan.passes.fusion.epilogue_fusion import is_ending
-from burn.plan.passes.graph import FLOAT32, Graph, Steps
+from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Slot, Step
 
 #: How many multiplications a layer has at most that is merged. Beside more of them a
@@ -15,11 +15,14 @@ from burn.plan.plan_ir import Slot, Step
 MOST = 8_000_000
 
 
-def merged(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which layers of one input are one layer, whose result is split."""
+def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
+    """Steps in which layers of one input are one layer, whose result is split.
+
+    Layers of more than ``most`` multiplications stay as they are.
+    """
     groups: dict[Any, list[Step]] = {}
     for step in steps:
-        if isinstance(step, Step) and _may_be_merged(step, graph):
+        if isinstance(step, Step) and _may_be_merged(step, graph, most):
             has_bias = len(step.args) > 2 and step.args[2] is not None
             groups.setdefault((step.args[0].place, has_bias), []).append(step)
     first = {id(group[0]): group for group in groups.values() if len(group) > 1}
@@ -38,18 +41,18 @@ def merged(steps: Steps, graph: Graph) -> Steps:
     return found
 
 
-def _may_be_merged(step: Step, graph: Graph) -> bool:
-    if step.primitive is not linear or step.dtypes != (FLOAT32,):
+def _may_be_merged(step: Step, graph: Graph, most: float) -> bool:
+    if step.primitive is not linear or step.dtypes != (graph.dtype,):
         return False
     x, *constants = step.args
     width = (graph.known(x)[0] or (0,))[-1]
-    if prod(step.shapes[0]) * width > MOST:
+    if prod(step.shapes[0]) * width > most:
         return False
     user = graph.only_user(step.outputs[0])
-    return (user is None or not is_ending(user)) and (
+    return (user is None or not is_ending(user, graph)) and (
         type(x) is Slot
         and x.place not in graph.constant
-        and graph.known(constants[0])[1] == FLOAT32
+        and graph.known(constants[0])[1] == graph.dtype
         and all(map(graph.is_constant, constants))
     )
 

@@ -7,7 +7,7 @@ from burn.ops.conv import conv
 from burn.ops.fused import scaled_weight, shifted_bias
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, joined
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
@@ -30,10 +30,14 @@ def _has_same_channels(layer: Step) -> bool:
 
 def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """The layer before a norm, and what stands for both; None if it stays."""
-    if step.primitive is not batch_norm or step.dtypes != (FLOAT32,):
+    if step.primitive is not batch_norm or step.dtypes != (graph.dtype,):
         return None
     layer = graph.only_use(step.args[0])
-    if layer is None or layer.primitive not in _LAYERS or layer.dtypes != (FLOAT32,):
+    if (
+        layer is None
+        or layer.primitive not in _LAYERS
+        or layer.dtypes != (graph.dtype,)
+    ):
         return None
     if not _has_same_channels(layer):
         return None
@@ -41,7 +45,11 @@ def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     mean, var, scale, shift = (*step.args[1:], None, None)[:4]
     constants = (weight, bias, mean, var, scale, shift)
     shape, dtype = graph.known(weight)
-    if shape is None or dtype != FLOAT32 or not all(map(graph.is_constant, constants)):
+    if (
+        shape is None
+        or dtype != graph.dtype
+        or not all(map(graph.is_constant, constants))
+    ):
         return None
     epsilon = step.static.get("epsilon", 1e-5)
     weights = graph.made(scaled_weight, (weight, var, scale), shape, epsilon=epsilon)

@@ -10,7 +10,7 @@ from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, joined
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -37,7 +37,7 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
             continue
         if (layer.shapes, layer.dtypes) != (step.shapes, step.dtypes):
             continue
-        if layer.dtypes == (FLOAT32,) and _is_by_channel(other, layer, graph):
+        if layer.dtypes == (graph.dtype,) and _is_by_channel(other, layer, graph):
             return layer, _merged(step, layer, other, graph)
     return None
 
@@ -50,7 +50,7 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
     if not all(map(graph.is_constant, (weight, bias, other))):
         return False
     known = [graph.known(value) for value in (weight, other)]
-    if any(dtype != FLOAT32 for _, dtype in known):
+    if any(dtype != graph.dtype for _, dtype in known):
         return False
     given = known[1][0] or ()
     result = layer.shapes[0]

@@ -236,12 +236,12 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """The layer before an activation, and what stands for both."""
-    if not is_ending(step):
+    if not is_ending(step, graph):
         return None
     layer = graph.only_use(step.args[0])
     if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
         return None
-    after = (*layer.static.get("after", ()), after_of(step, 0))
+    after = (*layer.static.get("after", ()), after_of(step, 0, graph))
     static = {**layer.static, "after": after}
     made = replace(step, primitive=layer.primitive, args=layer.args, static=static)
     return layer, [made]

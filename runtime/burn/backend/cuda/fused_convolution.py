@@ -1,0 +1,271 @@
+"""Convolutions with a bias, a residual and an activation as one cuDNN graph.
+
+Depthwise ones, for which cuDNN fuses nothing, are a kernel of our own.
+"""
+
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from burn import dtypes
+from burn.backend.cuda.convolution import (
+    GRAPHS,
+    Convolution,
+    Geometry,
+    Layout,
+    are_convolved,
+    conv,
+)
+from burn.backend.cuda.device import Cuda
+from burn.backend.cuda.epilogues import (
+    TYPES,
+    apply_after,
+    has_residual,
+    header,
+    statements,
+)
+from burn.backend.cuda.libraries import cudnn, packed
+from burn.ops.fused import After, conv_then as conv_then_op
+from burn.ops.support import Array
+from burn.ops.window import windows
+
+_CHANNELS_LAST = Layout(channels_last=True)
+_DEPTHWISE = """
+extern "C" __global__ void depthwise(
+    const Pack* x, const Pack* weight, const T* bias, const Pack* residual, Pack* y,
+    int height, int width, int packs, int rows, int columns, long long count
+) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    const int c = i % packs;
+    const int column = i / packs % columns;
+    const int row = i / packs / columns % rows;
+    const long long image = i / packs / columns / rows;
+    W sum[SIZE];
+    #pragma unroll
+    for (int k = 0; k < SIZE; k++) sum[k] = bias ? (W)bias[c * SIZE + k] : W(0);
+    #pragma unroll
+    for (int p = 0; p < TALL; p++) {
+        const int h = row * STEP_H + p * GAP_H - PAD_H;
+        if (h < 0 || h >= height) continue;
+        #pragma unroll
+        for (int q = 0; q < WIDE; q++) {
+            const int w = column * STEP_W + q * GAP_W - PAD_W;
+            if (w < 0 || w >= width) continue;
+            const Pack part = x[((image * height + h) * width + w) * packs + c];
+            const Pack factor = weight[(p * WIDE + q) * packs + c];
+            #pragma unroll
+            for (int k = 0; k < SIZE; k++)
+                sum[k] += (W)part.at[k] * (W)factor.at[k];
+        }
+    }
+    Pack out, more;
+    if (HAS_RESIDUAL) more = residual[i];
+    #pragma unroll
+    for (int k = 0; k < SIZE; k++) {
+        W v = sum[k];
+        const W r = HAS_RESIDUAL ? (W)more.at[k] : W(0);
+        EPILOGUE
+        out.at[k] = (T)v;
+    }
+    y[i] = out;
+}
+"""
+
+
+@conv_then_op.on(Cuda)
+def conv_then(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+    *,
+    after: After,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Array:
+    """:func:`burn.ops.fused.conv_then` by one kernel where there is one."""
+    steps = {"stride": stride, "padding": padding, "dilation": dilation}
+    if _is_fused(x, weight, bias) and x.shape[1] == weight.shape[1] * groups:
+        wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+        geometry = Geometry.of(x.shape[0], x.shape[1], weight.shape[0], groups, wins)
+        shape = (x.shape[0], weight.shape[0], *wins.count)
+        if has_residual(after) and (residual is None or residual.shape != shape):
+            geometry = None
+        operands = (x, weight, bias, residual)
+        out = None
+        if geometry is not None and prod(shape):
+            if groups == x.shape[1] == weight.shape[0] and groups > 1:
+                out = _depthwise(operands, geometry, shape, after)
+            elif groups == 1:
+                out = _one_graph(operands, geometry, shape, after)
+        if out is not None:
+            return out
+    out = conv(x, weight, bias, groups=groups, **steps)
+    return apply_after(out, residual, after)
+
+
+def _is_fused(x: Array, weight: Array, bias: Array | None) -> bool:
+    """Whether cuDNN's fused kernels, which are those of tensor cores, compute this."""
+    if not are_convolved(x, weight, bias):
+        return False
+    return bool(x.dtype != np.float32 or Cuda(x.device.id).tf32)
+
+
+def _one_graph(
+    operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
+) -> Array | None:
+    """The result of one graph and a kernel for the rest, None without a graph."""
+    x, weight, bias, residual = operands
+    device, dtype = x.device.id, x.dtype
+    inside = _prefix(after, residual, x)
+    key = (device, "fused", dtype, geometry, bias is not None, inside)
+    graph = GRAPHS.get(
+        key, lambda: _built(device, dtype, geometry, bias is not None, inside)
+    )
+    if graph is None:
+        return None
+    layout = graph.layout
+    arrays = [layout.of(x), packed(weight, layout, layout.of)]
+    if bias is not None:
+        arrays.append(_contiguous(bias))
+    if has_residual(inside):
+        arrays.append(layout.of(residual))
+    out = layout.empty(shape, dtype)
+    graph.run(*arrays, out)
+    return apply_after(out, residual, after[len(inside) :])
+
+
+def _contiguous(array: Array) -> Array:
+    import cupy
+
+    return cupy.ascontiguousarray(array)
+
+
+def _prefix(after: After, residual: Any, x: Array) -> After:
+    """As much of ``after`` as one graph computes quickly: a sum, then a ReLU.
+
+    With a clip, the heuristics of cuDNN choose a direct kernel for kernels of one tap,
+    which takes longer than one of tensor cores and another one for the clip.
+    """
+    count = 0
+    if after[:1] == (("add",),) and residual.dtype == x.dtype:
+        count = 1
+    if after[count : count + 1] == (("relu",),):
+        count += 1
+    return after[:count]
+
+
+def _built(
+    device: int, dtype: Any, geometry: Geometry, biased: bool, after: After
+) -> Convolution | None:
+    """The graph, None if cuDNN has no plan for it."""
+    try:
+        return Convolution(
+            *(device, dtype, _CHANNELS_LAST),
+            lambda made: _operands(made, geometry, biased, after),
+        )
+    except (RuntimeError, cudnn().cudnnGraphNotSupportedError):
+        return None
+
+
+def _operands(
+    made: Convolution, geometry: Geometry, biased: bool, after: After
+) -> tuple[Any, ...]:
+    """The tensors of a graph, the result last."""
+    graph = made.graph
+    image = made.tensor("image", geometry.image)
+    weight = made.tensor("weight", geometry.weight)
+    operands = [image, weight]
+    out = graph.conv_fprop(
+        image=image,
+        weight=weight,
+        padding=list(geometry.padding),
+        stride=list(geometry.stride),
+        dilation=list(geometry.dilation),
+    )
+    if biased:
+        channels = geometry.weight[0]
+        shape = (1, channels, *(1 for _ in geometry.stride))
+        operands.append(made.tensor("bias", shape))
+        out = graph.bias(name="biased", input=out, bias=operands[-1])
+    for (name,) in after:
+        if name == "add":
+            operands.append(made.tensor("residual", geometry.result))
+            out = graph.add(a=out, b=operands[-1])
+        else:
+            out = graph.relu(input=out)
+    strides = made.layout.strides(geometry.result)
+    out.set_dim(list(geometry.result)).set_stride(list(strides))
+    return *operands, out
+
+
+def _depthwise(
+    operands: tuple[Any, ...], geometry: Geometry, shape: tuple[int, ...], after: After
+) -> Array | None:
+    """The result of a depthwise convolution, None where the kernel does not fit."""
+    x, weight, bias, residual = operands
+    if x.dtype not in TYPES or len(geometry.stride) != 2 or x.dtype == dtypes.bfloat16:
+        return None
+    batch, channels, height, width = geometry.image
+    size = TYPES[x.dtype][1]
+    if channels % size or weight.dtype != x.dtype:
+        return None
+    layout, others = _CHANNELS_LAST, [np.uint64(0), np.uint64(0)]
+    if bias is not None:
+        others[0] = _contiguous(bias)
+    if has_residual(after):
+        if residual.dtype != x.dtype:
+            return None
+        others[1] = layout.of(residual)
+    out = layout.empty(shape, x.dtype)
+    rows, columns = geometry.result[2:]
+    count = batch * rows * columns * channels // size
+    kernel = _depthwise_kernel(x.dtype, size, geometry, after)
+    kernel(
+        (-(-count // 128),),
+        (128,),
+        (
+            *(layout.of(x), packed(weight, "depthwise", _taps_first), *others, out),
+            *map(np.int32, (height, width, channels // size, rows, columns)),
+            np.int64(count),
+        ),
+    )
+    return out
+
+
+def _taps_first(weight: Array) -> Array:
+    """``weight`` [channels, 1, *taps] as [*taps, channels]."""
+    return _contiguous(weight.reshape(weight.shape[0], -1).T)
+
+
+def _depthwise_kernel(dtype: Any, size: int, geometry: Geometry, after: After) -> Any:
+    steps = (geometry.stride, geometry.dilation, geometry.padding)
+    return _compiled(dtype, size, geometry.weight[2:], steps, after)
+
+
+@cache
+def _compiled(
+    dtype: Any, size: int, taps: tuple[int, ...], steps: Any, after: After
+) -> Any:
+    import cupy
+
+    (step_h, step_w), (gap_h, gap_w), (pad_h, pad_w) = steps
+    numbers = {
+        "TALL": taps[0],
+        "WIDE": taps[1],
+        "STEP_H": step_h,
+        "STEP_W": step_w,
+        "GAP_H": gap_h,
+        "GAP_W": gap_w,
+        "PAD_H": pad_h,
+        "PAD_W": pad_w,
+        "HAS_RESIDUAL": int(has_residual(after)),
+    }
+    defines = "".join(f"#define {name} {value}\n" for name, value in numbers.items())
+    code = _DEPTHWISE.replace("EPILOGUE", statements(after))
+    return cupy.RawKernel(defines + header(dtype, size) + code, "depthwise")

@@ -1,0 +1,156 @@
+"""Fused plans: constants that are computed once, and the kernels of each run."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.arrays import ArrayBackend
+from burn.ops import fused
+from burn.ops.conv import conv
+from burn.ops.fused_attention import scaled_attention
+from burn.ops.matmul import linear, matmul
+from burn.ops.support import Array, namespace
+from burn.plan.executable import Plan
+from burn.plan.passes import run_passes
+from burn.plan.passes.constants import constants_first
+from burn.plan.passes.device import device_segment
+from burn.plan.passes.graph import Graph
+from burn.plan.passes.places import last_place
+from burn.plan.plan_ir import Step, slots_in
+from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
+from burn.primitive import Primitive
+
+#: The largest difference of a fused kernel from its parts, relative to the largest
+#: element, by how many bits of mantissa products read.
+_MOST = {23: 1e-3, 10: 3e-2}
+#: What a fused primitive is without its epilogue.
+_LAYERS: dict[Any, Primitive[..., Any]] = {
+    fused.conv_then: conv,
+    fused.linear_then: linear,
+    fused.matmul_then: matmul,
+}
+
+
+class Program:
+    """The steps of a plan without branches, bound to kernels.
+
+    ``notes`` name the fused kernels that were found wrong and are not used. Without
+    ``is_fused`` the steps are those of the recording.
+    """
+
+    def __init__(self, plan: Plan, device: ArrayBackend, is_fused: bool = True) -> None:
+        self.is_fused = is_fused and not plan.has_gradients
+        if not self.is_fused:
+            root = run_passes(plan.root, plan.inputs, (constants_first,))
+        else:
+            root = device_segment(plan)
+        graph = Graph(root, plan.inputs)
+        self.device, self.notes = device, list[str]()
+        self._result, self._count = root.result, last_place(root) + 1
+        self._constant_calls: list[Callable[[Values], None]] = []
+        self._steps: list[tuple[Step, tuple[int, ...]]] = []
+        used = set(slots_in(root.ends))
+        for step, drops in zip(root.steps, root.drops, strict=True):
+            if graph.constant.issuperset(step.outputs):
+                self._constant_calls.append(bound_step(step, (), device))
+            else:
+                assert isinstance(step, Step)
+                used.update(slots_in(step.args))
+                drops = tuple(p for p in drops if p not in graph.constant)
+                self._steps.append((step, drops))
+        self._constants = sorted(used & graph.constant)
+        self._calls = [bound_step(step, drops, device) for step, drops in self._steps]
+
+    def constants(self) -> dict[int, Any]:
+        """What follows from the boxes as they are now, by its places."""
+        values = [None] * self._count
+        for call in self._constant_calls:
+            call(values)
+        return {place: values[place] for place in self._constants}
+
+    def run(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
+        """The result of the plan."""
+        values = self._values(inputs, constants)
+        for call in self._calls:
+            call(values)
+        return fill_result(self._result, values, self.device)
+
+    def run_checked(self, inputs: list[Any], constants: dict[int, Any]) -> Any:
+        """As :meth:`run`, with every fused kernel compared with its parts.
+
+        A kernel that differs is not used from now on.
+        """
+        for _ in self.compared(inputs, constants):
+            pass
+        return self.run(inputs, constants)
+
+    def compared(
+        self, inputs: list[Any], constants: dict[int, Any]
+    ) -> Iterator[tuple[int, Step, float]]:
+        """The number of each fused step, the step, and how far it is from its parts."""
+        values = self._values(inputs, constants)
+        for number, (step, drops) in enumerate(self._steps):
+            parts = _parts(step, self.device)
+            args = None
+            if parts is not None:
+                args = arguments([constant(a, self.device) for a in step.args], values)
+            self._calls[number](values)
+            if parts is None or args is None or step.outputs[0] in drops:
+                continue
+            expected = parts(*args, **step.static)
+            error = difference(values[step.outputs[0]], expected)
+            yield number, step, error
+            if not error <= _MOST[self._bits(step)]:
+                self._calls[number] = bound_step(step, drops, self.device, parts)
+                values[step.outputs[0]] = expected
+                self.notes.append(
+                    f"{step.primitive.name} {list(step.shapes[0])} differs from its "
+                    f"parts by {error:.1e}, which run instead (step {number})"
+                )
+
+    def _bits(self, step: Step) -> int:
+        tf32 = getattr(self.device, "tf32", False)
+        is_exact = step.dtypes[0] == np.float32 and not tf32
+        return 23 if is_exact else 10
+
+    def _values(self, inputs: list[Any], constants: dict[int, Any]) -> Values:
+        values: Values = inputs + [None] * (self._count - len(inputs))
+        for place, value in constants.items():
+            values[place] = value
+        return values
+
+
+def _parts(step: Step, device: ArrayBackend) -> Callable[..., Any] | None:
+    """What computes a fused step by the kernels of its parts, None if it is not one."""
+    if step.primitive is scaled_attention:
+        return scaled_attention.kernel
+    layer = _LAYERS.get(step.primitive)
+    return None if layer is None else partial(_in_parts, layer.kernel_for(device))
+
+
+def _in_parts(
+    layer: Callable[..., Any],
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    residual: Any = None,
+    *,
+    after: fused.After,
+    **static: Any,
+) -> Any:
+    operands = (x, weight) if bias is None else (x, weight, bias)
+    return fused.apply_after(layer(*operands, **static), residual, after)
+
+
+def difference(array: Array, expected: Array) -> float:
+    """The largest difference of finite numbers relative to the largest of them."""
+    if array.shape != expected.shape or not expected.size:
+        return 0.0 if array.shape == expected.shape else float(np.inf)
+    xp = namespace(expected)
+    a, b = array.astype(np.float64), expected.astype(np.float64)
+    is_finite = xp.isfinite(b) & xp.isfinite(a)
+    a, b = xp.where(is_finite, a, 0), xp.where(is_finite, b, 0)
+    largest = float(xp.abs(b).max())
+    return float(xp.abs(a - b).max()) / (largest or 1.0)

@@ -1,0 +1,44 @@
+"""Attention as one primitive, which plans put in the place of several."""
+
+import numpy as np
+
+from burn.ops.attention import masked_softmax
+from burn.ops.softmax import softmax
+from burn.ops.support import Array, accumulate, namespace
+from burn.primitive import primitive
+
+
+@primitive(removable=True)
+def scaled_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None = None,
+    *,
+    scale: float,
+    causal: bool = False,
+    empty_is_zero: bool = True,
+) -> Array:
+    """``softmax(query @ key.mT * scale + mask) @ value`` of ``[..., rows, size]``.
+
+    Half types are computed in float32 and rounded once. ``mask`` broadcasts to the
+    scores: a bool says what is seen, a float is added. With ``causal`` row ``i`` sees
+    the first ``i + 1`` keys. A row that sees no key is 0, or not a number without
+    ``empty_is_zero``.
+    """
+    scores = np.matmul(accumulate(query), np.swapaxes(accumulate(key), -2, -1))
+    scores = scores * scores.dtype.type(scale)
+    xp = namespace(scores)
+    if causal:
+        rows, columns = scores.shape[-2:]
+        seen = xp.arange(columns) <= xp.arange(rows)[:, None]
+        scores = xp.where(seen, scores, scores.dtype.type(-np.inf))
+    if mask is not None and mask.dtype == np.bool_:
+        scores = xp.where(mask, scores, scores.dtype.type(-np.inf))
+    elif mask is not None:
+        scores = scores + accumulate(mask)
+    weights = masked_softmax.kernel(scores) if empty_is_zero else softmax.kernel(scores)
+    return np.matmul(weights, accumulate(value)).astype(query.dtype, copy=False)
+
+
+scaled_attention.no_gradient("plans without gradients alone are made of it")

@@ -1,0 +1,47 @@
+"""Fusions for devices that have kernels for layers with what follows them."""
+
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from burn.plan.passes import Pass, run_passes
+from burn.plan.passes.constants import constants_first
+from burn.plan.passes.dead import without_dead
+from burn.plan.passes.fusion.attention import with_attention
+from burn.plan.passes.fusion.epilogue_fusion import with_endings
+from burn.plan.passes.fusion.layers import as_layers, of_any_rank, with_biases
+from burn.plan.passes.fusion.merging import merged
+from burn.plan.passes.fusion.norms import without_norms
+from burn.plan.passes.fusion.scales import with_scales
+from burn.plan.passes.graph import FLOAT32
+from burn.plan.plan_ir import Segment
+
+if TYPE_CHECKING:
+    from burn.plan.executable import Plan
+
+#: In the order in which they run, for each of the dtypes.
+DEVICE_PASSES: tuple[Pass, ...] = (
+    constants_first,
+    as_layers,
+    with_biases,
+    of_any_rank,
+    without_norms,
+    with_scales,
+    with_attention,
+    partial(merged, most=inf),
+    with_endings,
+    constants_first,
+    without_dead,
+)
+#: Half types first: what is float32 between their casts is a part of theirs.
+DTYPES = (np.dtype(np.float16), FLOAT32)
+
+
+def device_segment(plan: "Plan") -> Segment:
+    """The recording with layers, norms, attention and epilogues fused."""
+    root = plan.root
+    for dtype in DTYPES:
+        root = run_passes(root, plan.inputs, DEVICE_PASSES, dtype)
+    return root

@@ -1,0 +1,237 @@
+"""Attention between matrix products becomes one step."""
+
+from dataclasses import replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from burn import dtypes
+from burn.ops.attention import masked_softmax
+from burn.ops.elementwise import add, cast, div, mul
+from burn.ops.fused_attention import scaled_attention
+from burn.ops.logic import where
+from burn.ops.matmul import matmul
+from burn.ops.shape import transpose
+from burn.ops.softmax import softmax
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, swapped_axes
+from burn.plan.plan_ir import Slot, Step
+from burn.tensor import Tensor
+
+
+class _Match(NamedTuple):
+    """Steps that are one attention, and its operands.
+
+    ``last`` makes the result, and ``steps`` are all of them whose results nothing else
+    reads.
+    """
+
+    last: Step
+    steps: tuple[Step, ...]
+    operands: tuple[Any, Any, Any]
+    mask: Any
+    static: dict[str, Any]
+
+
+class _Scores(NamedTuple):
+    """Scores ``query @ transposed`` with what was done to them, and the steps of it."""
+
+    query: Any
+    transposed: Any
+    mask: Any
+    scale: float
+    steps: tuple[Step, ...]
+
+
+def with_attention(steps: Steps, graph: Graph) -> Steps:
+    """Steps in which products, softmax and product are :func:`scaled_attention`.
+
+    Casts of half operands to float32 and back are part of it.
+    """
+    matches: dict[int, _Match] = {}
+    gone: set[int] = set()
+    for step in steps:
+        match = _matched(step, graph) if isinstance(step, Step) else None
+        if match is not None:
+            matches[id(match.last)] = match
+            gone.update(map(id, match.steps))
+    result: Steps = []
+    for step in steps:
+        match = matches.get(id(step))
+        if match is not None:
+            result += _attention(match, graph)
+        elif id(step) not in gone:
+            result.append(step)
+    return result
+
+
+def _matched(step: Step, graph: Graph) -> _Match | None:
+    """The attention whose last product is ``step``, or None."""
+    if step.primitive is not matmul or step.dtypes != (FLOAT32,):
+        return None
+    weights = graph.only_use(step.args[0])
+    if weights is None or not _is_softmax(weights):
+        return None
+    scores = _scores(graph.only_use(weights.args[0]), graph)
+    if scores is None:
+        return None
+    operands = (scores.query, scores.transposed, step.args[1])
+    if not _have_equal_heads(operands, step, graph):
+        return None
+    last, sources = step, tuple(_half_source(value, graph) for value in operands)
+    if graph.dtype in dtypes.HALVES:
+        rounding = graph.only_user(step.outputs[0])
+        if None in sources or rounding is None or not _is_rounding(rounding, graph):
+            return None
+        last, operands = rounding, sources
+    elif graph.dtype != FLOAT32:
+        return None
+    mask, causal = _simplified(scores.mask)
+    static = {
+        "scale": scores.scale,
+        "causal": causal,
+        "empty_is_zero": weights.primitive is masked_softmax,
+    }
+    inside = (step, weights, *scores.steps)
+    return _Match(last, inside, operands, mask, static)
+
+
+def _is_softmax(step: Step) -> bool:
+    if step.dtypes != (FLOAT32,):
+        return False
+    if step.primitive is masked_softmax:
+        return True
+    rank = len(step.shapes[0])
+    return step.primitive is softmax and step.static.get("axis", -1) in (-1, rank - 1)
+
+
+def _scores(step: Step | None, graph: Graph) -> _Scores | None:
+    """What ``step`` computes from a product, None if it is anything else."""
+    if step is None or step.dtypes != (FLOAT32,):
+        return None
+    if step.primitive is matmul:
+        query, transposed = step.args
+        return _Scores(query, transposed, None, 1.0, (step,))
+    if step.primitive is where and len(step.args) == 3:
+        mask, value, hidden = step.args
+        inner = _scores(graph.only_use(value), graph)
+        if inner is None or inner.mask is not None or not _is_number(hidden, -inf):
+            return None
+        if inner.steps[-1].shapes != step.shapes or graph.known(mask)[1] != np.bool_:
+            return None
+        return inner._replace(mask=mask, steps=(step, *inner.steps))
+    if step.primitive in (mul, div) and len(step.args) == 2:
+        return _scaled(step, graph)
+    return _with_addend(step, graph) if step.primitive is add else None
+
+
+def _scaled(step: Step, graph: Graph) -> _Scores | None:
+    value, number = step.args
+    if step.primitive is mul and type(value) in (int, float):
+        value, number = number, value
+    inner = _scores(graph.only_use(value), graph)
+    if inner is None or inner.mask is not None or type(number) not in (int, float):
+        return None
+    if step.primitive is div and not number:
+        return None
+    scale = inner.scale / number if step.primitive is div else inner.scale * number
+    return inner._replace(scale=scale, steps=(step, *inner.steps))
+
+
+def _with_addend(step: Step, graph: Graph) -> _Scores | None:
+    """Scores with a mask that is added."""
+    for value, mask in (step.args, step.args[::-1]):
+        inner = _scores(graph.only_use(value), graph)
+        shape, dtype = graph.known(mask)
+        if inner is None or inner.mask is not None or dtype != FLOAT32:
+            continue
+        if shape is not None and inner.steps[-1].shapes == step.shapes:
+            return inner._replace(mask=mask, steps=(step, *inner.steps))
+    return None
+
+
+def _have_equal_heads(operands: Any, step: Step, graph: Graph) -> bool:
+    """Whether all operands are [batch, heads, ...] of equal leading extents."""
+    shapes = [graph.known(value)[0] for value in operands]
+    outer = step.shapes[0][:-2]
+    return len(outer) == 2 and all(s is not None and s[:-2] == outer for s in shapes)
+
+
+def _half_source(value: Any, graph: Graph) -> Any:
+    """What a float32 operand is the cast of, None if it is not of the graph's dtype.
+
+    A transpose may stand between: its axes are swapped in what is returned.
+    """
+    maker = graph.maker.get(value.place) if type(value) is Slot else None
+    if not isinstance(maker, Step):
+        return None
+    if maker.primitive is cast and graph.known(maker.args[0])[1] == graph.dtype:
+        return maker.args[0]
+    if maker.primitive is transpose and _swaps_last(maker):
+        inner = _half_source(maker.args[0], graph)
+        return None if inner is None else _Transposed(inner)
+    return None
+
+
+class _Transposed(NamedTuple):
+    """A value with its last two axes swapped."""
+
+    value: Any
+
+
+def _swaps_last(step: Step) -> bool:
+    rank = len(step.shapes[0])
+    return rank > 1 and set(swapped_axes(step)) == {rank - 2, rank - 1}
+
+
+def _is_rounding(step: Step, graph: Graph) -> bool:
+    return step.primitive is cast and step.dtypes == (graph.dtype,)
+
+
+def _is_number(value: Any, number: float) -> bool:
+    if type(value) is Tensor and value.shape == ():
+        value = value.item()
+    return type(value) in (int, float) and value == number
+
+
+def _simplified(mask: Any) -> tuple[Any, bool]:
+    """``mask``, None if it hides nothing, and whether it is the causal one instead."""
+    if type(mask) is not Tensor or mask.dtype != np.bool_:
+        return mask, False
+    seen = mask.numpy()
+    if seen.all():
+        return None, False
+    is_square = seen.ndim > 1 and seen.shape[-1] == seen.shape[-2]
+    if is_square and (seen == np.tri(seen.shape[-1], dtype=bool)).all():
+        return None, True
+    return mask, False
+
+
+def _attention(match: _Match, graph: Graph) -> list[Step]:
+    """The step of a match, after a view of the keys where they are transposed."""
+    query, transposed, value = match.operands
+    views: list[Step] = []
+
+    def swapped(operand: Any) -> Any:
+        shape = graph.known(operand)[0] or ()
+        turned = (*shape[:-2], shape[-1], shape[-2])
+        views.append(graph.made(transpose, (operand, -2, -1), turned))
+        return Slot(views[-1].outputs[0])
+
+    def plain(operand: Any) -> Any:
+        return swapped(operand.value) if type(operand) is _Transposed else operand
+
+    if type(transposed) is _Transposed:
+        key = transposed.value
+    else:
+        maker = graph.maker.get(transposed.place) if type(transposed) is Slot else None
+        is_view = isinstance(maker, Step) and maker.primitive is transpose
+        if is_view and isinstance(maker, Step) and _swaps_last(maker):
+            key = maker.args[0]
+        else:
+            key = swapped(transposed)
+    args = (plain(query), key, plain(value), match.mask)
+    step = replace(
+        match.last, primitive=scaled_attention, args=args, static=match.static
+    )
+    return [*views, step]
