@@ -9,8 +9,8 @@ import pytest
 import burn
 from burn import Autodiff, nn, ops
 from burn.box import Buffer, Parameter
+from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
-from burn.plan.passes.device import device_segment
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.plans.test_seam import OtherDevice, PlainCalls, net_on, stepping

@@ -12,10 +12,10 @@ from burn.ops.conv import conv
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array, namespace
+from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import constants_first
-from burn.plan.passes.device import device_segment
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Step, slots_in
